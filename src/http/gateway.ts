@@ -12,9 +12,12 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { Limits, LimitTicket } from './limits/limits.ts';
 import type { KeySlots } from './request/key-slots.ts';
+import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
+import type { Leavers } from './server/leavers.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
@@ -31,12 +34,15 @@ export interface Gateway {
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
+  readonly solvency: Solvency;
+  readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
+  readonly leavers: Leavers;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */
@@ -54,6 +60,9 @@ export interface CallNotes {
   stream?: boolean;
   /** A {@link Meter} writes the row. */
   metered?: boolean;
+  /** What the call has taken of the limits that apply to it, and how much was left then, as headers. */
+  limit?: LimitTicket;
+  limitHeaders?: Readonly<Record<string, string>>;
   /** Code of a failure that was sent inside a stream, after the 200. */
   failure?: string;
 }
@@ -83,7 +92,7 @@ export interface CallContext {
 /** One HTTP request that is being answered. */
 export interface Call extends CallContext {
   readonly response: ServerResponse;
-  /** The path parameter of video routes. */
+  /** The parameter in its path, where the route has one. */
   readonly id?: string;
 }
 

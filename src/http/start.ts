@@ -14,15 +14,18 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { localLimits } from './limits/limits.ts';
 import { KeySlots } from './request/key-slots.ts';
+import { Solvency } from './request/solvency.ts';
 import { localMemory, type Memory } from './history/memory.ts';
 import { type WorkerLink, workersMemory } from './history/workers-memory.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
 import { startRetention } from './operations/retention.ts';
-import { HANDLERS } from './routes/table.ts';
+import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
+import { Leavers } from './server/leavers.ts';
 import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
@@ -87,7 +90,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   }
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention(options);
-  worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
+  worker = startVideoWorker({ ...options, ...gateway, holder: options.mint('process_') });
   return {
     gateway,
     port,
@@ -163,11 +166,14 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
+    solvency: new Solvency(store.keys, clock),
+    limits: localLimits(clock),
     memory: createMemory(options),
     log: options.log,
     metrics,
     tracer: tracerOf(options),
     inFlight: new InFlight(),
+    leavers: new Leavers(),
     site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { decodeEmbeddingAnswer, decodeEmbeddingError, readEmbeddingRequest } from '../../src/codecs/embeddings/index.ts';
 import { encodeImageAnswer, encodeImageEvents, IMAGE_UPSTREAMS, type ImageAnswer } from '../../src/codecs/images/index.ts';
-import { readCompaction } from '../../src/codecs/responses/compact.ts';
+import { readCompaction } from '../../src/codecs/responses/answer/compact.ts';
 import { videoUpstream } from '../../src/codecs/videos/registry.ts';
 import type { Progress, VideoUpstream } from '../../src/codecs/videos/upstream.ts';
 import { parseJsonBody } from '../../src/http/request/body.ts';

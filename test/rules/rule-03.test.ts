@@ -86,9 +86,8 @@ test('rule 3: another protocol has no image tool: it is left out by name, and re
 });
 
 test('rules 2 and 3: a mask, a container or an upload by private file id needs Channels of its scope', () => {
-  const model = { name: 'logical-model', kind: 'text' as const, facts: {} };
   const by = (client: 'responses' | 'messages', body: object): string | undefined =>
-    needOf(codecs, decodeWith(client, body), 'default', model).referenceAt;
+    needOf(codecs, decodeWith(client, body), 'default').referenceAt;
   const masked = { ...tool, input_image_mask: { file_id: 'file-1' } };
   assert.equal(by('responses', asked()), undefined);
   assert.equal(by('responses', asked({ tools: [masked] })), 'tools[0].input_image_mask.file_id');

@@ -34,10 +34,13 @@ if (files.length === 0) misused(USAGE, `no test file matches ${[values.suite, ..
 const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
 const totals = new Map(COUNTS.map((name) => [name, 0]));
 const reports: Report[] = [];
+/** Why tests were skipped, and how many. */
+const skipped = new Map<string, number>();
 const shards = isFast ? dealt(files, SHARDS) : [files];
 const codes = await Promise.all(shards.filter((shard) => shard.length > 0).map(runShard));
 rmSync(folder, { recursive: true });
 
+for (const [reason, count] of skipped) console.log(`skipped ${count}: ${reason}`);
 for (const [name, count] of totals) console.log(`ℹ ${name} ${count}`);
 console.log(`ℹ duration_ms ${Math.round(performance.now())}`);
 const found = isFast && wanted.length === 0 ? complaints(readLedger(), reports) : [];
@@ -57,7 +60,7 @@ function dealt(files: readonly string[], hands: number): string[][] {
 }
 
 /**
- * Prints what the runner prints, but adds its counts to the totals. Files of the fast suite share a process: to load the product anew for each
+ * Prints failures as they come, and adds the runner's counts to the totals. Files of the fast suite share a process: to load the product anew for each
  * of two hundred files took half of the suite's time. A slow test has processes of its own to watch, and gets one for itself.
  */
 async function runShard(shard: readonly string[], index: number): Promise<number> {
@@ -65,30 +68,35 @@ async function runShard(shard: readonly string[], index: number): Promise<number
   const options = [
     ...(isFast ? ['--test-isolation=none'] : ['--test-concurrency=2']),
     `--test-timeout=${isFast ? PATIENCE.fast : PATIENCE.slow}`,
-    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...['--test-reporter=./test/support/failures.ts', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
   ];
   const child: ChildProcess = spawn(process.execPath, ['--test', ...options, ...shard], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     // What was compiled is kept from one process to the next, as `npm start` keeps it.
     env: { ...process.env, NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/mizu', import.meta.url)) },
   });
   const ended = once(child, 'close');
-  if (child.stdout === null) throw new Error('the runner has no output');
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [, name = '', count] = /^ℹ (\w+) ([\d.]+)$/.exec(line) ?? [];
+  if (child.stdout === null || child.stderr === null) throw new Error('the runner has no output');
+  // Libraries write warnings of what the tests do to them on purpose: they are worth reading only beside a failure.
+  const warnings: Buffer[] = [];
+  child.stderr.on('data', (piece: Buffer) => warnings.push(piece));
+  for await (const line of createInterface({ input: child.stdout })) console.log(line);
+  const [code] = await ended;
+  if (code !== 0) process.stderr.write(Buffer.concat(warnings));
+  const tap = readFileSync(report, 'utf8');
+  reports.push(...readReports(tap));
+  for (const [, name = '', count] of tap.matchAll(/^# (\w+) ([\d.]+)$/gm)) {
     const total = totals.get(name);
     if (total !== undefined) totals.set(name, total + Number(count));
-    else if (name !== 'duration_ms') console.log(line);
   }
-  const [code] = await ended;
-  reports.push(...readReports(readFileSync(report, 'utf8')));
   return typeof code === 'number' ? code : 1;
 }
 
 function readReports(tap: string): Report[] {
   return tap.split('\n').flatMap((line) => {
-    const [, not, title, directive] = /^\s*(not )?ok \d+ - (.*?)(?: # (SKIP|TODO).*)?$/.exec(line) ?? [];
+    const [, not, title, directive, reason = ''] = /^\s*(not )?ok \d+ - (.*?)(?: # (SKIP|TODO) ?(.*))?$/.exec(line) ?? [];
+    if (directive === 'SKIP') skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
     return title === undefined ? [] : [{ title, passed: not === undefined, skipped: directive !== undefined }];
   });
 }

@@ -3,7 +3,7 @@ import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { errorBody, readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../errors/upstream.ts';
-import { isFailure } from './outcome.ts';
+import { isFailure } from './answer/outcome.ts';
 import { firstChoice } from './wire.ts';
 
 /** An error answer; text that is no JSON is its message. */

@@ -2,13 +2,13 @@
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { openAiErrorBody, openAiErrorFrame } from '../errors/openai.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
-import { ChatDecoder } from './decode-events.ts';
-import { ChatEncoder } from './encode-events.ts';
-import { encodeRequest } from './encode-request.ts';
+import { ChatDecoder } from './answer/decode.ts';
+import { ChatEncoder } from './answer/encode.ts';
+import { encodeRequest } from './request/encode.ts';
 import { decodeError } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
-import { decodeRequest } from './request.ts';
-import { decodeResponse, encodeResponse } from './response.ts';
+import { decodeRequest } from './request/decode.ts';
+import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export { ChatDecoder };
 

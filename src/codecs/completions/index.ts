@@ -1,10 +1,10 @@
 /** Legacy completions: a client's protocol only; every upstream sees an ordinary conversation. */
 import type { ClientCodec } from '../codec.ts';
 import { openAiErrorBody, openAiErrorFrame } from '../errors/openai.ts';
-import { CompletionsEncoder } from './encode-events.ts';
+import { CompletionsEncoder } from './answer/encode.ts';
 import { responseLosses } from './losses.ts';
-import { decodeRequest } from './request.ts';
-import { encodeResponse } from './response.ts';
+import { decodeRequest } from './request/decode.ts';
+import { encodeResponse } from './answer/whole.ts';
 
 export const completionsClient: ClientCodec = {
   dialect: 'completions',

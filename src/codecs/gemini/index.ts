@@ -1,12 +1,12 @@
 /** The generative-content protocol, upstream side only: the gateway offers it to no client. */
 import type { UpstreamCodec } from '../codec.ts';
-import { GenerateContentDecoder } from './decode-events.ts';
-import { decodeResponse } from './decode-response.ts';
-import { encodeRequest } from './encode-request.ts';
+import { GenerateContentDecoder } from './answer/decode.ts';
+import { decodeResponse } from './answer/whole.ts';
+import { encodeRequest } from './request/encode.ts';
 import { decodeError } from './errors.ts';
 import { requestLosses } from './losses.ts';
 
-export { GenerateContentDecoder } from './decode-events.ts';
+export { GenerateContentDecoder } from './answer/decode.ts';
 
 export const geminiUpstream: UpstreamCodec = {
   dialect: 'gemini',

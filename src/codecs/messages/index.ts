@@ -1,12 +1,12 @@
 /** The messages protocol: a dialect that clients speak and that Channels of type `messages` speak. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
-import { decodeEvents } from './decode-events.ts';
-import { encodeEvents } from './encode-events.ts';
-import { encodeRequest } from './encode-request.ts';
+import { decodeEvents } from './answer/decode.ts';
+import { encodeEvents } from './answer/encode.ts';
+import { encodeRequest } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
-import { decodeRequest } from './request.ts';
-import { decodeResponse, encodeResponse } from './response.ts';
+import { decodeRequest } from './request/decode.ts';
+import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export { checkClientStream } from './lifecycle.ts';
 

@@ -24,7 +24,7 @@ export function joinSummary(summary: readonly string[] | undefined): string {
 
 /**
  * The signature of a text or a tool call (gemini), which has no member in those blocks: it travels in an empty thinking block right
- * after, in an envelope that names what it signs. `decodeRequest` puts it back (`signatures.ts`).
+ * after, in an envelope that names what it signs. `decodeRequest` puts it back (`opaque.ts`).
  */
 export function attachedSignature(item: OutputItem, context: ResponseContext): string | undefined {
   if (item.kind === 'toolCall' && item.opaque !== undefined) return context.seal({ ...item.opaque, itemId: item.callId });

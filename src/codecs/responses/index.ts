@@ -1,13 +1,13 @@
 /** The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a WebSocket can carry them. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
-import { decodeEvents } from './decode-events.ts';
-import { encodeEvents } from './encode-events.ts';
-import { encodeRequest } from './encode-request.ts';
+import { decodeEvents } from './answer/decode.ts';
+import { encodeEvents } from './answer/encode.ts';
+import { encodeRequest } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
-import { decodeRequest } from './request.ts';
-import { decodeResponse, encodeResponse } from './response.ts';
+import { decodeRequest } from './request/decode.ts';
+import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export const responsesClient: ClientCodec = {
   dialect: 'responses',

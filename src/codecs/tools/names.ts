@@ -26,7 +26,7 @@ export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire:
 
 const SEPARATOR = '__';
 
-export function sameTool(a: ToolName, b: ToolName): boolean {
+function sameTool(a: ToolName, b: ToolName): boolean {
   return a.name === b.name && a.namespace === b.namespace;
 }
 

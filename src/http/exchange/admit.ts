@@ -1,13 +1,15 @@
 /**
- * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance and spend windows.
+ * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance, spend windows and limits by time.
  * Takes the reservation that bounds what is in flight. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
-import type { Rates } from '../../store/prices.ts';
+import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
 import type { Store } from '../../store/store.ts';
 import type { Config, Model } from '../config/config.ts';
+import type { CallContext } from '../gateway.ts';
+import { takeLimits } from '../limits/take-limits.ts';
 import { classHasModel } from '../dispatch/candidates.ts';
 
 /** Whole numbers. */
@@ -28,8 +30,11 @@ export interface Admitted {
   readonly reservation: Reservation;
 }
 
-/** Whether the key may use the model and the account's class has it. Throws `model_not_allowed` or `model_not_found`. */
-export function checkModel(config: Config, principal: Principal, name: string): Model {
+/**
+ * The model, where the key may use it, the account's class has it and it is of the endpoint's kind. Throws `model_not_allowed`,
+ * `model_not_found` or `model_kind_mismatch`.
+ */
+export function checkModel(config: Config, principal: Principal, name: string, kind?: ModelKind): Model {
   const { models } = principal.key;
   if (models !== undefined && !models.includes(name)) {
     throw new GatewayError('model_not_allowed', 'This API key may not use this model.', { param: 'model' });
@@ -38,7 +43,33 @@ export function checkModel(config: Config, principal: Principal, name: string): 
   if (model === undefined || !classHasModel(config, name, principal.account.class)) {
     throw new GatewayError('model_not_found', `The model ${quote(name)} does not exist.`, { param: 'model' });
   }
+  if (kind !== undefined && model.kind !== kind) throw kindMismatch(model, kind);
   return model;
+}
+
+/** A 400, since no repetition helps: `no_healthy_upstream` would be repeated. */
+export function kindMismatch({ name, kind }: Model, wanted: ModelKind): GatewayError {
+  return new GatewayError(
+    'model_kind_mismatch',
+    `The model ${quote(name)} is of kind ${kind}: this endpoint serves ${wanted} models.`,
+    { param: 'model' },
+  );
+}
+
+/**
+ * {@link reserve}, and then the limits by time of the key, its account, the model and the account's class. Throws what that throws, and
+ * `rate_limit_exceeded`.
+ */
+export async function admit(call: CallContext, principal: Principal, model: Model, estimate: Estimate): Promise<Admitted> {
+  const { store, clock } = call.gateway;
+  const admitted = await reserve(store, principal, model, estimate, clock.now());
+  try {
+    await takeLimits(call, principal, model, { requests: 1, tokens: estimate.input });
+    return admitted;
+  } catch (thrown) {
+    admitted.reservation.release();
+    throw thrown;
+  }
 }
 
 /** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unhealthy. */

@@ -8,8 +8,8 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
-import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
-import { checkModel, reserve } from '../exchange/admit.ts';
+import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
+import { admit, checkModel } from '../exchange/admit.ts';
 import { identify } from '../request/authenticate.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
@@ -39,16 +39,16 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const { principal } = prepared;
   const accountId = principal.account.id;
   const request = client.decodeRequest(prepared.text, prepared.json, {
-    open: (sealed) => gateway.envelopes.open(sealed, accountId),
+    open: gateway.envelopes.opener(accountId),
     ...(prepared.item === undefined ? {} : { item: prepared.item }),
   });
   call.notes.model = request.model;
   call.notes.stream = false;
-  const model = checkModel(config, principal, request.model);
-  const need = needOf(gateway.codecs, request, principal.account.class, model);
+  const model = checkModel(config, principal, request.model, 'text');
+  const need = needOf(gateway.codecs, request, principal.account.class);
   const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
-  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  const admitted = await admit(call, principal, model, estimate);
   await forward(call, admitted, {
     channels,
     model: request.model,
@@ -71,10 +71,10 @@ function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly u
 async function receive(call: Call): Promise<PreparedRequest> {
   const { gateway } = call;
   const principal = await identify(call);
-  const { text, json } = await receiveJson(call, principal);
-  refuseStream(json);
-  const past = await findPrevious(gateway, principal, json);
-  return recall({ gateway, principal, text, json, past });
+  const received = await receiveJson(call, principal);
+  refuseStream(received.json);
+  const past = await findPrevious(gateway, principal, received.json);
+  return recall({ gateway, principal, ...received, past });
 }
 
 function refuseStream(json: JsonObject): void {

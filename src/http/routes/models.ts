@@ -1,21 +1,64 @@
-/** `GET /v1/models`: what the calling key may use. Health is ignored, so that a list does not flicker; unpriced models are not offered. */
-import { authenticate } from '../request/authenticate.ts';
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`: what the calling key may use. Health is ignored, so that a list does not flicker; unpriced
+ * models are not offered. An entry has the members that the SDKs of both families read.
+ */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { Config, Model } from '../config/config.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
+import { checkModel } from '../exchange/admit.ts';
 import { Waiting } from '../exchange/reply.ts';
-import type { Handler } from '../gateway.ts';
+import type { Call, Handler } from '../gateway.ts';
+import { authenticate } from '../request/authenticate.ts';
 
 export const models: Handler = async (call) => {
-  const { gateway, config } = call;
-  const { key, account } = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
-  const offered = [...config.models.values()].filter(
-    ({ name, rates }) =>
-      rates !== undefined &&
-      (key.models === undefined || key.models.includes(name)) &&
-      channelsOfModel(config, name, account.class).length > 0,
-  );
-  const created = Math.floor(config.loadedAtMs / 1000);
-  const data = offered
-    .map(({ name }) => ({ id: name, object: 'model', created, owned_by: 'mizu' }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
-  new Waiting(call).answer({ status: 200, body: JSON.stringify({ object: 'list', data }) });
+  const { config } = call;
+  const principal = await principalOf(call);
+  const { models: allowed } = principal.key;
+  const data = [...config.models.values()]
+    .filter((model) => (allowed === undefined || allowed.includes(model.name)) && isOffered(config, principal, model))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((model) => entryOf(config, model));
+  answer(call, {
+    object: 'list',
+    data,
+    has_more: false,
+    first_id: data.at(0)?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  });
 };
+
+/** Throws `model_not_allowed`, or `model_not_found` for whatever the list does not hold. */
+export const model: Handler = async (call) => {
+  const { config, id = '' } = call;
+  const principal = await principalOf(call);
+  const found = checkModel(config, principal, id);
+  if (!isOffered(config, principal, found))
+    throw new GatewayError('model_not_found', 'The model is not offered.', { param: 'model' });
+  answer(call, entryOf(config, found));
+};
+
+function principalOf({ gateway, request, ip }: Call): Promise<Principal> {
+  return authenticate(request, ip, gateway.store.keys, gateway.clock.now());
+}
+
+function isOffered(config: Config, { account }: Principal, { name, rates }: Model): boolean {
+  return rates !== undefined && channelsOfModel(config, name, account.class).length > 0;
+}
+
+function entryOf({ loadedAtMs }: Config, { name }: Model) {
+  const seconds = Math.floor(loadedAtMs / 1000);
+  return {
+    id: name,
+    object: 'model',
+    created: seconds,
+    owned_by: 'mizu',
+    type: 'model',
+    display_name: name,
+    created_at: new Date(seconds * 1000).toISOString(),
+  };
+}
+
+function answer(call: Call, body: object): void {
+  new Waiting(call).answer({ status: 200, body: JSON.stringify(body) });
+}

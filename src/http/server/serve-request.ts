@@ -8,28 +8,17 @@ import { answerError } from './answer-error.ts';
 import { clientIp } from '../request/client-ip.ts';
 import { toGatewayError } from '../errors.ts';
 import type { Call, Gateway, Handler } from '../gateway.ts';
+import { LIMIT_HEADERS } from '../limits/headers.ts';
 import { headerValues } from '../request/header-values.ts';
 import type { OpenResponse } from './open-responses.ts';
 import { logRefusal } from '../exchange/refusal-log.ts';
 import { clientRequestId } from '../request/request-id.ts';
-import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
+import { matchRoute, pathOfTarget, type Route, type RouteMatch, type RouteName } from './route-table.ts';
 import { SAFE_HEADERS } from './safe-headers.ts';
 
-export type Handlers = { readonly [Name in RouteName]?: Handler };
+export type Handlers = Readonly<Record<RouteName, Handler>>;
 
-const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
-
-/** The routes whose calls are exchanges with an upstream: only these are traced. */
-const TRACED: ReadonlySet<RouteName> = new Set([
-  'chat_completions',
-  'responses',
-  'responses_compact',
-  'messages',
-  'completions',
-  'embeddings',
-  'image_generations',
-  'image_edits',
-]);
+const EXPOSED_HEADERS = ['x-request-id, request-id, x-mizu-channel, retry-after, location', ...LIMIT_HEADERS].join(', ');
 
 /** Never rejects: what the handler throws becomes the response. */
 export async function serveRequest(
@@ -48,8 +37,9 @@ export async function serveRequest(
   // A broken connection is noticed by the response's `close`; an error without a listener would end the process.
   request.on('error', () => undefined);
   const match = matchRoute(request.method ?? 'GET', path);
-  const route = match.kind === 'route' ? match.name : 'unknown';
-  if (route === 'messages') response.setHeader('request-id', requestId);
+  const route = match.kind === 'route' ? match.route.name : 'unknown';
+  const dialect = dialectOf(match);
+  if (dialect === 'messages') response.setHeader('request-id', requestId);
   gateway.metrics.requestStarted(route);
   gateway.inFlight.begin();
   let code = '';
@@ -72,9 +62,10 @@ export async function serveRequest(
       gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
     if (call !== undefined) logRefusal(call, error);
     if (!response.headersSent) refused = error.status;
-    answerError(gateway, request, response, { error, path, route, requestId });
+    answerError(gateway, request, response, { error, dialect, requestId });
   } finally {
     const status = refused ?? response.statusCode;
+    call?.notes.limit?.release();
     call?.trace?.end({ method: request.method ?? '', route: path, status, code });
     gateway.metrics.requestEnded(route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
     gateway.inFlight.end();
@@ -103,6 +94,11 @@ function answerPage(gateway: Gateway, request: IncomingMessage, response: Server
   return true;
 }
 
+/** What the client of a path reads, errors of unlisted paths beneath a listed one included. */
+function dialectOf(match: RouteMatch): Route['dialect'] {
+  return match.kind === 'not_found' ? match.above?.dialect : match.route.dialect;
+}
+
 /** The handler, or undefined when the answer is already out. Throws 404 and 405. */
 function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerResponse): Handler | undefined {
   if (match.kind === 'not_found') throw new GatewayError('not_found', 'There is no such endpoint.');
@@ -110,8 +106,8 @@ function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerRespon
   response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
   if (match.kind === 'options') {
     response.writeHead(204, {
-      allow: match.allow,
-      'access-control-allow-methods': match.allow,
+      allow: match.route.allow,
+      'access-control-allow-methods': match.route.allow,
       'access-control-allow-headers': '*, authorization',
       'access-control-max-age': '86400',
     });
@@ -119,12 +115,10 @@ function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerRespon
     return undefined;
   }
   if (match.kind === 'method_not_allowed') {
-    response.setHeader('allow', match.allow);
+    response.setHeader('allow', match.route.allow);
     throw new GatewayError('method_not_allowed', 'This endpoint does not take this method.');
   }
-  const handler = handlers[match.name];
-  if (handler === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
-  return handler;
+  return handlers[match.route.name];
 }
 
 interface CallFacts {
@@ -141,14 +135,15 @@ function createCall(
   facts: CallFacts,
 ): Call {
   const config = gateway.config.current();
-  const trace = TRACED.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
+  const { name, operation } = match.route;
+  const trace = operation === undefined ? undefined : gateway.tracer.start(request.headers, operation);
   return {
     gateway,
     config,
     request,
     response,
     path: facts.path,
-    route: match.name,
+    route: name,
     method: match.method,
     ...(match.id === undefined ? {} : { id: match.id }),
     requestId: facts.requestId,

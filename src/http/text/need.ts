@@ -1,20 +1,11 @@
 /** What a text request needs of the Channel that serves it. */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
-import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Item, Media } from '../../codecs/canonical/item.ts';
 import type { CanonicalRequest, ReasoningFace } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import type { Model } from '../config/config.ts';
 import type { Need } from '../dispatch/candidates.ts';
 
-/** Throws `no_healthy_upstream` where the model is of another kind. */
-export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass: string, model: Model): Need {
-  if (model.kind !== 'text') {
-    throw new GatewayError(
-      'no_healthy_upstream',
-      `The model ${model.name} is of kind ${model.kind}: this endpoint serves text models.`,
-    );
-  }
+export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass: string): Need {
   const referenceAt = firstReference(request);
   const bound = boundTo(codecs, request);
   return {

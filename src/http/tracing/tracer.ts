@@ -5,8 +5,10 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
+import { cacheWritesOf } from '../../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 import type { Clock } from '../../streams/clock.ts';
+import type { Operation } from '../server/route-table.ts';
 import type { SpanExporter } from './otlp-exporter.ts';
 import type { Attributes } from './span.ts';
 import { readTraceContext, type TraceContext, traceHeaders } from './trace-context.ts';
@@ -24,7 +26,7 @@ export interface ExchangeTrace {
 
 export interface Tracer {
   /** Undefined while traces are off. */
-  start(headers: IncomingHttpHeaders): ExchangeTrace | undefined;
+  start(headers: IncomingHttpHeaders, operation: Operation): ExchangeTrace | undefined;
   close(): Promise<void>;
 }
 
@@ -42,16 +44,21 @@ export interface TracerOptions {
 
 export function createTracer(options: TracerOptions): Tracer {
   return {
-    start(headers) {
+    start(headers, operation) {
       const parent = readTraceContext(headers);
       const sampled = parent?.sampled ?? options.random() < options.sample;
-      return startExchange(options, parent, sampled);
+      return startExchange(options, operation, parent, sampled);
     },
     close: () => options.exporter.close(),
   };
 }
 
-function startExchange(options: TracerOptions, parent: TraceContext | undefined, sampled: boolean): ExchangeTrace {
+function startExchange(
+  options: TracerOptions,
+  operation: Operation,
+  parent: TraceContext | undefined,
+  sampled: boolean,
+): ExchangeTrace {
   const { exporter, clock, hexId } = options;
   const traceId = parent?.traceId ?? hexId(16);
   const spanId = hexId(8);
@@ -82,11 +89,11 @@ function startExchange(options: TracerOptions, parent: TraceContext | undefined,
           // A request for several pictures tells of several exchanges.
           spanId: attemptIds.shift() ?? hexId(8),
           parentSpanId: spanId,
-          name: `${operationOf(entry.endpoint)} ${attempt.upstreamModel}`,
+          name: `${operation} ${attempt.upstreamModel}`,
           kind: 'client',
           startMs: attempt.startedAtMs,
           endMs,
-          attributes: { ...attemptAttributes(entry, attempt), ...(last ? answerAttributes(entry) : {}) },
+          attributes: { ...attemptAttributes(operation, attempt), ...(last ? answerAttributes(entry) : {}) },
           ...errorOf(attempt.errorCode ?? (last ? entry.errorCode : undefined)),
         });
       }
@@ -121,20 +128,6 @@ function errorOf(code: string | undefined): { readonly error?: string } {
   return code === undefined || code === '' ? {} : { error: code };
 }
 
-function operationOf(endpoint: string): string {
-  switch (endpoint) {
-    case 'completions':
-      return 'text_completion';
-    case 'embeddings':
-      return 'embeddings';
-    case 'image_generations':
-    case 'image_edits':
-      return 'generate_content';
-    default:
-      return 'chat';
-  }
-}
-
 const PROVIDERS: Readonly<Record<ChannelType, string>> = {
   chat_completion: 'openai',
   responses: 'openai',
@@ -146,10 +139,10 @@ const PROVIDERS: Readonly<Record<ChannelType, string>> = {
   minimax_video: 'minimax',
 };
 
-function attemptAttributes(entry: RequestLogEntry, attempt: AttemptEntry): Attributes {
+function attemptAttributes(operation: Operation, attempt: AttemptEntry): Attributes {
   const type = attempt.channelType;
   return {
-    'gen_ai.operation.name': operationOf(entry.endpoint),
+    'gen_ai.operation.name': operation,
     'gen_ai.provider.name': isChannelType(type) ? PROVIDERS[type] : type,
     'gen_ai.request.model': attempt.upstreamModel,
     'http.response.status_code': attempt.upstreamStatus,
@@ -164,7 +157,7 @@ function isChannelType(type: string): type is ChannelType {
 
 /** Input with its cached part, output with its reasoning, as the conventions count. */
 function answerAttributes({ model, stream, usage, upstreamModel, firstByteMs }: RequestLogEntry): Attributes {
-  const { input = 0, cachedInput = 0, cacheWrite5m = 0, cacheWrite1h = 0, cacheWriteUnsplit = 0, imageInput = 0 } = usage ?? {};
+  const { input = 0, cachedInput = 0, imageInput = 0 } = usage ?? {};
   const { output = 0, reasoning = 0, imageOutput = 0 } = usage ?? {};
   return {
     'gen_ai.request.model': model,
@@ -174,7 +167,7 @@ function answerAttributes({ model, stream, usage, upstreamModel, firstByteMs }: 
     ...(usage === undefined
       ? {}
       : {
-          'gen_ai.usage.input_tokens': input + cachedInput + cacheWrite5m + cacheWrite1h + cacheWriteUnsplit + imageInput,
+          'gen_ai.usage.input_tokens': input + cachedInput + cacheWritesOf(usage) + imageInput,
           'gen_ai.usage.output_tokens': output + reasoning + imageOutput,
           'gen_ai.usage.cache_read.input_tokens': cachedInput,
         }),

@@ -22,8 +22,9 @@ export async function warmUp(call: CallContext, codec: ClientCodec, prepared: Pr
   const { gateway, config, startedAtMs } = call;
   const accountId = prepared.principal.account.id;
   const { text, json } = withInput(prepared);
-  const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
-  checkModel(config, prepared.principal, decoded.model);
+  const decoded = codec.decodeRequest(text, json, { open: gateway.envelopes.opener(accountId) });
+  prepared.inspect?.(decoded);
+  checkModel(config, prepared.principal, decoded.model, 'text');
   const previous = prepared.previousResponseId;
   const request = { ...decoded, stream: true, ...(previous === undefined ? {} : { previousResponseId: previous }) };
   const responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);

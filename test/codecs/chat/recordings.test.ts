@@ -18,7 +18,7 @@ import {
   requestOf,
   responseContext,
   withoutNative,
-} from './fixtures.ts';
+} from './support.ts';
 
 /** What each recording that is no success must become; every other must be accepted. */
 const expected: Record<string, unknown> = JSON.parse(readFileSync(new URL('recordings.expected.json', import.meta.url), 'utf8'));

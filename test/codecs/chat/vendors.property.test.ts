@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
-import { decode, encode, frame, requestOf, responseContext } from './fixtures.ts';
+import { decode, encode, frame, requestOf, responseContext } from './support.ts';
 import { type Answer, choice, VENDORS } from './vendors.ts';
 
 /** Chunks that say nothing of the answer. */

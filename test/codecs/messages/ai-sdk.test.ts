@@ -6,7 +6,7 @@ import { generateText, streamText } from 'ai';
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { messagesClient } from '../../../src/codecs/messages/index.ts';
-import { encodeSteps, responseContext } from './harness.ts';
+import { encodeSteps, responseContext } from './support.ts';
 
 const gemini = { channelType: 'gemini', scope: 'g', model: 'm' } as const;
 const head = { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } } as const;

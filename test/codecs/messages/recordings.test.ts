@@ -12,7 +12,7 @@ import { isObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
-import { decodeContext, decodeFrames, encodeSteps, framesOf, responseContext, stripped } from './harness.ts';
+import { decodeContext, decodeFrames, encodeSteps, framesOf, responseContext, stripped } from './support.ts';
 
 const root = process.env['MIZU_FIXTURES'];
 const folder = root === undefined ? undefined : join(root, 'recordings', 'anthropic-messages');

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import { UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { ownerOf, targetOf } from '../../support/wire.ts';
-import { decodeBody } from './harness.ts';
+import { decodeBody } from './support.ts';
 
 const ask = { model: 'logical', max_tokens: 100 };
 

@@ -204,8 +204,8 @@ for (const model of ['closed', 'tool', 'router', 'text', 'vectors'] as const) {
     router: [
       ['response_format url', { response_format: 'url' }, { code: 'unsupported_parameter', param: 'response_format' }] as const,
     ],
-    text: [['a chat Channel', {}, { status: 503, code: 'no_healthy_upstream', param: null }] as const],
-    vectors: [['an embedding model', {}, { status: 503, code: 'no_healthy_upstream', param: null }] as const],
+    text: [['a chat Channel', {}, { code: 'model_kind_mismatch', param: 'model' }] as const],
+    vectors: [['an embedding model', {}, { code: 'model_kind_mismatch', param: 'model' }] as const],
   }[model];
   for (const [name, body, refusal] of rows) {
     for (const stream of [false, true]) {

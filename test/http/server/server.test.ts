@@ -312,7 +312,7 @@ test('request ids: ours, or the client’s when it is usable', async () => {
   assert.notEqual(first?.exchangeId, second?.exchangeId);
 });
 
-test('refusals in their order: model rights, existence, price, balance, limits, kind', async () => {
+test('refusals in their order: model rights, existence, kind, price, balance, limits', async () => {
   await using gateway = await testGateway({
     channels: [
       channel(upstream.url, { models: ['m', 'free', 'vectors', 'vip'] }),
@@ -328,7 +328,7 @@ test('refusals in their order: model rights, existence, price, balance, limits, 
   assert.deepEqual(await code('nothing'), [404, 'model_not_found']);
   assert.deepEqual(await code('gold'), [404, 'model_not_found']);
   assert.deepEqual(await code('free'), [403, 'model_pricing_required']);
-  assert.deepEqual(await code('vectors'), [503, 'no_healthy_upstream']);
+  assert.deepEqual(await code('vectors'), [400, 'model_kind_mismatch']);
   gateway.store.limitReached = true;
   assert.deepEqual(await code('m'), [402, 'api_key_spend_limit_reached']);
   gateway.store.limitReached = false;
@@ -355,13 +355,86 @@ test('a model list holds what the key may use, by name', async () => {
     const response = await fetch(`${gateway.url}/v1/models?limit=1000`, { headers: { 'x-api-key': key } });
     return JSON.parse(await response.text());
   };
+  const entry = (id: string) => ({
+    ...{ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' },
+    ...{ type: 'model', display_name: id, created_at: '2023-11-14T22:13:20.000Z' },
+  });
   assert.deepEqual(await listed(KEY), {
-    object: 'list',
-    data: ['a', 'm', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
+    ...{ object: 'list', data: ['a', 'm', 'z'].map(entry) },
+    ...{ has_more: false, first_id: 'a', last_id: 'z' },
   });
   const ids = async (key: string): Promise<string[]> => (await listed(key)).data.map(({ id }: { id: string }) => id);
   assert.deepEqual(await ids('sk-narrow'), ['z']);
   assert.deepEqual(await ids('sk-vip'), ['a', 'gold', 'm', 'z']);
+  gateway.store.addKey('sk-nothing', { models: ['nowhere'] });
+  const empty = { object: 'list', data: [], has_more: false, first_id: null, last_id: null };
+  assert.deepEqual(await listed('sk-nothing'), empty);
+});
+
+test('one model by its name, which may hold slashes and be percent-encoded once', async () => {
+  const names = ['m', 'vendor/m:free', 'a b', '100%', 'free', 'resting', 'gold', 'nowhere'];
+  await using gateway = await testGateway({
+    channels: [
+      channel(upstream.url, { models: ['m', 'vendor/m:free', 'a b', '100%', 'free'] }),
+      channel(upstream.url, { id: 'gold', models: ['gold'], classes: ['vip'] }),
+      channel(upstream.url, { id: 'resting', models: ['resting'], weight: 0 }),
+    ],
+    models: { ...Object.fromEntries(names.map((name) => [name, MODELS.m])), free: {} },
+  });
+  gateway.store.addKey('sk-narrow', { models: ['m'] });
+  const read = async (path: string, key = KEY, method = 'GET') => {
+    const response = await fetch(gateway.url + path, { method, headers: { 'x-api-key': key } });
+    const text = await response.text();
+    return { status: response.status, text, json: text === '' ? undefined : JSON.parse(text) };
+  };
+  const found = [
+    ['vendor/m:free', '/v1/models/vendor/m:free'],
+    ['vendor/m:free', '/v1/models/vendor%2Fm%3Afree'],
+    ['a b', '/api/models/a%20b'],
+    ['100%', '/v1/models/100%25'],
+    ['100%', '/v1/models/100%'],
+    ...['/v1', '', '/api/v1', '/api', '/v1/v1'].map((prefix) => ['m', `${prefix}/models/m?x=1`]),
+  ] as const;
+  for (const [id, path] of found) {
+    const { status, json } = await read(path);
+    assert.deepEqual([status, json.id, json.object, json.type], [200, id, 'model', 'model'], path);
+  }
+  for (const id of ['nothing', 'free', 'resting', 'gold', 'nowhere', 'a%2520b', 'm/']) {
+    const { status, json } = await read(`/v1/models/${id}`);
+    assert.deepEqual([status, json.error.code], [404, 'model_not_found'], id);
+  }
+  const narrow = await read('/v1/models/nothing', 'sk-narrow');
+  assert.deepEqual([narrow.status, narrow.json.error.code], [403, 'model_not_allowed']);
+  assert.equal((await read('/v1/models/m', 'sk-unknown')).status, 401);
+  const head = await read('/v1/models/m', KEY, 'HEAD');
+  assert.deepEqual([head.status, head.text], [200, '']);
+  assert.equal((await read('/v1/models/m', KEY, 'OPTIONS')).status, 204);
+  for (const method of ['POST', 'DELETE', 'PUT']) {
+    const { status, json } = await read('/v1/models/m', KEY, method);
+    assert.deepEqual([status, json.error.code], [404, 'not_found'], method);
+  }
+  assert.equal((await read('/v1/models/')).json.error.code, 'not_found');
+});
+
+test('/v1/v1 is read as /v1 where there are aliases, and unlisted paths are answered in the words of the endpoint above them', async () => {
+  await using gateway = await testGateway(file);
+  assert.equal((await gateway.post('/v1/v1/messages', ask())).status, 200);
+  for (const path of ['/v1/v1/videos', '/v1/v1/files', '/v1/v1/v1/messages', '/api/v1/v1/messages', '/v1/v1/user/balance']) {
+    assert.equal((await gateway.post(path, ask())).status, 404, path);
+  }
+  const prefixes = ['/v1', '', '/api/v1', '/api', '/v1/v1'];
+  for (const path of prefixes.flatMap((prefix) =>
+    ['/messages/count_tokens', '/messages/', '/messages/batches/x'].map((tail) => prefix + tail),
+  )) {
+    const response = await gateway.post(path, ask());
+    const body: unknown = await response.json();
+    assert.equal(response.status, 404, path);
+    assert.match(JSON.stringify(body), /^\{"type":"error","error":\{"type":"not_found_error"/, path);
+    assert.equal(response.headers.get('request-id'), response.headers.get('x-request-id'));
+  }
+  for (const path of ['/messagesx', '/v2/messages/x', '/v1/chat/completions/x', '/v1/responses/resp_1']) {
+    assert.match(await (await gateway.post(path, ask())).text(), /^\{"error":\{"message"/, path);
+  }
 });
 
 test('a model whose Channels are all out of service exists, but is served by nobody and not listed', async () => {

@@ -40,7 +40,7 @@ test('a share of nothing samples nothing, a share of everything all', () => {
     [0.5, 0.5, 0],
   ] as const) {
     const { tracer, spans } = setUp(sample, drawn);
-    tracer.start({})?.end(ANSWER);
+    tracer.start({}, 'chat')?.end(ANSWER);
     assert.equal(spans.length, expected, `${drawn} of ${sample}`);
   }
 });
@@ -55,7 +55,7 @@ test('a server span has failed when the gateway has, or its stream; what a clien
     [200, 'upstream_error', 'upstream_error'],
   ] as const) {
     const { tracer, spans } = setUp();
-    tracer.start({})?.end({ ...ANSWER, status, code });
+    tracer.start({}, 'chat')?.end({ ...ANSWER, status, code });
     assert.equal(spans[0]?.error, error, `${status} ${code}`);
     assert.equal(spans[0]?.attributes['error.type'], code === '' ? undefined : code);
   }
@@ -63,7 +63,7 @@ test('a server span has failed when the gateway has, or its stream; what a clien
 
 test('an attempt has failed by its own code; the last one also by what broke the stream that it began', () => {
   const { tracer, spans } = setUp();
-  const trace = tracer.start({});
+  const trace = tracer.start({}, 'chat');
   trace?.exchanged(row([attempt({ errorCode: 'timeout' }), attempt()], { errorCode: 'upstream_error' }));
   trace?.end(ANSWER);
   assert.deepEqual(
@@ -78,7 +78,7 @@ test('an attempt has failed by its own code; the last one also by what broke the
 
 test('numbers that are no integers stay what they are; a span never ends before it began', () => {
   const { tracer, spans } = setUp();
-  const trace = tracer.start({});
+  const trace = tracer.start({}, 'chat');
   trace?.exchanged(row([attempt()], { firstByteMs: 250, durationMs: -10 }));
   const [span] = spans.map(encodeSpan).map((encoded) => JSON.parse(JSON.stringify(encoded)));
   assert.equal(span.endTimeUnixNano, span.startTimeUnixNano, 'the clock went back');

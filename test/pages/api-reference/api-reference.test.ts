@@ -21,6 +21,7 @@ const SPECIFIED = [
   'GET /readyz',
   'GET /user/balance',
   'GET /v1/models',
+  'GET /v1/models/{id}',
   'GET /v1/responses',
   'GET /v1/usage',
   'GET /v1/videos',
@@ -159,6 +160,6 @@ test('the route table and the reference name the same endpoints', () => {
 test('every alias of the reference is routed to its endpoint, and no other path is', () => {
   for (const { method, path, aliases } of ENDPOINTS) {
     const own = matchRoute(method, path.replace('{id}', 'video_1'));
-    for (const alias of aliases) assert.deepEqual(matchRoute(method, alias), own, alias);
+    for (const alias of aliases) assert.deepEqual(matchRoute(method, alias.replace('{id}', 'video_1')), own, alias);
   }
 });

@@ -337,9 +337,9 @@ export const RESPONSES: readonly StreamShape[] = [
       ...list(count, (at) =>
         event('response.function_call_arguments.delta', { item_id: 'fc_0', output_index: 0, delta: at === 0 ? '{"a":[0' : ',1' }),
       ),
-      done(0, call(0, { arguments: `{"a":[0${',1'.repeat(count - 1)}` + ']}' })),
+      done(0, call(0, { arguments: `{"a":[0${',1'.repeat(count - 1)}]}` })),
     ],
-    (count) => [call(0, { arguments: `{"a":[0${',1'.repeat(count - 1)}` + ']}' })],
+    (count) => [call(0, { arguments: `{"a":[0${',1'.repeat(count - 1)}]}` })],
   ),
   responses('events that nobody knows', (count) =>
     list(count, (at) => event(`response.novelty_${at % 50}`, { [`x_${at}`]: { y: at } })),

@@ -1,0 +1,329 @@
+/**
+ * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways in which
+ * vendors leave out indices, ids and names; does not know the rest of the answer.
+ */
+import { grown } from '../../canonical/grown.ts';
+import { upstreamFault } from '../../canonical/error.ts';
+import type { CanonicalEvent } from '../../canonical/event.ts';
+import type { ItemStatus, ToolCallItem, ToolName } from '../../canonical/item.ts';
+import { isObjectText, type JsonValue } from '../../canonical/json.ts';
+import type { Opaque } from '../../canonical/opaque.ts';
+import type { DecodeContext } from '../../codec.ts';
+import { customToolOf, FreeformReader } from '../../tools/freeform.ts';
+import { callOpaque } from '../opaque.ts';
+import { Queue } from '../../queue.ts';
+import { DeclaredNames } from './declared-names.ts';
+import { ObjectScan } from './object-scan.ts';
+import { type Piece, readPiece } from './call-pieces.ts';
+import { malformed, objectAt } from '../wire.ts';
+
+interface Call {
+  /** The upstream's index, where it gave one. */
+  readonly wireIndex: number | undefined;
+  /** The index of its item; undefined until the name is known, since the item cannot start before. */
+  index: number | undefined;
+  flavour: 'function' | 'custom';
+  /** The id of its item: that of the upstream, or a new one where the upstream gave none or gave it to another call. */
+  callId: string;
+  /** The upstream's own id. */
+  upstreamId: string | undefined;
+  name: string;
+  /** The name may be continued by the next piece, so the item does not start yet. */
+  isNamePartial: boolean;
+  tool: ToolName | undefined;
+  /** The arguments as they came. */
+  input: string;
+  /** Follows the arguments from when it was first asked whether they are whole. */
+  scan: ObjectScan | undefined;
+  /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
+  freeform: FreeformReader | undefined;
+  opaque: Opaque | undefined;
+}
+
+export class ToolCalls {
+  readonly #context: DecodeContext;
+  /** Ends what a new item ends, and gives its index. */
+  readonly #nextItem: (out: CanonicalEvent[]) => number;
+  readonly #calls: Call[] = [];
+  readonly #byIndex = new Map<number, Call>();
+  readonly #byId = new Map<string, Call>();
+  readonly #byPosition = new Map<number, Call>();
+  #legacy: Call | undefined;
+  #last: Call | undefined;
+  /** Named calls whose items have not started: the name of the first may be partial, the others wait for it. */
+  readonly #held = new Queue<Call>();
+  /** The wire names of the declared tools; made when first needed. */
+  #declaredNames: DeclaredNames | undefined;
+
+  constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
+    this.#context = context;
+    this.#nextItem = nextItem;
+  }
+
+  get any(): boolean {
+    return this.#calls.length > 0;
+  }
+
+  /** The item index that the latest delta belonged to. */
+  get lastItem(): number | undefined {
+    return this.#last?.index;
+  }
+
+  /** `piece`: the entries are pieces of calls. `last`: they are, and no more follow. `whole`: each entry is a complete call. */
+  push(entries: readonly JsonValue[], form: 'piece' | 'last' | 'whole', out: CanonicalEvent[]): void {
+    for (const [position, value] of entries.entries()) {
+      const piece = readPiece(objectAt(value, 'tool_calls'));
+      const call = (form === 'whole' ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
+      const input = newInput(call, piece.input, form === 'last');
+      this.#extend(call, input === piece.input ? piece : { ...piece, input }, out);
+    }
+  }
+
+  /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
+  extend(piece: string): CanonicalEvent | undefined {
+    const call = this.#last;
+    if (call?.index === undefined || isNullInput(call, piece) || newInput(call, piece, false) === '') return undefined;
+    growInput(call, piece);
+    const text = call.freeform === undefined ? piece : call.freeform.push(piece);
+    return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
+  }
+
+  /** The deprecated single call (`function_call`). False where the member is still empty: that is no call. */
+  pushLegacy(value: JsonValue, out: CanonicalEvent[]): boolean {
+    const body = objectAt(value, 'function_call');
+    const piece = readPiece({ function: body });
+    if (this.#legacy === undefined && piece.name === undefined && piece.input === '') return false;
+    this.#legacy ??= this.#open({ ...piece, id: undefined, index: undefined }, 0);
+    this.#extend(this.#legacy, piece, out);
+    return true;
+  }
+
+  /** The calls of the whole message: adds only what was not streamed yet. */
+  complete(entries: readonly JsonValue[], out: CanonicalEvent[]): void {
+    for (const [position, value] of entries.entries()) {
+      const piece = readPiece(objectAt(value, 'tool_calls'));
+      const known = piece.id === undefined ? this.#calls[position] : (this.#byId.get(piece.id) ?? this.#calls[position]);
+      if (known === undefined) {
+        this.#extend(this.#open(piece, position), piece, out);
+        continue;
+      }
+      if (!piece.input.startsWith(known.input)) {
+        throw upstreamFault('illegal_lifecycle', "The upstream's final tool call contradicts what it streamed.");
+      }
+      this.#extend(known, { ...piece, input: piece.input.slice(known.input.length) }, out);
+    }
+  }
+
+  /** Gives the signature to the call with this id; false where there is none. */
+  sign(callId: string, opaque: Opaque): boolean {
+    const call = this.#byId.get(callId);
+    if (call === undefined) return false;
+    call.opaque ??= opaque;
+    return true;
+  }
+
+  /**
+   * Starts held calls in their order, because other content arrives. It stops at a partial name that is no declared name by itself, and at
+   * the partial name of `current`.
+   */
+  beginHeld(out: CanonicalEvent[], current?: Call): void {
+    for (let call = this.#held.first; call !== undefined; call = this.#held.first) {
+      if (call.isNamePartial && (call === current || !this.#names.has(call.name))) return;
+      this.#beginFirstHeld(call, out);
+    }
+  }
+
+  /** Starts every held call: no more content arrives, so every name is whole. */
+  beginAllHeld(out: CanonicalEvent[]): void {
+    for (let call = this.#held.first; call !== undefined; call = this.#held.first) this.#beginFirstHeld(call, out);
+  }
+
+  #beginFirstHeld(call: Call, out: CanonicalEvent[]): void {
+    call.isNamePartial = false;
+    this.#held.take();
+    this.#begin(call, out);
+  }
+
+  /** Ends every call; the one with the item index `cut` is incomplete. */
+  close(cut: number | undefined, out: CanonicalEvent[]): void {
+    for (const call of this.#calls) {
+      if (call.index === undefined || call.tool === undefined) throw malformed('a tool call without a name');
+      if (call.freeform !== undefined) pushDelta(call.index, call.freeform.end(), out);
+      const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
+      const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
+      if (call.input.trim() === '' && call.flavour === 'function' && status === 'completed') {
+        call.input += '{}';
+        out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
+      }
+      const item: ToolCallItem = {
+        kind: 'toolCall',
+        flavour: call.flavour,
+        callId: call.callId,
+        tool: call.tool,
+        input: call.freeform?.text ?? call.input,
+        ...(call.opaque === undefined ? {} : { opaque: call.opaque }),
+      };
+      out.push({ type: 'item.end', index: call.index, item, status });
+    }
+  }
+
+  /** The call that the piece belongs to; undefined for a new one. `position` and `count`: its place among the entries of its delta. */
+  #find(piece: Piece, position: number, count: number): Call | undefined {
+    const named = piece.id === undefined ? undefined : this.#byId.get(piece.id);
+    if (named !== undefined) return introducesAnother(named, piece) && !this.#continuesName(named, piece) ? undefined : named;
+    const call = this.#candidate(piece, position, count);
+    if (call === undefined) return undefined;
+    if (call.name === '') return piece.id === undefined || call.upstreamId === undefined ? call : undefined;
+    // A named call is continued only by pieces that begin no other call. Some servers give every piece an id of its own.
+    if (piece.name === undefined || this.#continuesName(call, piece)) return call;
+    if (!sameName(call, piece)) return undefined;
+    if (piece.id !== undefined && call.upstreamId !== undefined) return isUnfinished(call) ? call : undefined;
+    const isAnother = piece.index === undefined ? call.input !== '' : startsNewInput(call, piece);
+    return piece.id === undefined && isAnother ? undefined : call;
+  }
+
+  /** True where the piece continues a partial name: the two joined are, or begin, the name of a declared tool. */
+  #continuesName(call: Call, piece: Piece): boolean {
+    if (!call.isNamePartial || piece.name === undefined || (piece.id !== undefined && piece.id !== call.upstreamId)) return false;
+    const name = call.name + piece.name;
+    return this.#names.has(name) || this.#names.hasLonger(name);
+  }
+
+  get #names(): DeclaredNames {
+    const { request, toolNames } = this.#context;
+    this.#declaredNames ??= new DeclaredNames(
+      request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [toolNames.toWire(tool.tool)])),
+    );
+    return this.#declaredNames;
+  }
+
+  #candidate(piece: Piece, position: number, count: number): Call | undefined {
+    if (piece.index !== undefined) return this.#byIndex.get(piece.index);
+    if (piece.id !== undefined) return this.#last?.name === '' ? this.#last : undefined;
+    return count === 1 && piece.name === undefined ? this.#last : this.#byPosition.get(position);
+  }
+
+  #open(piece: Piece, position: number): Call {
+    const call: Call = {
+      wireIndex: piece.index,
+      index: undefined,
+      flavour: piece.custom ? 'custom' : 'function',
+      callId: piece.id ?? '',
+      upstreamId: piece.id,
+      name: '',
+      isNamePartial: false,
+      tool: undefined,
+      input: '',
+      scan: undefined,
+      freeform: undefined,
+      opaque: undefined,
+    };
+    this.#calls.push(call);
+    this.#byPosition.set(position, call);
+    if (piece.index !== undefined) this.#byIndex.set(piece.index, call);
+    return call;
+  }
+
+  #extend(call: Call, given: Piece, out: CanonicalEvent[]): void {
+    const piece = isNullInput(call, given.input) ? { ...given, input: '' } : given;
+    this.#last = call;
+    if (piece.id !== undefined && call.upstreamId === undefined) call.upstreamId = piece.id;
+    if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
+    growInput(call, piece.input);
+    if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
+    if (piece.custom && call.index === undefined) call.flavour = 'custom';
+    if (call.name === '') {
+      if (piece.name === undefined) return;
+      call.name = piece.name;
+      this.#held.add(call);
+    } else if (this.#continuesName(call, piece)) call.name += piece.name ?? '';
+    else if (!sameName(call, piece)) throw malformed('a tool call that changes its name');
+    if (call.index !== undefined) {
+      emitInput(call, piece.input, out);
+      return;
+    }
+    call.isNamePartial = this.#isNamePrefix(call);
+    this.beginHeld(out, call);
+  }
+
+  /** True for a proper prefix of a declared name. A name that is declared itself is whole once arguments arrive. */
+  #isNamePrefix({ name, input }: Call): boolean {
+    return this.#names.hasLonger(name) && (input === '' || !this.#names.has(name));
+  }
+
+  /** Starts the item of the call and emits the arguments so far. */
+  #begin(call: Call, out: CanonicalEvent[]): void {
+    // An id that the upstream gave to an earlier call, too, does not identify this one.
+    const isOwn = call.upstreamId !== undefined && this.#byId.get(call.upstreamId) === call;
+    call.callId = isOwn && call.upstreamId !== undefined ? call.upstreamId : this.#context.mint('call_');
+    call.tool = this.#context.toolNames.fromWire(call.name);
+    // A custom tool that was declared as a function is returned as a custom call; models also call custom tools as functions by themselves.
+    const custom = customToolOf(this.#context.request.tools, call.tool);
+    if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
+      call.freeform = new FreeformReader();
+    if (custom !== undefined) call.flavour = 'custom';
+    call.index = this.#nextItem(out);
+    const { flavour, callId, tool } = call;
+    out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
+    emitInput(call, call.input, out);
+  }
+}
+
+function emitInput({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
+  if (index !== undefined) pushDelta(index, freeform === undefined ? piece : freeform.push(piece), out);
+}
+
+function pushDelta(index: number, text: string, out: CanonicalEvent[]): void {
+  if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+}
+
+/** True for a piece with the id of a known call that begins another one: it has another name, or the name with another index or whole arguments. */
+function introducesAnother(known: Call, piece: Piece): boolean {
+  if (piece.name === undefined || known.name === '') return false;
+  if (!sameName(known, piece)) return true;
+  if (piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex) return true;
+  return piece.input !== known.input && startsNewInput(known, piece);
+}
+
+/** Some models write `null` for a call without arguments (Groq). */
+function isNullInput({ flavour, input }: Call, piece: string): boolean {
+  return piece === 'null' && input === '' && flavour === 'function';
+}
+
+/** True for arguments that are not a whole object yet. */
+function isUnfinished(call: Call): boolean {
+  return call.flavour === 'function' && call.input !== '' && !isWholeInput(call);
+}
+
+function isWholeInput(call: Call): boolean {
+  if (call.scan === undefined) {
+    call.scan = new ObjectScan();
+    call.scan.push(call.input);
+  }
+  return call.scan.isWhole(call.input);
+}
+
+function growInput(call: Call, piece: string): void {
+  call.input = grown(call.input, piece);
+  call.scan?.push(piece);
+}
+
+/** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
+function startsNewInput(call: Call, piece: Piece): boolean {
+  return piece.input.trimStart().startsWith('{') && isWholeInput(call);
+}
+
+/**
+ * The part of a piece that is new. Some servers (vLLM) send the whole arguments once more at the end: where these are an object and both
+ * together are not, only the rest is new. Before the last piece, only an exact repetition of everything counts as one.
+ */
+function newInput({ input: known, flavour, freeform }: Call, piece: string, isLast: boolean): string {
+  if (flavour === 'custom' && freeform === undefined) return piece;
+  if (known === '' || piece.length < known.length || (piece.length > known.length && !isLast)) return piece;
+  if (!piece.startsWith(known) || !isObjectText(piece) || isObjectText(known + piece)) return piece;
+  return piece.slice(known.length);
+}
+
+function sameName(call: Call, piece: Piece): boolean {
+  return piece.name === undefined || piece.name === call.name;
+}

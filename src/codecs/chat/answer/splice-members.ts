@@ -1,0 +1,48 @@
+/**
+ * Edits for an answer that goes to a client of the same dialect. They add members without which the official clients break and which
+ * vendors leave out (no `role` in a whole stream, no `message` beside a filter's verdict) or name differently. They remove routers' prices.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { countOf } from '../../canonical/usage.ts';
+import type { JsonEdit } from '../../json/edit.ts';
+import type { JsonPath } from '../../json/text.ts';
+import { leaveOutPrices } from '../../answers/router-prices.ts';
+import { jsonText } from './content-blocks.ts';
+import { nonEmptyString } from '../wire.ts';
+
+export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  if (typeof choice['index'] !== 'number') edits.push({ path: [...path, 'index'], value: '0' });
+}
+
+/** Every chunk of a choice needs a delta (Azure's late filter results have none), and the first one of a stream needs the role. */
+export function completeDelta(delta: JsonValue | undefined, isFirst: boolean, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(delta)) edits.push({ path, value: isFirst ? '{"role":"assistant"}' : '{}' });
+  else if (isFirst && nonEmptyString(delta['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+}
+
+/** For the message of a whole answer. */
+export function completeMessage(message: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(message)) {
+    edits.push({ path, value: '{"role":"assistant","content":null,"refusal":null}' });
+    return;
+  }
+  if (nonEmptyString(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+  const content = jsonText(message['content']);
+  if (content !== undefined) edits.push({ path: [...path, 'content'], value: JSON.stringify(content) });
+}
+
+/** Usage with any counter needs all three under their standard names, as numbers. Prices of routers are removed. */
+export function completeUsage(usage: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  leaveOutPrices(usage, path, edits);
+  const prompt = countOf(usage['prompt_tokens']) ?? countOf(usage['input_tokens']);
+  const completion = countOf(usage['completion_tokens']) ?? countOf(usage['output_tokens']);
+  if (prompt === undefined && completion === undefined) return;
+  for (const [key, fallback] of [
+    ['prompt_tokens', prompt ?? 0],
+    ['completion_tokens', completion ?? 0],
+    ['total_tokens', (prompt ?? 0) + (completion ?? 0)],
+  ] as const) {
+    const given = usage[key];
+    if (typeof given !== 'number') edits.push({ path: [...path, key], value: String(countOf(given) ?? fallback) });
+  }
+}

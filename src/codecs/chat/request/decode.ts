@@ -1,0 +1,129 @@
+/** Decodes a chat-completions body into a canonical request. Strict about the members that it knows; all others stay in the text. */
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../../canonical/request.ts';
+import type { RequestContext } from '../../codec.ts';
+import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../../requests/configuration-updates.ts';
+import { defined } from '../../defined.ts';
+import {
+  optionalBoolean,
+  optionalInteger,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+  optionalStrings,
+  readSeed,
+  readStop,
+  readStreaming,
+  refuseSeveralChoices,
+  requiredName,
+} from '../../requests/members.ts';
+import { uniqueTools } from '../../tools/names.ts';
+import { READ_IN } from './read-members.ts';
+import { readMessages } from './decode-messages.ts';
+import { readFormat, readLogprobs, readToolChoice, readTools } from './decode-tools.ts';
+
+/** The members of a body that have a canonical form. */
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'stream', 'stream_options', 'n', 'session_id', 'user', 'metadata', 'store', 'service_tier'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
+  ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'stop', 'logprobs'],
+  ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort', 'thinking'],
+  ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
+]);
+
+const SCHEMAS: SchemaPlaces = {
+  inTool: ['parameters'],
+  format: ['response_format', 'json_schema', 'schema'],
+};
+
+/** The same for a format without a canonical form: a grammar, or that of another vendor. */
+const READ_EXCEPT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
+
+export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
+  const model = requiredName(json, 'model');
+  refuseSeveralChoices(json);
+  const optional: Partial<CanonicalRequest> = defined<Partial<CanonicalRequest>>({
+    toolChoice: readToolChoice(json),
+    parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
+    maxOutputTokens:
+      optionalInteger(json, 'max_completion_tokens', { least: 1 }) ?? optionalInteger(json, 'max_tokens', { least: 1 }),
+    temperature: optionalNumber(json, 'temperature'),
+    topP: optionalNumber(json, 'top_p'),
+    topK: optionalInteger(json, 'top_k'),
+    seed: readSeed(json),
+    presencePenalty: optionalNumber(json, 'presence_penalty'),
+    frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
+    logitBias: optionalObject(json, 'logit_bias'),
+    stop: readStop(json),
+    logprobs: readLogprobs(json),
+    format: readFormat(json),
+    verbosity: optionalString(json, 'verbosity'),
+    reasoning: readReasoning(json, updatedEffort(updatesIn(json['messages'], updateOf))),
+    user: optionalString(json, 'user'),
+    metadata: optionalObject(json, 'metadata'),
+    serviceTier: optionalString(json, 'service_tier'),
+    promptCacheKey: optionalString(json, 'prompt_cache_key'),
+    safetyIdentifier: optionalString(json, 'safety_identifier'),
+    store: optionalBoolean(json, 'store'),
+    modalities: optionalStrings(json, 'modalities'),
+    cacheControl: optionalObject(json, 'cache_control'),
+    sessionId: optionalString(json, 'session_id'),
+  });
+  return {
+    dialect: 'chat',
+    text,
+    json,
+    reads: optional.format === undefined ? READ_EXCEPT_FORMAT : READ,
+    readsIn: READ_IN,
+    schemas: SCHEMAS,
+    model,
+    ...readStreaming(json),
+    items: readMessages(json['messages'], text, context),
+    tools: uniqueTools(readTools(json)),
+    ...optional,
+  };
+}
+
+/** A router's change of the configuration from a message on: a member of that message, or its role. */
+function updateOf(message: JsonObject, index: number): ConfigurationUpdate | undefined {
+  const { role, configuration_update: update } = message;
+  const at = `messages[${index}]`;
+  if (isObject(update)) return { says: update, at: `${at}.configuration_update` };
+  return role === 'configuration_update' ? { says: message, at } : undefined;
+}
+
+/**
+ * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking` of other vendors (semantics 6.7.2). `enabled: false`
+ * is effort none; `enabled: true` leaves the effort to the upstream. `updated`: the effort that the messages have set.
+ */
+function readReasoning(json: JsonObject, updated: string | undefined): ReasoningControl | undefined {
+  const shorthand = optionalString(json, 'reasoning_effort');
+  const object = isObject(json['reasoning']) ? json['reasoning'] : {};
+  const thinking = isObject(json['thinking']) ? json['thinking'] : {};
+  const enabled = optionalBoolean(object, 'enabled', 'reasoning') ?? ENABLED.get(thinking['type']);
+  const effort = shorthand ?? optionalString(object, 'effort', 'reasoning') ?? (enabled === false ? 'none' : undefined);
+  const budget = optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning');
+  const control = defined<ReasoningControl>({
+    effort: effortOf(updated ?? effort),
+    budget: budget ?? (enabled === true ? budgetOf(thinking) : undefined),
+    summary: optionalString(object, 'summary', 'reasoning'),
+    adaptive: enabled === true ? true : undefined,
+  });
+  return Object.keys(control).length === 0 ? undefined : control;
+}
+
+/** This member is a vendor's own, so an invalid value is ignored here and left to an upstream of the same protocol. */
+function budgetOf({ budget_tokens: tokens }: JsonObject): number | undefined {
+  return Number.isSafeInteger(tokens) && Number(tokens) > 0 ? Number(tokens) : undefined;
+}
+
+const ENABLED: ReadonlyMap<JsonValue | undefined, boolean> = new Map([
+  ['enabled', true],
+  ['adaptive', true],
+  ['disabled', false],
+]);
+
+/** `minimum` is an old alias. */
+function effortOf(name: string | undefined): string | undefined {
+  return name === 'minimum' ? 'minimal' : name;
+}

@@ -1,0 +1,127 @@
+/** Tools, tool choice and format of another dialect for a chat upstream. */
+import { notConvertible } from '../../canonical/error.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { ToolName } from '../../canonical/item.ts';
+import type { JsonObject, JsonValue } from '../../canonical/json.ts';
+import type { CanonicalRequest, Format, Tool } from '../../canonical/request.ts';
+import type { CodecOptions } from '../../codec.ts';
+import { requiresCall } from '../../tools/choice.ts';
+import { type CustomTool, customToolOf, freeformSchema } from '../../tools/freeform.ts';
+import type { NameRule, ToolNames } from '../../tools/names.ts';
+import { objectSchema } from '../../schemas/object-schema.ts';
+
+export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
+
+/** True for a custom tool that the upstream gets as a function: one with an object schema, or any if the Channel lowers custom tools. */
+export function isLowered(tool: CustomTool | undefined, options: CodecOptions): boolean {
+  return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
+}
+
+export function encodeTools(
+  request: CanonicalRequest,
+  names: ToolNames,
+  options: CodecOptions,
+  losses: Set<RequestFeature>,
+): JsonObject[] {
+  return request.tools.flatMap((tool): JsonObject[] => {
+    if (tool.kind === 'native') {
+      losses.add('native tool');
+      return [];
+    }
+    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+    return [encodeTool(tool, names, options, losses)];
+  });
+}
+
+function encodeTool(
+  tool: Exclude<Tool, { kind: 'native' }>,
+  names: ToolNames,
+  options: CodecOptions,
+  losses: Set<RequestFeature>,
+): JsonObject {
+  const name = names.toWire(tool.tool);
+  const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
+  if (tool.kind === 'function') {
+    if (tool.cacheControl !== undefined) losses.add('cache breakpoint');
+    const parameters = tool.parameters === undefined ? {} : { parameters: withType(tool.parameters) };
+    const strict = tool.strict === undefined ? {} : { strict: tool.strict };
+    return { type: 'function', function: { ...described, ...parameters, ...strict } };
+  }
+  if (tool.inputSchema !== undefined) {
+    const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
+    losses.add('custom tool with object schema');
+    return { type: 'function', function: { ...described, parameters } };
+  }
+  if (isLowered(tool, options)) {
+    losses.add('custom tool: freeform');
+    return { type: 'function', function: { ...described, parameters: freeformSchema(tool.format) } };
+  }
+  return {
+    type: 'custom',
+    custom: { ...described, ...(tool.format === undefined ? {} : { format: nestedFormat(tool.format) }) },
+  };
+}
+
+/** Adds the type `object` to a schema without a type, since strict servers insist on it. */
+function withType(schema: JsonObject): JsonObject {
+  return schema['type'] === undefined ? { type: 'object', ...schema } : schema;
+}
+
+function nestedFormat(format: JsonObject): JsonObject {
+  if (format['type'] !== 'grammar' || format['grammar'] !== undefined) return format;
+  const { type, ...grammar } = format;
+  return { type, grammar };
+}
+
+/** `tool_choice`, or undefined where there is nothing to choose from. */
+export function encodeToolChoice(
+  request: CanonicalRequest,
+  names: ToolNames,
+  options: CodecOptions,
+  tools: readonly JsonObject[],
+): JsonValue | undefined {
+  const choice = request.toolChoice;
+  if (choice === undefined) return undefined;
+  if (choice.mode === 'native') throw notConvertible('tool_choice', 'The upstream cannot run the tool that is required here.');
+  if (tools.length === 0) {
+    if (requiresCall(choice) && request.tools.length > 0) throw unsatisfiable();
+    return undefined;
+  }
+  switch (choice.mode) {
+    case 'tool':
+      return named(choice.tool, request, names, options);
+    case 'allowed': {
+      // All allowed tools are native to another dialect.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
+      const allowed = choice.tools.map((tool) => named(tool, request, names, options));
+      return { type: 'allowed_tools', allowed_tools: { mode: choice.require ? 'required' : 'auto', tools: allowed } };
+    }
+    default:
+      return choice.mode;
+  }
+}
+
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
+}
+
+function named(tool: ToolName, request: CanonicalRequest, names: ToolNames, options: CodecOptions): JsonObject {
+  const custom = customToolOf(request.tools, tool);
+  const type = custom !== undefined && !isLowered(custom, options) ? 'custom' : 'function';
+  return { type, [type]: { name: names.toWire(tool) } };
+}
+
+export function encodeFormat(format: Format): JsonObject {
+  if (format.type !== 'json_schema') return { type: format.type };
+  const { name = 'response', description, schema, strict } = format;
+  return {
+    type: 'json_schema',
+    json_schema: {
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(schema === undefined ? {} : { schema }),
+      ...(strict === undefined ? {} : { strict }),
+    },
+  };
+}

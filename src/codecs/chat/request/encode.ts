@@ -1,0 +1,86 @@
+/** A canonical request as a chat-completions body: the client's own text with edits for a chat client, built from items for any other. */
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+import type { CanonicalRequest, ReasoningControl } from '../../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../../codec.ts';
+import { effortOfBudget } from '../../requests/effort-of-budget.ts';
+import { refuseForeignBinding } from '../../requests/foreign-content.ts';
+import { noteMembers } from '../../requests/member-losses.ts';
+import { editJson } from '../../json/edit.ts';
+import { schemaEdits } from '../../schemas/text.ts';
+import { shortUser } from '../../requests/short-id.ts';
+import { nameAllTools, verbatimNames } from '../../tools/names.ts';
+import { hasUnreadMembers } from '../../requests/unread-members.ts';
+import { encodeMessages } from './encode-messages.ts';
+import { encodeFormat, encodeToolChoice, encodeTools, NAME_RULE } from './encode-tools.ts';
+import { spliceRequest } from './splice.ts';
+
+const PATH = '/chat/completions';
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  const losses = new Set<RequestFeature>();
+  if (request.dialect === 'chat') {
+    const body = spliceRequest(request, target, losses);
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
+  }
+  refuseForeignBinding(request, 'chat');
+  const toolNames = nameAllTools(request, NAME_RULE);
+  const tools = encodeTools(request, toolNames, target.options, losses);
+  const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
+  const messages = encodeMessages(request, target, toolNames, losses);
+  // Undefined members, here and below, are left out by JSON.stringify.
+  const body = {
+    model: target.owner.model,
+    messages,
+    ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    tools: tools.length === 0 ? undefined : tools,
+    tool_choice: toolChoice,
+    parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
+    ...sampling(request, target),
+    ...reasoning(request.reasoning, losses),
+    ...identity(request, losses),
+  };
+  const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
+  return { path: PATH, body: editJson(JSON.stringify(body), schemas), headers: {}, toolNames, losses: [...losses] };
+}
+
+function sampling(request: CanonicalRequest, target: Target): JsonObject {
+  const cap = target.options.legacyOutputCap === true ? 'max_tokens' : 'max_completion_tokens';
+  const { logprobs, format } = request;
+  return {
+    [cap]: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    top_k: request.topK,
+    seed: request.seed,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    logit_bias: request.logitBias,
+    stop: request.stop?.length === 0 ? undefined : request.stop,
+    logprobs: logprobs === undefined ? undefined : true,
+    top_logprobs: logprobs !== undefined && logprobs.top > 0 ? logprobs.top : undefined,
+    response_format: format === undefined ? undefined : encodeFormat(format),
+    verbosity: request.verbosity,
+    modalities: request.modalities,
+  };
+}
+
+function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFeature>): JsonObject {
+  if (control === undefined) return {};
+  if (control.summary !== undefined) losses.add('reasoning summary asked');
+  if (control.effort !== undefined) return { reasoning_effort: control.effort };
+  if (control.budget === undefined) return {};
+  losses.add('reasoning budget');
+  return { reasoning_effort: effortOfBudget(control.budget) };
+}
+
+function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
+  noteMembers(request, ['serviceTier', 'store', 'include', 'cacheControl'], (feature) => losses.add(feature));
+  if (hasUnreadMembers(request)) losses.add('unknown members');
+  return {
+    user: shortUser(request.user),
+    metadata: request.metadata,
+    prompt_cache_key: request.promptCacheKey,
+    safety_identifier: request.safetyIdentifier,
+  };
+}

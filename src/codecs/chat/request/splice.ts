@@ -1,0 +1,223 @@
+/**
+ * Writes a chat body for a chat upstream: the client's own text, in which only the gateway's members change, so that prompt caches and unknown
+ * members survive.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
+import type { CanonicalRequest, Effort } from '../../canonical/request.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { Item } from '../../canonical/item.ts';
+import type { Target } from '../../codec.ts';
+import { editJson, type JsonEdit } from '../../json/edit.ts';
+import type { JsonPath } from '../../json/text.ts';
+import { gatewayMembers, present } from '../../requests/members.ts';
+import { mayReplay } from '../../requests/opaque-replay.ts';
+import { SIGNATURE_PATH, signatureOf } from '../opaque.ts';
+import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
+import { missingReasoning } from './encode-messages.ts';
+
+const NONE: Effort = 'none';
+
+type Losses = Set<RequestFeature>;
+
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+  const { json } = request;
+  const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
+  for (const key of gatewayMembers(json)) edits.push({ path: [key], value: undefined });
+  if (request.stream) forceUsage(json, edits);
+  disableReasoning(json, edits);
+  if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
+  if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
+  if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
+  addMissingReasoning(json, target, edits);
+  openEnvelopes(request, target, edits, losses);
+  return editJson(request.text, edits);
+}
+
+function forceUsage(json: JsonObject, edits: JsonEdit[]): void {
+  const options = json['stream_options'];
+  if (!isObject(options)) edits.push({ path: ['stream_options'], value: '{"include_usage":true}' });
+  else if (options['include_usage'] !== true) edits.push({ path: ['stream_options', 'include_usage'], value: 'true' });
+}
+
+/** Effort none stands in the `reasoning` object where there is one, and then not in `reasoning_effort` (spec). */
+function disableReasoning(json: JsonObject, edits: JsonEdit[]): void {
+  const { reasoning, reasoning_effort: shorthand } = json;
+  if (!isObject(reasoning)) return;
+  const effort = typeof shorthand === 'string' ? shorthand : reasoning['effort'];
+  if (effort !== NONE) return;
+  if (reasoning['effort'] !== NONE) edits.push({ path: ['reasoning', 'effort'], value: JSON.stringify(NONE) });
+  if (reasoning['max_tokens'] !== undefined) edits.push({ path: ['reasoning', 'max_tokens'], value: undefined });
+  if (shorthand !== undefined) edits.push({ path: ['reasoning_effort'], value: undefined });
+}
+
+function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
+  if (typeof request.json['max_completion_tokens'] !== 'number') return;
+  edits.push({ path: ['max_completion_tokens'], value: undefined });
+  edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
+}
+
+function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: Losses): void {
+  if (!Array.isArray(messages)) return;
+  for (const [turn, message] of messages.entries()) {
+    if (!isObject(message) || message['role'] !== 'developer') continue;
+    edits.push({ path: ['messages', turn, 'role'], value: '"system"' });
+    losses.add('developer text');
+  }
+}
+
+interface AssistantMessage {
+  /** Its index in `messages`. */
+  readonly turn: number;
+  readonly message: JsonObject;
+}
+
+function assistantMessages({ messages }: JsonObject): readonly AssistantMessage[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: JsonValue, turn) =>
+    isObject(message) && message['role'] === 'assistant' ? [{ turn, message }] : [],
+  );
+}
+
+/** Removes raw reasoning from the history, in every member but the one that the Channel replays: a server that refuses one member knows no other. */
+function removeReasoning(json: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
+  const members = ['reasoning', 'reasoning_details'];
+  if (options.replayReasoningContent !== true) members.push('reasoning_content');
+  for (const { turn, message } of assistantMessages(json)) {
+    for (const member of members) {
+      if (message[member] === undefined) continue;
+      edits.push({ path: ['messages', turn, member], value: undefined });
+      losses.add('reasoning: raw text in history');
+    }
+  }
+}
+
+function addMissingReasoning(json: JsonObject, target: Target, edits: JsonEdit[]): void {
+  const missing = missingReasoning(target.options);
+  if (missing === undefined) return;
+  for (const { turn, message } of assistantMessages(json)) {
+    const calls = message['tool_calls'];
+    if (!Array.isArray(calls) || calls.length === 0 || present(message['reasoning_content'])) continue;
+    edits.push({ path: ['messages', turn, 'reasoning_content'], value: JSON.stringify(missing) });
+  }
+}
+
+/** Opens the opaque values that the target may receive. All others are removed, with the item that each belongs to. */
+function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdit[], losses: Losses): void {
+  const values = new OpaqueValues(request.items, target, losses);
+  for (const { turn, message } of assistantMessages(request.json)) {
+    const path: JsonPath = ['messages', turn];
+    const scalar = message['reasoning_opaque'];
+    if (typeof scalar === 'string' && scalar !== '') {
+      const value = values.of(scalar);
+      if (value !== scalar) {
+        edits.push({ path: [...path, 'reasoning_opaque'], value: value === undefined ? undefined : JSON.stringify(value) });
+      }
+    }
+    const details = message['reasoning_details'];
+    if (Array.isArray(details) && !target.without.has('raw')) openDetails(details, path, values, edits, losses);
+    openSignature(message, path, values, edits);
+    const calls = message['tool_calls'];
+    if (!Array.isArray(calls)) continue;
+    for (const [at, entry] of calls.entries()) openSignature(entry, [...path, 'tool_calls', at], values, edits);
+  }
+}
+
+function openSignature(signed: JsonValue, path: JsonPath, values: OpaqueValues, edits: JsonEdit[]): void {
+  const signature = signatureOf(signed);
+  const value = signature === undefined ? undefined : values.of(signature);
+  if (value === signature) return;
+  if (value === undefined) edits.push({ path: [...path, 'extra_content'], value: undefined });
+  else edits.push({ path: [...path, ...SIGNATURE_PATH], value: JSON.stringify(value) });
+}
+
+function openDetails(
+  details: readonly JsonValue[],
+  path: JsonPath,
+  values: OpaqueValues,
+  edits: JsonEdit[],
+  losses: Losses,
+): void {
+  const removed = new Set<number>();
+  /** The ids of entries with a payload. */
+  const paired = new Set(details.map(readDetail).flatMap((detail) => (detail?.payload === undefined ? [] : [detail.id])));
+  for (const [at, entry] of details.entries()) {
+    const detail = readDetail(entry);
+    if (detail?.payload === undefined) {
+      if (detail === undefined || !isGatewaySummary(detail) || paired.has(detail.id)) continue;
+      removed.add(at);
+      losses.add('reasoning: summary in history');
+      continue;
+    }
+    const value = values.of(detail.payload);
+    if (value === undefined) removed.add(at);
+    else if (value !== detail.payload) edits.push(openedEntry(detail, value, values, [...path, 'reasoning_details', at]));
+  }
+  if (removed.size === 0) return;
+  // The summary of a removed payload is removed, too: the vendor checks the pair.
+  const pairs = new Set([...removed].map((at) => pairOf(details[at])));
+  for (const [at, entry] of details.entries()) {
+    if (readDetail(entry)?.kind === 'summary' && pairs.has(pairOf(entry))) removed.add(at);
+  }
+  if (removed.size === details.length) {
+    edits.push({ path: [...path, 'reasoning_details'], value: undefined }, { path: [...path, 'reasoning'], value: undefined });
+    return;
+  }
+  for (const at of removed) edits.push({ path: [...path, 'reasoning_details', at], value: undefined });
+}
+
+/** True for a summary that the gateway made from an answer of another protocol. Strict chat upstreams refuse entries that are not theirs. */
+function isGatewaySummary({ kind, format, id }: Detail): boolean {
+  return kind === 'summary' && format === UNKNOWN_FORMAT && id !== undefined;
+}
+
+function pairOf(entry: JsonValue | undefined): string {
+  const detail = entry === undefined ? undefined : readDetail(entry);
+  return `${detail?.format ?? ''} ${detail?.index ?? ''}`;
+}
+
+/** The edit that opens an entry. One that the gateway made gets the form of its vendor; in a vendor's own entry only the value changes. */
+function openedEntry(detail: Detail, value: string, values: OpaqueValues, path: JsonPath): JsonEdit {
+  const item = values.itemOf(detail.payload);
+  const form = entryOfForm(item?.opaque?.form);
+  if (form === undefined || form['type'] === detail.body['type']) {
+    return { path: [...path, detail.kind === 'text' ? 'signature' : 'data'], value: JSON.stringify(value) };
+  }
+  const raw = item?.kind === 'reasoning' ? item.raw : undefined;
+  return { path, value: JSON.stringify(detailEntries(form, raw, value).at(-1)) };
+}
+
+/** An item that may hold an opaque value. */
+type SealedItem = Extract<Item, { readonly opaque?: Opaque }>;
+
+/** The opaque values of a body, as one target may receive them. */
+class OpaqueValues {
+  readonly #target: Target;
+  readonly #bySealed = new Map<string, SealedItem>();
+  readonly #losses: Losses;
+
+  constructor(items: readonly Item[], target: Target, losses: Losses) {
+    this.#losses = losses;
+    this.#target = target;
+    for (const item of items) {
+      if ('opaque' in item && item.opaque?.sealed !== undefined) this.#bySealed.set(item.opaque.sealed, item);
+    }
+  }
+
+  itemOf(payload: string | undefined): SealedItem | undefined {
+    return payload === undefined ? undefined : this.#bySealed.get(payload);
+  }
+
+  /** The raw value; undefined, and noted as a loss, where the target may not receive it. */
+  of(payload: string): string | undefined {
+    const value = this.#valueOf(payload);
+    if (value === undefined) this.#losses.add('reasoning: opaque of another owner');
+    return value;
+  }
+
+  #valueOf(payload: string): string | undefined {
+    if (!isEnvelope(payload)) return this.#target.without.has('opaque') ? undefined : payload;
+    const opaque = this.#bySealed.get(payload)?.opaque;
+    return opaque !== undefined && mayReplay(opaque, this.#target, 'chat') ? opaque.value : undefined;
+  }
+}

@@ -1,0 +1,106 @@
+/** Canonical steps into `text_completion` chunks: text only, one finish chunk, usage where asked, `[DONE]`. */
+import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
+import type { CanonicalEvent, Step } from '../../canonical/event.ts';
+import type { Outcome } from '../../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
+import { openAiErrorFrame } from '../../errors/openai.ts';
+import { writeTokenUsage } from '../../answers/token-usage.ts';
+import { TextJoin } from '../../answers/text-join.ts';
+import { checkText, finishReason } from './whole.ts';
+
+export class CompletionsEncoder implements ClientEncoder {
+  readonly #context: ResponseContext;
+  readonly #join = new TextJoin();
+  /** How many characters of each open text were said; items of other kinds are not here. */
+  readonly #said = new Map<number, boolean>();
+  #usage: Usage | undefined;
+  #ended = false;
+  /** Where a good ending begins in the words of its batch. */
+  #endsAt = 0;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  push(step: Step, out: Frame[]): void {
+    for (const event of step.events) {
+      if (this.#ended) return;
+      this.#encode(event, out);
+    }
+  }
+
+  end(out: Frame[]): void {
+    this.fail(upstreamFault('truncated', 'The upstream ended before its answer was complete.'), out);
+  }
+
+  fail(error: GatewayError, out: Frame[]): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    out.push(openAiErrorFrame(error));
+  }
+
+  failInstead(error: GatewayError, out: Frame[]): void {
+    out.length = this.#endsAt;
+    this.#ended = false;
+    this.fail(error, out);
+  }
+
+  #encode(event: CanonicalEvent, out: Frame[]): void {
+    switch (event.type) {
+      case 'item.start': {
+        const { head, index } = event;
+        checkText(head.kind);
+        this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
+        if (head.kind === 'text' || head.kind === 'refusal') this.#said.set(index, false);
+        return;
+      }
+      case 'item.delta': {
+        const said = this.#said.get(event.index);
+        if (said === undefined || event.delta.kind !== 'text') return;
+        if (event.delta.text !== '') this.#said.set(event.index, true);
+        this.#say(event.delta.text, !said, out);
+        return;
+      }
+      case 'item.end':
+        this.#said.delete(event.index);
+        return;
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'response.end':
+        this.#finish(event.outcome, out);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #finish(outcome: Outcome, out: Frame[]): void {
+    if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.fail(outcome.error, out);
+      return;
+    }
+    this.#endsAt = out.length;
+    this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReason(outcome) }], null, out);
+    if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);
+    out.push({ event: undefined, data: '[DONE]' });
+    this.#ended = true;
+  }
+
+  #say(words: string, isFirst: boolean, out: Frame[]): void {
+    if (words === '') return;
+    const text = isFirst ? this.#join.beforeWords() + words : words;
+    this.#chunk([{ text, index: 0, logprobs: null, finish_reason: null }], null, out);
+  }
+
+  #chunk(choices: readonly object[], usage: object | null, out: Frame[]): void {
+    const { responseId: id, createdAt: created, model } = this.#context;
+    const counted = this.#context.request.includeUsage ? { usage } : {};
+    out.push({ event: undefined, data: JSON.stringify({ id, object: 'text_completion', created, model, choices, ...counted }) });
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding counts within one part, citation
+ * metadata within the whole visible text of the candidate. Both arrive late, so citations are pending until their item ends.
+ */
+import { append } from '../../append.ts';
+import { type Span, TextPositions } from '../../answers/citations.ts';
+import type { Citation } from '../../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { arrayOrEmpty, malformed, optionalObject, optionalString } from './decode-chunk.ts';
+
+/** Where a text item stands in the answer. */
+export interface CitedItem {
+  readonly text: string;
+  /** UTF-8 bytes of the candidate's visible text before this item. */
+  readonly base: number;
+  /** The wire parts that make up the item, with the code unit at which each begins. */
+  readonly parts: readonly { readonly part: number; readonly start: number }[];
+}
+
+interface PendingCitation {
+  readonly source: { readonly url: string; readonly title?: string } | { readonly native: JsonObject };
+  readonly span: Span;
+  /** The part in which the span counts; undefined where it counts in the whole candidate. */
+  readonly part: number | undefined;
+  /** The cited text, where the wire repeats it. It decides what the span counts, and where the citation stands if the span is off. */
+  readonly quote: string | undefined;
+  /** How many items it was held against. */
+  tries: number;
+}
+
+/** Citations that this many items did not hold are then held only against items in which their bytes of the whole text fall. */
+const MANY_TRIES = 64;
+/** Bytes of the whole text to a bucket of such citations. */
+const BUCKET = 256;
+
+export class CitedSources {
+  #chunks: readonly JsonValue[] = [];
+  #pending: PendingCitation[] = [];
+  /** Those of many tries, by where they begin in the whole text: an answer may have very many texts and citations. */
+  readonly #far = new Map<number, PendingCitation[]>();
+  #farCount = 0;
+  readonly #seen = new Set<string>();
+
+  /** True while there are citations that no text has taken. */
+  get hasPending(): boolean {
+    return this.#pending.length + this.#farCount > 0;
+  }
+
+  /** Reads the candidate's metadata. Throws `malformed_event` for known members of a wrong type. */
+  read(candidate: JsonObject): void {
+    const grounding = optionalObject(candidate, 'groundingMetadata');
+    if (grounding !== undefined) this.#readGrounding(grounding);
+    const citations = optionalObject(candidate, 'citationMetadata');
+    if (citations === undefined) return;
+    for (const source of [...arrayOrEmpty(citations, 'citationSources'), ...arrayOrEmpty(citations, 'citations')])
+      this.#readSource(source);
+  }
+
+  /** Takes the citations of an item that ends now. With `isLast`, also all others: without a position where they fit nowhere. */
+  take(item: CitedItem, isLast: boolean): Citation[] {
+    if (!this.hasPending) return [];
+    const taken: Citation[] = [];
+    const left: PendingCitation[] = [];
+    const text = indexOf(item);
+    const candidates = [...(isLast ? this.#takeAllFar() : this.#takeFar(item)), ...this.#pending];
+    for (const pending of candidates) {
+      const span = locate(pending, text) ?? (isLast ? locateQuote(pending.quote, text) : undefined);
+      if (span === undefined && !isLast) left.push(pending);
+      else if (span !== undefined || this.#isNew(pending)) taken.push(citationOf(pending, span));
+    }
+    this.#pending = [];
+    for (const pending of left) this.#keep(pending);
+    return taken;
+  }
+
+  #keep(pending: PendingCitation): void {
+    pending.tries += 1;
+    if (pending.tries < MANY_TRIES) {
+      this.#pending.push(pending);
+      return;
+    }
+    const bucket = Math.floor(pending.span.start / BUCKET);
+    const known = this.#far.get(bucket);
+    if (known === undefined) this.#far.set(bucket, [pending]);
+    else known.push(pending);
+    this.#farCount += 1;
+  }
+
+  #takeFar({ base, text }: CitedItem): PendingCitation[] {
+    if (this.#farCount === 0) return [];
+    const found: PendingCitation[] = [];
+    const last = Math.floor((base + Buffer.byteLength(text)) / BUCKET);
+    for (let bucket = Math.floor(base / BUCKET); bucket <= last; bucket += 1) {
+      append(found, this.#far.get(bucket) ?? []);
+      this.#far.delete(bucket);
+    }
+    this.#farCount -= found.length;
+    return found;
+  }
+
+  #takeAllFar(): PendingCitation[] {
+    const all = [...this.#far.values()].flat();
+    this.#far.clear();
+    this.#farCount = 0;
+    return all;
+  }
+
+  /** A source without a position is cited once. */
+  #isNew({ source }: PendingCitation): boolean {
+    const key = JSON.stringify(source);
+    const isNew = !this.#seen.has(key);
+    this.#seen.add(key);
+    return isNew;
+  }
+
+  #readGrounding(metadata: JsonObject): void {
+    const chunks = arrayOrEmpty(metadata, 'groundingChunks');
+    if (chunks.length > 0) this.#chunks = chunks;
+    for (const support of arrayOrEmpty(metadata, 'groundingSupports')) {
+      if (!isObject(support)) throw malformed('groundingSupports');
+      const segment = optionalObject(support, 'segment') ?? {};
+      const part = count(segment, 'partIndex');
+      const span = { start: count(segment, 'startIndex'), end: count(segment, 'endIndex') };
+      for (const index of arrayOrEmpty(support, 'groundingChunkIndices')) {
+        const source = typeof index === 'number' ? sourceOf(this.#chunks[index]) : undefined;
+        if (source !== undefined) this.#add({ source, span, part, quote: optionalString(segment, 'text') });
+      }
+    }
+  }
+
+  #readSource(source: JsonValue): void {
+    if (!isObject(source)) throw malformed('citationMetadata');
+    const url = optionalString(source, 'uri');
+    const title = optionalString(source, 'title');
+    this.#add({
+      source: url === undefined ? { native: source } : { url, ...(title === undefined ? {} : { title }) },
+      span: { start: count(source, 'startIndex'), end: count(source, 'endIndex') },
+      part: undefined,
+      quote: undefined,
+    });
+  }
+
+  #add(citation: Omit<PendingCitation, 'tries'>): void {
+    const key = JSON.stringify([citation.source, citation.span, citation.part ?? null]);
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.#pending.push({ ...citation, tries: 0 });
+  }
+}
+
+function sourceOf(chunk: JsonValue | undefined): PendingCitation['source'] | undefined {
+  if (!isObject(chunk)) return undefined;
+  for (const kind of ['web', 'maps', 'retrievedContext']) {
+    const source = chunk[kind];
+    const url = isObject(source) ? optionalString(source, 'uri') : undefined;
+    if (!isObject(source) || url === undefined) continue;
+    const title = optionalString(source, 'title');
+    return { url, ...(title === undefined ? {} : { title }) };
+  }
+  return undefined;
+}
+
+/** An index. The protocol leaves out zeros. */
+function count(holder: JsonObject, name: string): number {
+  const value = holder[name];
+  if (value === undefined || value === null) return 0;
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw malformed(name);
+  return value;
+}
+
+function citationOf({ source }: PendingCitation, span: Span | undefined): Citation {
+  if ('native' in source) return { kind: 'native', dialect: 'gemini', body: source.native };
+  return span === undefined ? { kind: 'url', ...source } : { kind: 'url', ...source, ...span };
+}
+
+/** How many code units are searched for quotes in all (200 searches of a text of 300,000). Quotes beyond that get no position. */
+const MAX_SEARCHED = 64 * 1024 * 1024;
+
+/** The text of an item, prepared to locate its citations. */
+interface TextIndex {
+  readonly item: CitedItem;
+  readonly positions: TextPositions;
+  /** The UTF-8 offsets in the item at which each wire part begins. */
+  readonly partOffsets: ReadonlyMap<number, readonly number[]>;
+  /** Code units that were searched for quotes so far. */
+  searched: number;
+}
+
+function indexOf(item: CitedItem): TextIndex {
+  const positions = new TextPositions(item.text);
+  const partOffsets = new Map<number, number[]>();
+  for (const { part, start } of item.parts) {
+    const offset = positions.convert(start, 'utf16', 'utf8');
+    if (offset === undefined) continue;
+    const known = partOffsets.get(part);
+    if (known === undefined) partOffsets.set(part, [offset]);
+    else known.push(offset);
+  }
+  return { item, positions, partOffsets, searched: 0 };
+}
+
+/** The position in code points, or undefined when the citation does not fit this item. */
+function locate({ span, part, quote }: PendingCitation, { item, positions, partOffsets }: TextIndex): Span | undefined {
+  const offsets = part === undefined ? [] : (partOffsets.get(part) ?? []);
+  // Servers also count grounding in the whole visible text.
+  for (const offset of [...offsets, -item.base]) {
+    const bytes = { start: span.start + offset, end: span.end + offset };
+    const units = positions.convertSpan(bytes, 'utf8', 'utf16');
+    if (units === undefined || units.start === units.end) continue;
+    if (quote !== undefined && item.text.slice(units.start, units.end) !== quote) continue;
+    return positions.convertSpan(bytes, 'utf8', 'codePoint');
+  }
+  return undefined;
+}
+
+/** The position of a quote that the text holds exactly once. Servers count text that they trimmed since, so spans are off by a byte or two. */
+function locateQuote(quote: string | undefined, index: TextIndex): Span | undefined {
+  const { text } = index.item;
+  if (quote === undefined || quote === '' || index.searched > MAX_SEARCHED) return undefined;
+  index.searched += text.length;
+  const start = text.indexOf(quote);
+  if (start === -1 || text.includes(quote, start + 1)) return undefined;
+  return index.positions.convertSpan({ start, end: start + quote.length }, 'utf16', 'codePoint');
+}

@@ -1,0 +1,113 @@
+/** Reads `usageMetadata`: every chunk of a stream repeats the totals so far, without the counters that are not known yet. */
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { isPlaceholder, type Usage } from '../../canonical/usage.ts';
+import { arrayOrEmpty, malformed, optionalString } from './decode-chunk.ts';
+
+const COUNTERS = [
+  'promptTokenCount',
+  'candidatesTokenCount',
+  'thoughtsTokenCount',
+  'toolUsePromptTokenCount',
+  'cachedContentTokenCount',
+  'totalTokenCount',
+] as const;
+type Counter = (typeof COUNTERS)[number];
+
+/** Shares of the totals by modality: the wire's list, its name of the modality, and the canonical name. */
+const SHARES = [
+  ['promptTokensDetails', 'IMAGE', 'imageInput'],
+  ['candidatesTokensDetails', 'IMAGE', 'imageOutput'],
+  ['promptTokensDetails', 'AUDIO', 'audioInput'],
+  ['candidatesTokensDetails', 'AUDIO', 'audioOutput'],
+] as const;
+
+/** Merges the reports of one answer: the last value of each counter is kept. */
+export class UsageReports {
+  readonly #counts = new Map<Counter | (typeof SHARES)[number][2], number>();
+  #serviceTier: string | undefined;
+  #isChanged = false;
+
+  /** Throws `malformed_event` for a counter that is no count. */
+  read(metadata: JsonObject): void {
+    for (const name of COUNTERS) this.#set(name, readCount(metadata[name], name));
+    for (const [list, modality, name] of SHARES) this.#set(name, shareOf(metadata, list, modality));
+    this.#serviceTier = optionalString(metadata, 'serviceTier') ?? this.#serviceTier;
+  }
+
+  #set(name: Counter | (typeof SHARES)[number][2], count: number | undefined): void {
+    const known = this.#counts.get(name);
+    // Counters only grow, so a zero after a count is a missing value.
+    if (count === undefined || count === known || (count === 0 && known !== undefined)) return;
+    this.#counts.set(name, count);
+    this.#isChanged = true;
+  }
+
+  /** The usage so far, if it changed since it was last taken and is more than placeholders. */
+  take(): Usage | undefined {
+    if (!this.#isChanged) return undefined;
+    this.#isChanged = false;
+    const usage = this.#usage();
+    return isPlaceholder(usage) ? undefined : usage;
+  }
+
+  /** Lets the next `take` give the usage again, changed or not. */
+  reportAgain(): void {
+    this.#isChanged = true;
+  }
+
+  #usage(): Usage {
+    const count = (name: Counter) => this.#counts.get(name);
+    const prompt = count('promptTokenCount');
+    const toolPrompt = count('toolUsePromptTokenCount');
+    const cached = count('cachedContentTokenCount');
+    const thoughts = count('thoughtsTokenCount');
+    const output = this.#output(prompt ?? 0, toolPrompt ?? 0, thoughts);
+    const isInputKnown = prompt !== undefined || toolPrompt !== undefined;
+    return {
+      ...(isInputKnown ? { input: Math.max(0, sum(prompt ?? 0, toolPrompt ?? 0) - (cached ?? 0)) } : {}),
+      ...(cached === undefined ? {} : { cacheRead: cached }),
+      ...(output === undefined ? {} : { output }),
+      ...(thoughts === undefined ? {} : { reasoning: thoughts }),
+      ...this.#shares(),
+      ...(this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier }),
+    };
+  }
+
+  #shares(): Usage {
+    const shares = SHARES.flatMap(([, , name]) => {
+      const count = this.#counts.get(name);
+      return count === undefined ? [] : [[name, count] as const];
+    });
+    return Object.fromEntries(shares);
+  }
+
+  /** The wire counts candidates without thoughts. Where it leaves candidates out, the total minus the prompt is the output. */
+  #output(prompt: number, toolPrompt: number, thoughts: number | undefined): number | undefined {
+    const candidates = this.#counts.get('candidatesTokenCount');
+    if (candidates !== undefined) return sum(candidates, thoughts ?? 0);
+    const total = this.#counts.get('totalTokenCount');
+    const rest = total === undefined ? 0 : total - prompt - toolPrompt;
+    return rest > 0 || thoughts !== undefined ? Math.max(rest, thoughts ?? 0) : undefined;
+  }
+}
+
+function sum(left: number, right: number): number {
+  const result = left + right;
+  if (!Number.isSafeInteger(result)) throw malformed('usageMetadata');
+  return result;
+}
+
+/** A count, also when spelled as a string (the protocol's 64-bit integers are). */
+function readCount(value: JsonValue | undefined, name: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0) throw malformed(name);
+  return count;
+}
+
+function shareOf(metadata: JsonObject, list: string, modality: string): number | undefined {
+  for (const detail of arrayOrEmpty(metadata, list)) {
+    if (isObject(detail) && detail['modality'] === modality) return readCount(detail['tokenCount'], 'tokenCount');
+  }
+  return undefined;
+}

@@ -1,0 +1,63 @@
+/** Media as parts: inline content, public URLs and files of this vendor. The gateway fetches nothing. */
+import { notConvertible } from '../../canonical/error.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { Media } from '../../canonical/item.ts';
+import {
+  essenceOf,
+  type InlineData,
+  inUtf8,
+  mimeOfContent,
+  mimeOfFilename,
+  parseDataUri,
+  realMime,
+  titledText,
+} from '../../media.ts';
+import type { LossLog } from '../losses.ts';
+import type { Part } from '../wire.ts';
+
+/** The part for `media`. Throws `unsupported_conversion` at the media's own path where the protocol has none. */
+export function mediaPart(media: Media, at: string | undefined, log: LossLog): Part {
+  const path = media.at ?? at;
+  const { source, filename } = media;
+  log.note(featureOf(media), path);
+  switch (source.from) {
+    case 'inline':
+      return { inlineData: inlineData(source, mimeOfContent(source, filename) ?? unknownType(path)) };
+    case 'url': {
+      const inline = parseDataUri(source.url);
+      if (inline !== undefined) return mediaPart({ ...media, source: { from: 'inline', ...inline } }, at, log);
+      const mimeType = realMime(source.mime) ?? mimeOfFilename(source.url) ?? mimeOfFilename(filename ?? '');
+      return { fileData: { mimeType: mimeType ?? unknownType(path), fileUri: source.url } };
+    }
+    case 'reference': {
+      if (!isFileUri(source.id)) throw notConvertible(path, 'This file id is not a file of the selected upstream.');
+      const mimeType = realMime(source.mime) ?? mimeOfFilename(filename ?? '') ?? mimeOfFilename(source.id);
+      return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id } };
+    }
+    case 'text':
+      return { text: titledText(source.text, filename) };
+  }
+}
+
+function featureOf(media: Media): RequestFeature {
+  const { from } = media.source;
+  if (from === 'text') return 'file: text';
+  if (from === 'reference') return media.type === 'image' ? 'image: reference' : 'file: reference';
+  return `${media.type}: ${from}`;
+}
+
+/** The protocol refuses parameters of media types, except those of audio, which describe the samples. */
+function inlineData(source: InlineData, mime: string): { mimeType: string; data: string } {
+  const essence = essenceOf(mime);
+  if (essence.startsWith('audio/')) return { mimeType: mime, data: source.data };
+  return { mimeType: essence, data: essence.startsWith('text/') ? inUtf8(source) : source.data };
+}
+
+function unknownType(path: string | undefined): never {
+  throw notConvertible(path, 'The selected upstream needs the media type of this file; give a type or a name with an extension.');
+}
+
+/** A name or URI in the vendor's file store or object storage. The http room has checked which credential may read it. */
+function isFileUri(id: string): boolean {
+  return /^files\/[\w-]+$/.test(id) || /^gs:\/\/\S+$/.test(id) || /^https:\/\/\S+\/files\/[\w-]+$/.test(id);
+}

@@ -1,0 +1,63 @@
+/**
+ * Reads the parts of an upstream's answer: its start, its blocks, its usage, its end. The decoders of streams and of whole bodies share
+ * it, so that the two cannot differ.
+ */
+import type { CanonicalEvent } from '../../canonical/event.ts';
+import type { ItemStatus } from '../../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import type { DecodeContext } from '../../codec.ts';
+import type { Block, BlockHost } from './block.ts';
+import { openBlock } from './decode-blocks.ts';
+import { decodeStop, type WireStop } from './outcome.ts';
+import { UsageReader } from './usage.ts';
+import { malformed, nullableString } from '../wire.ts';
+
+export class AnswerReader implements BlockHost {
+  readonly context: DecodeContext;
+  readonly #usage = new UsageReader();
+  #items = 0;
+  #calledTool = false;
+
+  constructor(context: DecodeContext) {
+    this.context = context;
+  }
+
+  nextIndex(): number {
+    return this.#items++;
+  }
+
+  serverToolCalled(name: string): void {
+    this.#usage.called(name);
+  }
+
+  /** `message` is a whole message, or that of message_start; `where` names it in errors. */
+  start(message: JsonObject, where: string, out: CanonicalEvent[]): void {
+    const id = nullableString(message, 'id', where);
+    const model = nullableString(message, 'model', where);
+    out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+  }
+
+  /** Begins a block. `inputText`: see {@link openBlock}. */
+  open(content: JsonObject, inputText: () => string | undefined, out: CanonicalEvent[]): Block {
+    const block = openBlock(content, inputText, this);
+    this.#calledTool ||= block.kind === 'tool';
+    block.start(out);
+    return block;
+  }
+
+  /** A block that arrived at once. Throws GatewayError blaming the upstream. */
+  readBlock(json: JsonValue, status: ItemStatus, inputText: () => string | undefined, out: CanonicalEvent[]): void {
+    if (!isObject(json)) throw malformed('a content block is not an object');
+    if (!this.open(json, inputText, out).stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
+  }
+
+  readUsage(report: JsonValue, out: CanonicalEvent[]): void {
+    if (!isObject(report)) throw malformed('usage is not an object');
+    const usage = this.#usage.read(report);
+    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+  }
+
+  end(stop: WireStop, out: CanonicalEvent[]): void {
+    out.push({ type: 'response.end', outcome: decodeStop(stop, this.#calledTool) });
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Writes canonical items as content blocks, one open at a time. The events of different items were put in turn before
+ * (`encode.ts`). When another item has content, an open text or thinking block stops, and what its item adds later goes into a
+ * new block. A block starts with its first content (M2). Knows nothing of message_start and of endings.
+ */
+import type { ItemEvent } from '../../answers/turns.ts';
+import type { ItemDelta, ItemHead } from '../../canonical/event.ts';
+import type { ItemStatus, OutputItem, ToolCallItem } from '../../canonical/item.ts';
+import { escapeJson, isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
+import type { Opaque } from '../../canonical/opaque.ts';
+import type { Frame, ResponseContext } from '../../codec.ts';
+import { attachedSignature, checkInput, mediaRefused, PART_BREAK, wireInput } from '../message-parts.ts';
+import { isRedacted } from '../opaque.ts';
+import { isEmptyInput } from '../wire.ts';
+
+/** What was written of one canonical item. */
+interface Entry {
+  readonly head: ItemHead;
+  /** Something of its text, thinking or input was written. */
+  hasText: boolean;
+  /** Of reasoning: the face that came first, which is the one that is written. */
+  face: 'raw' | 'summary' | undefined;
+  /** The summary part that was written last. */
+  part: number;
+  /** A citation was written. */
+  cites: boolean;
+}
+
+const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as const;
+
+export class BlockWriter {
+  readonly #context: ResponseContext;
+  readonly #entries: Entry[] = [];
+  /** The item whose block is open. */
+  #active: Entry | undefined;
+  /** The index of the open block, else of the next one. */
+  #index = 0;
+  /** What text deltas of the open block begin with. */
+  #template: { readonly type: string; readonly index: number; readonly head: string } | undefined;
+  /** A tool_use block was written; a refusal began; a call ended without whole arguments. */
+  calledTool = false;
+  refused = false;
+  leftUnfinished = false;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  write(event: ItemEvent, out: Frame[]): void {
+    switch (event.type) {
+      case 'item.start':
+        this.#start(event.index, event.head, out);
+        return;
+      case 'item.delta': {
+        const entry = this.#entries[event.index];
+        if (entry !== undefined) this.#delta(entry, event.delta, out);
+        return;
+      }
+      case 'item.end': {
+        const entry = this.#entries[event.index];
+        if (entry !== undefined) this.#end(entry, event.item, event.status, out);
+        return;
+      }
+    }
+  }
+
+  /** Closes the open block at the end of the answer. */
+  finish(out: Frame[]): void {
+    if (this.#active?.head.kind === 'toolCall') this.leftUnfinished = true;
+    this.#close(out);
+  }
+
+  #start(index: number, head: ItemHead, out: Frame[]): void {
+    if (head.kind === 'refusal') this.refused = true;
+    const entry: Entry = { head, hasText: false, face: undefined, part: 0, cites: false };
+    this.#entries[index] = entry;
+    if (head.kind !== 'toolCall') return;
+    this.calledTool = true;
+    this.#open(entry, { type: 'tool_use', id: head.callId, name: head.tool.name, input: {} }, out);
+  }
+
+  #delta(entry: Entry, delta: ItemDelta, out: Frame[]): void {
+    if (delta.kind !== 'citation') this.#writeText(entry, deltaText(entry, delta), out);
+    else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages')
+      this.#cite(entry, delta.citation.body, out);
+  }
+
+  #end(entry: Entry, item: OutputItem, status: ItemStatus, out: Frame[]): void {
+    if (item.kind === 'media') throw mediaRefused();
+    if (item.kind === 'toolCall') {
+      if (!entry.hasText) this.#writeText(entry, heldInput(item, status), out);
+      if (status === 'completed') checkInput(item);
+      else if (!isObjectText(wireInput(item))) this.leftUnfinished = true;
+    }
+    if (item.kind === 'reasoning' && item.opaque !== undefined) this.#sign(entry, item.opaque, out);
+    // An item of another dialect is left out, and closes no block.
+    if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body, out);
+    if (entry === this.#active) this.#close(out);
+    const signature = attachedSignature(item, this.#context);
+    if (signature === undefined) return;
+    // The signature of a text or a call, in a block of its own.
+    this.#open(entry, EMPTY_THINKING, out);
+    this.#writeDelta({ type: 'signature_delta', signature }, out);
+    this.#close(out);
+  }
+
+  #sign(entry: Entry, opaque: Opaque, out: Frame[]): void {
+    const sealed = this.#context.seal(opaque);
+    if (isRedacted(opaque) && !entry.hasText) {
+      this.#open(entry, { type: 'redacted_thinking', data: sealed }, out);
+      return;
+    }
+    this.#openFor(entry, out);
+    this.#writeDelta({ type: 'signature_delta', signature: sealed }, out);
+  }
+
+  #writeText(entry: Entry, text: string, out: Frame[]): void {
+    if (text === '') return;
+    entry.hasText = true;
+    this.#openFor(entry, out);
+    switch (entry.head.kind) {
+      case 'text':
+      case 'refusal':
+        this.#writeTextDelta('text_delta', 'text', text, out);
+        return;
+      case 'reasoning':
+        this.#writeTextDelta('thinking_delta', 'thinking', text, out);
+        return;
+      case 'toolCall':
+        this.#writeTextDelta('input_json_delta', 'partial_json', text, out);
+        return;
+    }
+  }
+
+  #cite(entry: Entry, citation: JsonObject, out: Frame[]): void {
+    entry.cites = true;
+    this.#openFor(entry, out);
+    this.#writeDelta({ type: 'citations_delta', citation }, out);
+  }
+
+  /** Makes sure that a block of this text or reasoning item is open. */
+  #openFor(entry: Entry, out: Frame[]): void {
+    if (entry === this.#active) return;
+    const block =
+      entry.head.kind === 'reasoning' ? EMPTY_THINKING : { type: 'text', ...(entry.cites ? { citations: [] } : {}), text: '' };
+    this.#open(entry, block, out);
+  }
+
+  #open(entry: Entry, block: JsonObject, out: Frame[]): void {
+    this.#close(out);
+    this.#active = entry;
+    out.push(frame({ type: 'content_block_start', index: this.#index, content_block: block }));
+  }
+
+  /** Most events of a stream: only the text is serialised each time. */
+  #writeTextDelta(type: string, member: string, text: string, out: Frame[]): void {
+    if (this.#template?.type !== type || this.#template.index !== this.#index) {
+      const head = `{"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${member}":"`;
+      this.#template = { type, index: this.#index, head };
+    }
+    out.push({ event: 'content_block_delta', data: `${this.#template.head}${escapeJson(text)}"}}`, oneLine: true });
+  }
+
+  #writeDelta(delta: JsonObject, out: Frame[]): void {
+    out.push(frame({ type: 'content_block_delta', index: this.#index, delta }));
+  }
+
+  #close(out: Frame[]): void {
+    if (this.#active === undefined) return;
+    this.#active = undefined;
+    out.push(frame({ type: 'content_block_stop', index: this.#index }));
+    this.#index += 1;
+  }
+}
+
+export function frame(payload: JsonObject & { readonly type: string }): Frame {
+  return { event: payload.type, data: JSON.stringify(payload) };
+}
+
+/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the face that came first is shown. */
+function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>): string {
+  switch (delta.kind) {
+    case 'text':
+      return delta.text;
+    case 'input':
+      if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
+      // Not the beginning of an object: the end of the call decides what it means.
+      return !entry.hasText && isEmptyInput(delta.text) ? '' : delta.text;
+    case 'raw':
+      entry.face ??= delta.text === '' ? undefined : 'raw';
+      return entry.face === 'raw' ? delta.text : '';
+    case 'summary': {
+      entry.face ??= delta.text === '' ? undefined : 'summary';
+      if (entry.face !== 'summary' || delta.text === '') return '';
+      const isNewPart = entry.hasText && delta.part !== entry.part;
+      entry.part = delta.part;
+      return isNewPart ? PART_BREAK + delta.text : delta.text;
+    }
+  }
+}
+
+/** The input of a call of which nothing was written: none, or what the end of the call decides. */
+function heldInput(item: ToolCallItem, status: ItemStatus): string {
+  return status === 'incomplete' && item.flavour === 'function' ? item.input : wireInput(item);
+}

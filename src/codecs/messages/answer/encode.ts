@@ -1,0 +1,139 @@
+/**
+ * Encodes steps as a messages client's stream. Events of a messages upstream are spliced (`splice.ts`). For other upstreams
+ * the stream is written: message_start, one block after another (`encode-blocks.ts`), one message_delta, message_stop. A failure is an
+ * `error` event, and nothing follows it.
+ */
+import { type GatewayError, notRepresentable } from '../../canonical/error.ts';
+import type { CanonicalEvent, Step } from '../../canonical/event.ts';
+import type { Outcome } from '../../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
+import { type Holds, OWN_KIND, Turns } from '../../answers/turns.ts';
+import { BlockWriter, frame } from './encode-blocks.ts';
+import { errorFrame } from '../errors.ts';
+import { mediaRefused, unfinishedCall } from '../message-parts.ts';
+import { AnswerSplicer } from './splice.ts';
+import { encodeStop, stopMembers } from './outcome.ts';
+import { encodeUsage } from './usage.ts';
+import { CUTTING_STOPS } from '../wire.ts';
+
+/**
+ * While a call is open, every other item waits (M4). A responses upstream may stream several texts, or several reasoning items, at the same
+ * time: those also wait for the one before. Other upstreams leave a text open only for its citations, so nothing waits for it.
+ */
+const HOLDS: Holds = { toolCall: ['text', 'refusal', 'reasoning', 'toolCall', 'media', 'native'] };
+const AND_OWN_KIND: Holds = { ...HOLDS, ...OWN_KIND };
+
+export function encodeEvents(context: ResponseContext): ClientEncoder {
+  return new EventEncoder(context);
+}
+
+class EventEncoder implements ClientEncoder {
+  ended = false;
+  readonly #context: ResponseContext;
+  readonly #writer: BlockWriter;
+  readonly #turns: Turns<Frame[]>;
+  #splicer: AnswerSplicer | undefined;
+  #usage: Usage | undefined;
+  /** message_start waits for the first item or the end, so that early usage can be in it. */
+  #startWaits = false;
+  /** Where a good ending begins in the words of its batch. */
+  #endsAt = 0;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+    this.#writer = new BlockWriter(context);
+    const holds = context.owner.channelType === 'responses' ? AND_OWN_KIND : HOLDS;
+    this.#turns = new Turns(holds, 'start', (event, out) => this.#writer.write(event, out));
+  }
+
+  push(step: Step, out: Frame[]): void {
+    if (this.ended) return;
+    const native = step.native;
+    if (native !== undefined && native.dialect === 'messages' && native.name !== 'response') {
+      this.#splicer ??= new AnswerSplicer(this.#context);
+      this.#endsAt = out.length;
+      this.#splicer.push(native, step, out);
+      if (native.name === 'message_stop' || native.name === 'error') this.ended = true;
+      return;
+    }
+    if (this.#splicer !== undefined && step.events.length > 0) {
+      throw notRepresentable('An answer that was passed through cannot be continued in another form.');
+    }
+    for (const event of step.events) this.#encode(event, out);
+    if (this.#startWaits && !this.ended) this.#start(out);
+  }
+
+  end(out: Frame[]): void {
+    if (!this.ended) this.fail(notRepresentable('The answer ended without an ending.'), out);
+  }
+
+  fail(failure: GatewayError, out: Frame[]): void {
+    if (this.ended) return;
+    this.ended = true;
+    out.push(errorFrame(failure));
+  }
+
+  failInstead(failure: GatewayError, out: Frame[]): void {
+    out.length = this.#endsAt;
+    this.ended = false;
+    this.fail(failure, out);
+  }
+
+  #encode(event: CanonicalEvent, out: Frame[]): void {
+    switch (event.type) {
+      case 'response.start':
+        this.#startWaits = true;
+        return;
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'native.event':
+        return;
+      case 'item.start':
+        if (event.head.kind === 'media') throw mediaRefused();
+        this.#start(out);
+        this.#turns.push(event, out);
+        return;
+      case 'item.delta':
+      case 'item.end':
+        this.#turns.push(event, out);
+        return;
+      case 'response.end':
+        this.#finish(event.outcome, out);
+        return;
+    }
+  }
+
+  #start(out: Frame[]): void {
+    if (!this.#startWaits) return;
+    this.#startWaits = false;
+    const message = {
+      id: this.#context.responseId,
+      type: 'message',
+      role: 'assistant',
+      model: this.#context.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: encodeUsage(this.#usage),
+    };
+    out.push(frame({ type: 'message_start', message }));
+  }
+
+  #finish(outcome: Outcome, out: Frame[]): void {
+    if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.fail(outcome.error, out);
+      return;
+    }
+    this.#start(out);
+    this.#writer.finish(out);
+    const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
+    // Spec rule 11: only a limit may leave arguments unfinished.
+    if (this.#writer.leftUnfinished && !CUTTING_STOPS.has(stop.reason)) throw unfinishedCall();
+    this.#endsAt = out.length;
+    out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage: encodeUsage(this.#usage) }));
+    out.push(frame({ type: 'message_stop' }));
+    this.ended = true;
+  }
+}

@@ -1,0 +1,131 @@
+/** Whole JSON answers. They are decoded by the same block readers as a stream, and encoded with the same parts. */
+import { append } from '../../append.ts';
+import { upstreamFault } from '../../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
+import type { Whole, WholeItem } from '../../canonical/fold.ts';
+import { isObject, isObjectText, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import type { DecodeContext, ResponseContext } from '../../codec.ts';
+import { editJson, type JsonEdit } from '../../json/edit.ts';
+import { jsonSlicer } from '../../json/text.ts';
+import { AnswerReader } from './answer-reader.ts';
+import { reportedError } from '../errors.ts';
+import {
+  attachedSignature,
+  checkInput,
+  citationBodies,
+  mediaRefused,
+  thinkingText,
+  unfinishedCall,
+  wireInput,
+} from '../message-parts.ts';
+import { messageEdits } from './splice.ts';
+import { isRedacted } from '../opaque.ts';
+import { encodeStop, endOfLast, readStop, stopMembers } from './outcome.ts';
+import { encodeUsage } from './usage.ts';
+import { needString } from '../wire.ts';
+
+/** A whole body as one step. Throws GatewayError blaming the upstream. */
+export function decodeResponse(text: string, context: DecodeContext): Step {
+  const json = parseBody(text);
+  const native: Native = { dialect: 'messages', name: 'response', text, json };
+  if (json['type'] === 'error' || (json['content'] === undefined && isObject(json['error']))) {
+    return { native, events: [{ type: 'response.end', outcome: { status: 'failed', error: reportedError(json, text) } }] };
+  }
+  return { native, events: readMessage(json, text, context) };
+}
+
+function parseBody(text: string): JsonObject {
+  const json = tryJson(text);
+  if (json === undefined) throw upstreamFault('undecodable', 'The upstream sent a body that is not JSON.');
+  if (!isObject(json)) throw upstreamFault('undecodable', 'The upstream sent a body that is not an object.');
+  return json;
+}
+
+function readMessage(json: JsonObject, text: string, context: DecodeContext): CanonicalEvent[] {
+  const content = json['content'];
+  if (!Array.isArray(content)) throw upstreamFault('undecodable', 'The upstream sent a message without content.');
+  const answer = new AnswerReader(context);
+  const events: CanonicalEvent[] = [];
+  answer.start(json, 'message', events);
+  const stop = readStop(needString(json, 'stop_reason', 'message'), json);
+  const slice = jsonSlicer(text);
+  content.forEach((block: JsonValue, at) => {
+    const status = at === content.length - 1 ? endOfLast(stop.reason) : 'completed';
+    answer.readBlock(block, status, () => slice(['content', at, 'input']), events);
+  });
+  answer.readUsage(json['usage'] ?? {}, events);
+  answer.end(stop, events);
+  return events;
+}
+
+/**
+ * The body for a client. Throws the error of an answer that failed, and `response_not_representable` for media and for
+ * calls without whole arguments (spec rule 11).
+ */
+export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+  if (native?.dialect === 'messages' && isObject(native.json)) {
+    return editJson(native.text, messageEdits(native.json, [], context));
+  }
+  if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
+  const content: JsonObject[] = [];
+  const inputs: JsonEdit[] = [];
+  const answered = { toolUse: false, refusal: false };
+  for (const entry of whole.items) {
+    const { item } = entry;
+    if (item.kind === 'toolCall') {
+      inputs.push({ path: ['content', content.length, 'input'], value: wholeInput(entry) });
+      answered.toolUse = true;
+    }
+    if (item.kind === 'refusal') answered.refusal = true;
+    append(content, encodeItem(entry, context));
+  }
+  const body = {
+    id: context.responseId,
+    type: 'message',
+    role: 'assistant',
+    model: context.model,
+    content,
+    ...stopMembers(encodeStop(whole.outcome, answered)),
+    usage: encodeUsage(whole.usage),
+  };
+  return editJson(JSON.stringify(body), inputs);
+}
+
+/** The argument text itself, so that key order and number spelling survive. */
+function wholeInput({ item, status }: WholeItem): string {
+  if (item.kind !== 'toolCall') throw unfinishedCall();
+  // A call that was cut before its arguments must not become a call without arguments, which the client would run.
+  if (status === 'incomplete' && !isObjectText(item.flavour === 'function' ? item.input : wireInput(item)))
+    throw unfinishedCall();
+  checkInput(item);
+  return wireInput(item);
+}
+
+function encodeItem({ item }: WholeItem, context: ResponseContext): JsonObject[] {
+  const signature = attachedSignature(item, context);
+  const signed = signature === undefined ? [] : [{ type: 'thinking', thinking: '', signature }];
+  switch (item.kind) {
+    case 'text': {
+      const citations = citationBodies(item);
+      if (item.text === '' && citations.length === 0) return signed;
+      return [{ type: 'text', ...(citations.length > 0 ? { citations } : {}), text: item.text }, ...signed];
+    }
+    case 'refusal':
+      return item.text === '' ? [] : [{ type: 'text', text: item.text }];
+    case 'reasoning': {
+      const thinking = thinkingText(item);
+      const { opaque } = item;
+      if (opaque !== undefined && isRedacted(opaque) && thinking === '') {
+        return [{ type: 'redacted_thinking', data: context.seal(opaque) }];
+      }
+      if (thinking === '' && opaque === undefined) return [];
+      return [{ type: 'thinking', thinking, signature: opaque === undefined ? '' : context.seal(opaque) }];
+    }
+    case 'toolCall':
+      return [{ type: 'tool_use', id: item.callId, name: item.tool.name, input: {} }, ...signed];
+    case 'native':
+      return item.dialect === 'messages' && isObject(item.body) ? [item.body] : [];
+    case 'media':
+      throw mediaRefused();
+  }
+}

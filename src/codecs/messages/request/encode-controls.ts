@@ -1,0 +1,105 @@
+/**
+ * Generates thinking, effort, sampling and structured output for a messages upstream from another dialect's controls (semantics 6.7.4 to
+ * 6.7.6). A messages client's own controls pass as they are.
+ */
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+import type { CanonicalRequest, ReasoningControl } from '../../canonical/request.ts';
+import type { ModelFacts } from '../../codec.ts';
+import { effortOfBudget } from '../../requests/effort-of-budget.ts';
+import { requiresCall } from '../../tools/choice.ts';
+
+export interface Controls {
+  readonly thinking?: JsonObject;
+  readonly outputConfig?: JsonObject;
+}
+
+/** The vendor's floor for `budget_tokens`. */
+const MIN_BUDGET = 1024;
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1024,
+  minimum: 1024,
+  low: 1024,
+  medium: 4096,
+  high: 16384,
+  xhigh: 32000,
+  max: 32000,
+};
+const DEFAULT_BUDGET = 4096;
+/** Efforts of other dialects that this wire has no word for: thinking is on, without an effort. */
+const WITHOUT_WORD: ReadonlySet<string> = new Set(['minimal', 'minimum']);
+
+export function encodeControls(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  maxTokens: number,
+  losses: Set<RequestFeature>,
+): Controls {
+  const reasoning = request.reasoning ?? {};
+  const thinking = encodeThinking(reasoning, facts, maxTokens);
+  // Thinking that is generated here must not conflict with the client's tool_choice (semantics 6.3.3).
+  const conflicts = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
+  const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
+  if (conflicts || noRoom) losses.add('reasoning effort');
+  if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');
+  const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
+  const format = encodeFormat(request, losses);
+  const outputConfig = { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) };
+  return {
+    ...(thinking === undefined || conflicts ? {} : { thinking }),
+    ...(Object.keys(outputConfig).length === 0 ? {} : { outputConfig }),
+  };
+}
+
+function encodeThinking(reasoning: ReasoningControl, facts: ModelFacts, maxTokens: number): JsonObject | undefined {
+  const { effort, budget } = reasoning;
+  if (effort === 'none' || (effort === undefined && budget !== undefined && budget <= 0)) return { type: 'disabled' };
+  if (effort === undefined && budget === undefined && reasoning.adaptive !== true) return undefined;
+  const display = reasoning.summary === undefined || reasoning.summary === 'none' ? {} : { display: 'summarized' };
+  if (facts.thinking !== 'budget') return { type: 'adaptive', ...display };
+  const wanted = BUDGETS[effort ?? ''] ?? budget ?? DEFAULT_BUDGET;
+  const budgetTokens = fitBudget(wanted, facts, maxTokens);
+  return budgetTokens === undefined ? { type: 'disabled' } : { type: 'enabled', budget_tokens: budgetTokens, ...display };
+}
+
+/** A budget within the model's bounds and below the output cap; undefined when the cap leaves no room for the smallest budget. */
+function fitBudget(wanted: number, facts: ModelFacts, maxTokens: number): number | undefined {
+  const least = Math.max(MIN_BUDGET, facts.minThinkingBudget ?? MIN_BUDGET);
+  if (maxTokens - 1 < least) return undefined;
+  const most = facts.maxThinkingBudget ?? Number.POSITIVE_INFINITY;
+  const bounded = Math.min(Math.max(Math.trunc(wanted), least), most, maxTokens - 1);
+  return bounded >= MIN_BUDGET ? bounded : undefined;
+}
+
+function wireEffort({ effort, budget }: ReasoningControl): string | undefined {
+  if (effort === undefined) return budget !== undefined && budget > 0 ? effortOfBudget(budget) : undefined;
+  return effort === 'none' || WITHOUT_WORD.has(effort) ? undefined : effort;
+}
+
+/** The smallest `top_p` that thinking allows. */
+const LEAST_THINKING_TOP_P = 0.95;
+
+/**
+ * The client's sampling. With thinking on, the vendor refuses most values of it: those are left out, since the client asked for thinking
+ * too (semantics 6.7.5).
+ */
+export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Set<RequestFeature>): JsonObject {
+  const { temperature, topP, topK } = request;
+  if (!thinks) return { temperature, top_p: topP, top_k: topK };
+  const allowed = {
+    temperature: temperature === 1 ? temperature : undefined,
+    top_p: topP !== undefined && topP >= LEAST_THINKING_TOP_P && topP <= 1 ? topP : undefined,
+    top_k: undefined,
+  };
+  if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.add('temperature, top_p');
+  if (topK !== undefined) losses.add('top_k');
+  return allowed;
+}
+
+function encodeFormat(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject | undefined {
+  const { format } = request;
+  if (format === undefined || format.type === 'text') return undefined;
+  if (format.type === 'json_schema' && format.schema !== undefined) return { type: 'json_schema', schema: format.schema };
+  losses.add(format.type === 'json_object' ? 'format: json object' : 'format: json schema');
+  return undefined;
+}

@@ -1,0 +1,303 @@
+/**
+ * Encodes canonical items as `system` and alternating `messages`. System text after the first turn stays in its place, as marked user text
+ * (semantics 6.1.3). Results go first in the user message right after their calls (M9).
+ */
+import { append } from '../../append.ts';
+import { withAnsweredCalls } from '../../tools/call-pairs.ts';
+import { notConvertible } from '../../canonical/error.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../../canonical/item.ts';
+import { isObjectText, type JsonObject } from '../../canonical/json.ts';
+import { isEnvelope } from '../../canonical/opaque.ts';
+import type { Tool } from '../../canonical/request.ts';
+import type { Target } from '../../codec.ts';
+import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
+import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { mayReplay } from '../../requests/opaque-replay.ts';
+import type { ToolNames } from '../../tools/names.ts';
+import { REDACTED } from '../opaque.ts';
+import { mediaBlock } from './encode-media.ts';
+import { joinSummary, thinkingText } from '../message-parts.ts';
+import { isEmptyInput, type WireBlock } from '../wire.ts';
+import { shortId } from '../../requests/short-id.ts';
+
+export interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly results: WireBlock[];
+  readonly blocks: WireBlock[];
+}
+
+export interface Conversation {
+  readonly system: WireBlock[];
+  readonly turns: Turn[];
+}
+
+/** The tag around system text in the middle of a conversation, since this wire has system text only at the start. */
+const SYSTEM_TAG = 'system_message';
+
+export interface ConversationOptions {
+  readonly target: Target;
+  readonly tools: readonly Tool[];
+  readonly toolNames: ToolNames;
+  readonly losses: Set<RequestFeature>;
+}
+
+export function encodeConversation(items: readonly Item[], options: ConversationOptions): Conversation {
+  const builder = new ConversationBuilder(options);
+  const settled = withAnsweredCalls(items, (feature, item) => {
+    options.losses.add(feature);
+    if (item.kind === 'toolCall') builder.inputOf(item);
+  });
+  for (const item of settled) builder.add(item);
+  return builder.build();
+}
+
+class ConversationBuilder {
+  readonly #options: ConversationOptions;
+  readonly #system: WireBlock[] = [];
+  readonly #turns: Turn[] = [];
+  readonly #callIds = new CallIds();
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  build(): Conversation {
+    const filled = joinNeighbours(this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) })));
+    for (const { role, blocks } of filled) if (role === 'assistant') dropLastThinking(blocks);
+    const turns = joinNeighbours(filled);
+    const last = turns.at(-1);
+    if (last?.role === 'assistant') trimLastText(last.blocks);
+    return { system: this.#system, turns };
+  }
+
+  add(item: Item): void {
+    // Only another protocol signs texts and images.
+    if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
+      this.#options.losses.add('reasoning: opaque of another owner');
+    switch (item.kind) {
+      case 'text':
+        this.#addText(item);
+        return;
+      case 'refusal':
+        if (item.text !== '') this.#put('assistant', textBlock(item.text, item));
+        return;
+      case 'reasoning':
+        this.#addReasoning(item);
+        return;
+      case 'toolCall':
+        this.#addCall(item);
+        return;
+      case 'toolResult':
+        this.#addResult(item);
+        return;
+      case 'media':
+        this.#addMedia(item);
+        return;
+      case 'native':
+        refuseForeignItem(item);
+        this.#options.losses.add('native item');
+        return;
+    }
+  }
+
+  /** Assistant content takes no media: what the assistant made becomes labelled content of the user. */
+  #addMedia({ role, media, cacheControl }: MediaItem): void {
+    const json = mediaBlock(media);
+    if (role === 'assistant') {
+      this.#options.losses.add('image by assistant in history');
+      const what = json['type'] === 'image' ? 'Image' : 'File';
+      this.#put('user', { json: { type: 'text', text: `[${what} made by the assistant]` } });
+    }
+    this.#put('user', { json, cacheControl });
+  }
+
+  #addText(item: Extract<Item, { kind: 'text' }>): void {
+    if (item.text === '' || (item.role !== 'assistant' && isBlank(item.text))) return;
+    if (item.phase !== undefined) this.#options.losses.add('assistant phase');
+    if (item.role === 'user' || item.role === 'assistant') {
+      this.#put(item.role, textBlock(item.text, item));
+      return;
+    }
+    if (this.#turns.length === 0) {
+      this.#system.push(textBlock(item.text, item));
+      return;
+    }
+    this.#options.losses.add('system text after the first turn');
+    this.#put('user', textBlock(`<${SYSTEM_TAG}>\n${item.text}\n</${SYSTEM_TAG}>`, item));
+  }
+
+  /**
+   * Only signed thinking of this owner is replayed, unmodified: the vendor rejects all other thinking (semantics 9.4). A Channel option
+   * replays unsigned thinking, for servers that sign nothing.
+   */
+  #addReasoning(item: ReasoningItem): void {
+    const { target, losses } = this.#options;
+    const { opaque } = item;
+    const isOurs = opaque !== undefined && mayReplay(opaque, target, 'messages');
+    if (!isOurs) {
+      if (opaque !== undefined) losses.add('reasoning: opaque of another owner');
+      if (item.raw !== undefined) losses.add('reasoning: raw text in history');
+      if (item.summary !== undefined && item.summary.length > 0) losses.add('reasoning: summary in history');
+      const thinking = opaque === undefined && target.options.replayReasoningContent === true ? thinkingText(item) : '';
+      if (thinking !== '') this.#put('assistant', { json: { type: 'thinking', thinking, signature: '' } });
+      return;
+    }
+    const json: JsonObject =
+      opaque.form === REDACTED
+        ? { type: 'redacted_thinking', data: opaque.value }
+        : { type: 'thinking', thinking: joinSummary(item.summary), signature: opaque.value };
+    this.#put('assistant', { json });
+  }
+
+  #addCall(item: ToolCallItem): void {
+    if (item.opaque !== undefined) this.#options.losses.add('function call signature');
+    const input = this.inputOf(item);
+    const id = this.#callIds.ofCall(item.callId);
+    const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
+    this.#put('assistant', { json, input, cacheControl: item.cacheControl });
+  }
+
+  /**
+   * The JSON text of a call's arguments; empty text and null count as none (T8). Throws for any other text that is not a JSON object:
+   * dropping the call would orphan its result (M8, spec rules 11 and 14).
+   */
+  inputOf(item: ToolCallItem): string {
+    const { tools, target } = this.#options;
+    if (item.flavour === 'custom') {
+      const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
+      if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
+    }
+    const isEmpty = item.flavour === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
+    const input = isEmpty ? '{}' : item.input;
+    if (!isObjectText(input)) {
+      throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
+    }
+    return input;
+  }
+
+  #addResult(item: ToolResultItem): void {
+    const content = this.#resultContent(item.content);
+    const json: JsonObject = {
+      type: 'tool_result',
+      tool_use_id: this.#callIds.ofResult(item.callId),
+      ...(content.length === 0 ? {} : { content }),
+      ...(item.isError ? { is_error: true } : {}),
+    };
+    this.#turn('user').results.push({ json, cacheControl: item.cacheControl });
+  }
+
+  #resultContent(parts: readonly Part[]): JsonObject[] {
+    const content: JsonObject[] = [];
+    for (const part of parts) {
+      if (part.kind === 'native') this.#options.losses.add('native item');
+      else if (part.kind === 'media') content.push(mediaBlock(part.media));
+      else if (part.text !== '') content.push({ type: 'text', text: part.text });
+    }
+    return content;
+  }
+
+  #put(role: Turn['role'], block: WireBlock): void {
+    this.#turn(role).blocks.push(block);
+  }
+
+  /** The last turn if it has that role, else a new one: neighbours of one role are one message here. */
+  #turn(role: Turn['role']): Turn {
+    const last = this.#turns.at(-1);
+    if (last?.role === role) return last;
+    const turn: Turn = { role, results: [], blocks: [] };
+    this.#turns.push(turn);
+    return turn;
+  }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+function textOf({ json }: WireBlock): string | undefined {
+  return json['type'] === 'text' && typeof json['text'] === 'string' ? json['text'] : undefined;
+}
+
+/** Removes texts of white space where a turn has no other text, since the vendor refuses them there. Between other texts they are spacing. */
+function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
+  const texts = blocks.map(textOf);
+  const isBlankTurn = texts.every((text) => text === undefined || isBlank(text));
+  return isBlankTurn ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
+}
+
+/** Drops empty turns and joins neighbours of one role, since the vendor wants roles to alternate. */
+function joinNeighbours(turns: readonly Turn[]): Turn[] {
+  const joined: Turn[] = [];
+  for (const turn of turns) {
+    if (turn.results.length + turn.blocks.length === 0) continue;
+    const last = joined.at(-1);
+    if (last?.role === turn.role) {
+      append(last.results, turn.results);
+      append(last.blocks, turn.blocks);
+    } else joined.push({ ...turn, results: [...turn.results], blocks: [...turn.blocks] });
+  }
+  return joined;
+}
+
+/**
+ * Drops thinking at the end of an assistant message (its answer was cut within it), which the vendor refuses. An empty thinking block of
+ * another gateway after a call or a text stays: it holds the signature of that block (`message-parts.ts`).
+ */
+function dropLastThinking(blocks: WireBlock[]): void {
+  while (isThinking(blocks.at(-1)) && !endsInSignature(blocks)) blocks.pop();
+}
+
+function endsInSignature(blocks: readonly WireBlock[]): boolean {
+  const { thinking, signature } = blocks.at(-1)?.json ?? {};
+  const signs = thinking === '' && typeof signature === 'string' && isEnvelope(signature);
+  return signs && blocks.length > 1 && !isThinking(blocks.at(-2));
+}
+
+export function isThinking(block: WireBlock | undefined): boolean {
+  return block?.json['type'] === 'thinking' || block?.json['type'] === 'redacted_thinking';
+}
+
+/** Trims the end of an answer that the model is to continue: it must not end in white space. */
+function trimLastText(blocks: WireBlock[]): void {
+  for (let last = blocks.at(-1); last !== undefined; last = blocks.at(-1)) {
+    const text = textOf(last);
+    if (text === undefined) return;
+    blocks.pop();
+    if (isBlank(text)) continue;
+    blocks.push({ ...last, json: { type: 'text', text: text.trimEnd() } });
+    return;
+  }
+}
+
+function textBlock(text: string, item: Item): WireBlock {
+  return { json: { type: 'text', text }, cacheControl: item.cacheControl };
+}
+
+const MAX_LENGTH = 64;
+const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/**
+ * Some models number the calls of each turn anew, so one id may be in several turns. Each later use of an id gets an id of its own. The same
+ * conversation always gets the same ids.
+ */
+class CallIds {
+  readonly #uses = new Map<string, number>();
+
+  ofCall(id: string): string {
+    const use = (this.#uses.get(id) ?? 0) + 1;
+    this.#uses.set(id, use);
+    return wireId(id, use);
+  }
+
+  /** A result belongs to the latest call with its id. */
+  ofResult(id: string): string {
+    return wireId(id, this.#uses.get(id) ?? 1);
+  }
+}
+
+function wireId(id: string, use: number): string {
+  if (use === 1 && LEGAL.test(id)) return id;
+  const unique = use === 1 ? id : `${id} ${use}`;
+  return shortId(unique, unique.replace(/[^a-zA-Z0-9_-]/g, '_'), MAX_LENGTH);
+}

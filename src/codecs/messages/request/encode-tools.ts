@@ -1,0 +1,113 @@
+/** Tools and tool_choice for a messages upstream. Throws `unsupported_conversion` with the client's path. */
+import { notConvertible } from '../../canonical/error.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { ToolName } from '../../canonical/item.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+import type { CanonicalRequest, Tool, ToolChoice } from '../../canonical/request.ts';
+import type { Target } from '../../codec.ts';
+import { requiresCall } from '../../tools/choice.ts';
+import { freeformSchema } from '../../tools/freeform.ts';
+import type { SchemaTexts } from '../../schemas/text.ts';
+import { declaredTool, toolKey, type ToolNames } from '../../tools/names.ts';
+import { objectSchema } from '../../schemas/object-schema.ts';
+import type { WireBlock } from '../wire.ts';
+
+/** The tools that the upstream can have; those of another vendor are left out. */
+export function encodeTools(
+  request: CanonicalRequest,
+  names: ToolNames,
+  schemas: SchemaTexts,
+  target: Target,
+  losses: Set<RequestFeature>,
+): WireBlock[] {
+  const { toolChoice } = request;
+  const allowed = toolChoice?.mode === 'allowed' ? new Set(toolChoice.tools.map(toolKey)) : undefined;
+  const blocks: WireBlock[] = [];
+  for (const tool of request.tools) {
+    if (tool.kind === 'native') {
+      losses.add('native tool');
+      continue;
+    }
+    if (allowed?.has(toolKey(tool.tool)) === false) {
+      losses.add('tool choice: allowed tools');
+      continue;
+    }
+    blocks.push(encodeTool(tool, names.toWire(tool.tool), schemas.tools.get(tool.at), target, losses));
+  }
+  return blocks;
+}
+
+function encodeTool(
+  tool: Exclude<Tool, { kind: 'native' }>,
+  name: string,
+  schema: string | undefined,
+  target: Target,
+  losses: Set<RequestFeature>,
+): WireBlock {
+  const { description } = tool;
+  const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
+  const json: JsonObject = {
+    name,
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? { input_schema: inputSchema } : {}),
+    ...(tool.kind === 'function' && tool.strict !== undefined ? { strict: tool.strict } : {}),
+  };
+  return { json, schema, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
+}
+
+function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>): JsonObject {
+  return parameters === undefined ? { type: 'object', properties: {} } : objectSchema(parameters, `${at}.parameters`);
+}
+
+function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Set<RequestFeature>): JsonObject {
+  if (tool.inputSchema !== undefined) return objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
+  if (target.options.lowerCustomTools !== true) {
+    throw notConvertible(tool.at, 'A freeform custom tool cannot be sent to a messages upstream.');
+  }
+  losses.add('custom tool: freeform');
+  return freeformSchema(tool.format);
+}
+
+/** Undefined for a request without tools or choice. Throws where the client requires a tool that the upstream cannot have. */
+export function encodeToolChoice(
+  request: CanonicalRequest,
+  names: ToolNames,
+  hasTools: boolean,
+  losses: Set<RequestFeature>,
+): JsonObject | undefined {
+  const { toolChoice: choice, parallelToolCalls: parallel } = request;
+  if (choice?.mode === 'native') {
+    throw notConvertible('tool_choice', 'tool_choice requires a tool that a messages upstream does not have.');
+  }
+  if (!hasTools) {
+    if (requiresCall(choice))
+      throw notConvertible('tool_choice', 'tool_choice requires a tool, and none can be sent to this upstream.');
+    return undefined;
+  }
+  if (choice?.mode === 'tool' && !isDeclared(request, choice.tool)) {
+    throw notConvertible('tool_choice', `tool_choice names ${choice.tool.name}, which cannot be sent to this upstream.`);
+  }
+  if (choice?.mode === 'allowed') losses.add('tool choice: allowed tools');
+  const wire = choice === undefined ? undefined : wireChoice(choice, names);
+  if (wire?.['type'] === 'none') return wire;
+  if (parallel === false) return { ...(wire ?? { type: 'auto' }), disable_parallel_tool_use: true };
+  return wire !== undefined && parallel === true ? { ...wire, disable_parallel_tool_use: false } : wire;
+}
+
+function isDeclared(request: CanonicalRequest, name: ToolName): boolean {
+  return declaredTool(request.tools, name) !== undefined;
+}
+
+function wireChoice(choice: Exclude<ToolChoice, { mode: 'native' }>, names: ToolNames): JsonObject {
+  switch (choice.mode) {
+    case 'auto':
+    case 'none':
+      return { type: choice.mode };
+    case 'required':
+      return { type: 'any' };
+    case 'tool':
+      return { type: 'tool', name: names.toWire(choice.tool) };
+    case 'allowed':
+      return { type: choice.require ? 'any' : 'auto' };
+  }
+}

@@ -1,0 +1,162 @@
+/** A canonical request as the body of a messages upstream. Pure: the same request and target give the same bytes. */
+import { notConvertible } from '../../canonical/error.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { Item } from '../../canonical/item.ts';
+import { isObject, type JsonValue } from '../../canonical/json.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../../codec.ts';
+import { refuseForeignBinding } from '../../requests/foreign-content.ts';
+import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
+import { editJson } from '../../json/edit.ts';
+import { schemaTexts } from '../../schemas/text.ts';
+import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
+import { hasUnreadMembers } from '../../requests/unread-members.ts';
+import { encodeControls, encodeSampling } from './encode-controls.ts';
+import { type Conversation, encodeConversation, isThinking, type Turn } from './encode-conversation.ts';
+import { encodeToolChoice, encodeTools } from './encode-tools.ts';
+import { spliceRequest } from './splice.ts';
+import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE, limitBreakpoints, renderAll } from '../wire.ts';
+
+const PATH = '/messages';
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  refuseForeignBinding(request, 'messages');
+  const losses = new Set<RequestFeature>();
+  if (request.dialect === 'messages') {
+    const body = spliceRequest(request, target, losses);
+    const headers = headersFor(holdsFile(request.json['messages']));
+    return { path: PATH, body, headers, toolNames: verbatimNames, losses: [...losses] };
+  }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A messages upstream answers in text only.');
+  }
+  const toolNames = nameAllTools(request, TOOL_NAME_RULE);
+  const body = buildBody(request, target, toolNames, losses);
+  return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: [...losses] };
+}
+
+function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Set<RequestFeature>): string {
+  noteDropped(request, losses);
+  noteCoerced(request, losses);
+  const schemas = schemaTexts(request);
+  const tools = encodeTools(request, toolNames, schemas, target, losses);
+  const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
+  const conversation = encodeConversation(request.items, { target, tools: request.tools, toolNames, losses });
+  const { system, turns } = withFirstTurn(conversation, request);
+  const { cacheControl } = request;
+  limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl === undefined ? 0 : 1, losses);
+  const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
+  const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
+  const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
+  if (!isAllowed) losses.add('reasoning effort');
+  const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
+  const sampling = encodeSampling(request, thinks, losses);
+  const members: string[] = [];
+  const add = (key: string, text: string | undefined) => {
+    if (text !== undefined) members.push(`"${key}":${text}`);
+  };
+  const value = (json: JsonValue | undefined) => (json === undefined ? undefined : JSON.stringify(json));
+  add('model', JSON.stringify(target.owner.model));
+  add('max_tokens', String(maxTokens));
+  if (system.length > 0) add('system', renderAll(system));
+  add('messages', `[${turns.map((turn) => `{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`).join(',')}]`);
+  if (tools.length > 0) add('tools', renderAll(tools));
+  add('tool_choice', value(toolChoice));
+  for (const [key, number] of Object.entries(sampling)) add(key, value(number));
+  if (request.stop !== undefined && request.stop.length > 0) add('stop_sequences', JSON.stringify(request.stop));
+  add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
+  const config = value(outputConfig);
+  const format = schemas.format === undefined ? [] : [{ path: ['format', 'schema'], value: schemas.format }];
+  add('output_config', config === undefined ? undefined : editJson(config, format));
+  if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: request.user }));
+  add('cache_control', value(cacheControl));
+  if (request.stream) add('stream', 'true');
+  return `{${members.join(',')}}`;
+}
+
+/**
+ * A model that thinks by budget does not continue an answer (semantics 6.7.5), and refuses tool results without thinking before the calls,
+ * as after a change of upstream (semantics 9.3.3).
+ */
+function mayThink(turns: readonly Turn[]): boolean {
+  const last = turns.at(-1);
+  if (last?.role === 'assistant') return false;
+  if (last?.results.length === 0) return true;
+  return isThinking(turns.at(-2)?.blocks[0]);
+}
+
+function blocksOf(turn: Turn) {
+  return [...turn.results, ...turn.blocks];
+}
+
+/** Makes the system text the user's where there is nothing else, since the vendor refuses a request without a message. */
+function withFirstTurn(conversation: Conversation, { items, dialect }: CanonicalRequest): Conversation {
+  if (conversation.turns.length > 0) return conversation;
+  if (conversation.system.length === 0) {
+    const at = items[0]?.at ?? (dialect === 'responses' ? 'input' : 'messages');
+    throw notConvertible(at, 'The request holds nothing that a messages upstream can be asked.');
+  }
+  const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
+  return { system: [], turns: [turn] };
+}
+
+/** Members that have no place in a messages request. */
+const LEFT_OUT: readonly FeatureMember[] = [
+  'seed',
+  'presencePenalty',
+  'frequencyPenalty',
+  'logitBias',
+  'logprobs',
+  'verbosity',
+  'metadata',
+  'serviceTier',
+  'promptCacheKey',
+  'safetyIdentifier',
+  'store',
+  'include',
+];
+
+function noteDropped(request: CanonicalRequest, losses: Set<RequestFeature>): void {
+  noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
+  if (hasUnreadMembers(request)) losses.add('unknown members');
+}
+
+/** Notes what the upstream will read in another form. */
+function noteCoerced(request: CanonicalRequest, losses: Set<RequestFeature>): void {
+  const { items, tools, reasoning, format } = request;
+  for (const item of items) {
+    if (item.kind === 'text' && item.role === 'developer') losses.add('developer text');
+    else if (item.kind === 'refusal') losses.add('refusal in history');
+    else if (item.kind === 'toolCall' && item.flavour === 'custom') losses.add('custom tool call');
+  }
+  for (const tool of tools) {
+    if (tool.kind === 'native') continue;
+    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+    if (tool.kind === 'custom' && tool.inputSchema !== undefined) losses.add('custom tool with object schema');
+  }
+  if (format?.type === 'json_schema') losses.add('format: json schema');
+  if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
+  if (reasoning?.budget !== undefined) losses.add('reasoning budget');
+  if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
+  noteMembers(request, ['user'], (feature) => losses.add(feature));
+}
+
+function headersFor(files: boolean): Record<string, string> {
+  return { 'anthropic-version': DEFAULT_VERSION, ...(files ? { 'anthropic-beta': FILES_BETA } : {}) };
+}
+
+function refersToFile(item: Item): boolean {
+  if (item.kind === 'media') return item.media.source.from === 'reference';
+  if (item.kind !== 'toolResult') return false;
+  return item.content.some((part) => part.kind === 'media' && part.media.source.from === 'reference');
+}
+
+/** True for a block with a file source, or a container upload, at any depth of the conversation's blocks. */
+function holdsFile(value: JsonValue | undefined): boolean {
+  if (Array.isArray(value)) return value.some(holdsFile);
+  if (!isObject(value)) return false;
+  if (value['type'] === 'container_upload') return true;
+  const { source } = value;
+  if (isObject(source) && source['type'] === 'file') return true;
+  return holdsFile(value['content']) || (isObject(source) && holdsFile(source['content']));
+}

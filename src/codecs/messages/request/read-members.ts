@@ -1,0 +1,34 @@
+/** What is read inside a messages request, so that whatever else stands there can be named as lost. */
+import type { ReadMembers } from '../../canonical/request.ts';
+import { ofType, own } from '../../requests/unread-members.ts';
+
+const SOURCE = own('type', 'media_type', 'data', 'url', 'file_id', 'content');
+
+const RESULT_PART: ReadMembers = {
+  ...own('type', 'text', 'source', 'title', 'context', 'content', 'tool_name'),
+  of: ofType('text', 'image', 'document', 'search_result', 'tool_reference'),
+  within: { source: SOURCE },
+};
+
+const BLOCK: ReadMembers = {
+  own: new Set([
+    ...['type', 'text', 'cache_control', 'source', 'title', 'context', 'content', 'thinking', 'signature', 'data'],
+    ...['id', 'name', 'input', 'tool_use_id', 'is_error'],
+  ]),
+  of: ofType(
+    ...['text', 'image', 'document', 'search_result', 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'compaction'],
+  ),
+  within: { source: SOURCE, content: RESULT_PART },
+};
+
+export const READ_IN: Readonly<Record<string, ReadMembers>> = {
+  system: BLOCK,
+  messages: {
+    ...own('role', 'content', 'output_config', 'clear_at'),
+    within: { content: BLOCK, output_config: own('effort') },
+  },
+  tools: { ...own('type', 'name', 'description', 'input_schema', 'strict', 'cache_control'), of: ofType('custom') },
+  thinking: own('type', 'budget_tokens', 'display'),
+  output_config: own('effort', 'format'),
+  metadata: own('user_id'),
+};

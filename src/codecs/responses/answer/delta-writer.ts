@@ -1,0 +1,53 @@
+/**
+ * Writes the deltas of texts and calls, which are most events of a stream. What surrounds the text is serialised once for each part or
+ * call, so that each delta serialises its text alone. Knows nothing of logprobs, which few streams have.
+ */
+import { grown } from '../../canonical/grown.ts';
+import { type EmitDelta, inputEvents, itemPlace, partPlace, type SentItem, type SentPart, TEXT_EVENTS } from './sent-items.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+
+interface DeltaTemplate {
+  readonly subject: SentPart | SentItem;
+  readonly name: string;
+  readonly head: string;
+  readonly tail: string;
+}
+
+export class DeltaWriter {
+  readonly #emit: EmitDelta;
+  #template: DeltaTemplate | undefined;
+
+  constructor(emit: EmitDelta) {
+    this.#emit = emit;
+  }
+
+  writeText(item: SentItem, part: SentPart, text: string): void {
+    part.text = grown(part.text, text);
+    if (this.#template?.subject !== part) this.#template = textTemplate(item, part);
+    this.#write(this.#template, text);
+  }
+
+  writeInput(item: SentItem, text: string): void {
+    item.input = grown(item.input, text);
+    if (this.#template?.subject !== item) this.#template = inputTemplate(item);
+    this.#write(this.#template, text);
+  }
+
+  #write({ name, head, tail }: DeltaTemplate, text: string): void {
+    this.#emit(name, head, text, tail);
+  }
+}
+
+function textTemplate(item: SentItem, part: SentPart): DeltaTemplate {
+  const tail = part.type === 'output_text' ? '","logprobs":[]}' : '"}';
+  return { subject: part, name: `${TEXT_EVENTS[part.type]}.delta`, head: headOf(partPlace(item, part)), tail };
+}
+
+function inputTemplate(item: SentItem): DeltaTemplate {
+  return { subject: item, name: `${inputEvents(item.type)}.delta`, head: headOf(itemPlace(item)), tail: '"}' };
+}
+
+/** The members of a delta before its text, without the opening brace. */
+function headOf(place: JsonObject): string {
+  return `${JSON.stringify(place).slice(1, -1)},"delta":"`;
+}

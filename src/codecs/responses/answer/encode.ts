@@ -1,0 +1,283 @@
+/**
+ * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, with the gateway's own
+ * values spliced in (`splice.ts`), and with the ids and events added that clients need and the upstream left out. For other
+ * upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence numbers count
+ * from 0. The terminal event is the last one; `[DONE]` is never sent.
+ */
+import { append } from '../../append.ts';
+import { grown } from '../../canonical/grown.ts';
+import type { GatewayError } from '../../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
+import { escapeJson, isObject, type JsonObject } from '../../canonical/json.ts';
+import type { Outcome } from '../../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
+import { holeAt, holeValue } from '../../json/shape.ts';
+import { RepeatedEdits } from '../../json/repeated-native.ts';
+import { editJson, type JsonEdit } from '../../json/edit.ts';
+import { checkRepresentable } from './encode-images.ts';
+import { needsReconciling, reconcileItems } from './reconcile-terminal.ts';
+import { addMissingPart, recordNative, sentTextPart } from './record-native.ts';
+import { emptyResponse, finishedResponse } from './response-object.ts';
+import { eventEdits, responseEdits } from './splice.ts';
+import { announceItem, emitContent, emitMissingTextDone } from './emit-item.ts';
+import { closeItem, closeParts, type Emit, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
+import { DELTA, missingId, SEQUENCE_NUMBER } from '../wire.ts';
+import { ItemWriter } from './encode-items.ts';
+
+const DIALECT = 'responses';
+
+export function encodeEvents(context: ResponseContext): ClientEncoder {
+  return new ResponsesEncoder(context);
+}
+
+/** A run of text deltas of one shape that need no edits: which holes hold the text and the sequence number. */
+interface DeltaRun {
+  readonly part: SentPart;
+  readonly textHole: number;
+  readonly numberHole: number;
+}
+
+class ResponsesEncoder implements ClientEncoder {
+  ended = false;
+  readonly #context: ResponseContext;
+  readonly #writer: ItemWriter;
+  /** The items of a spliced stream, by output index. Those of a written one are the writer's. */
+  readonly #native = new Map<number, SentItem>();
+  readonly #emit: Emit;
+  /** Decided by the first step. */
+  #mode: 'spliced' | 'written' | undefined;
+  #sequence = 0;
+  /** The response object as it was sent last; undefined before the first. */
+  #response: JsonObject | undefined;
+  #usage: Usage | undefined;
+  /** The edits of a delta, for those that repeat its shape. */
+  readonly #repeated = new RepeatedEdits();
+  #run: DeltaRun | undefined;
+  /** Where `#emit` writes: the batch of the current call. */
+  #out: Frame[] = [];
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+    this.#emit = (name, body) => this.#send(name, JSON.stringify(body).slice(1));
+    this.#writer = new ItemWriter(context, this.#emit, (name, head, text, tail) => {
+      this.#send(name, `${head}${escapeJson(text)}${tail}`);
+    });
+  }
+
+  /** Event names are our own and need no escaping; no event is without members. */
+  #send(name: string, members: string): void {
+    const data = `{"type":"${name}","sequence_number":${this.#sequence},${members}`;
+    this.#sequence += 1;
+    this.#out.push({ event: name, data, oneLine: true });
+  }
+
+  push(step: Step, out: Frame[]): void {
+    if (this.ended) return;
+    this.#out = out;
+    const native = step.native?.dialect === DIALECT ? step.native : undefined;
+    this.#mode ??= native === undefined ? 'written' : 'spliced';
+    if (this.#mode === 'spliced' && native !== undefined) this.#splice(native, step.events);
+    else this.#write(step.events);
+  }
+
+  end(out: Frame[]): void {
+    // The terminal came with a step. For a truncated stream the decoder has thrown, and `fail` was called instead.
+    this.#out = out;
+  }
+
+  fail(error: GatewayError, out: Frame[]): void {
+    if (this.ended) return;
+    this.#out = out;
+    this.#terminate({ status: 'failed', error });
+  }
+
+  /** The terminal event alone is the ending: what stands before it is said. */
+  failInstead(error: GatewayError, out: Frame[]): void {
+    out.pop();
+    this.#sequence -= 1;
+    this.ended = false;
+    this.fail(error, out);
+  }
+
+  #write(events: readonly CanonicalEvent[]): void {
+    // A refusal comes before anything of the step is written, so that the sent items match what the client has got.
+    for (const event of events) if (event.type === 'item.end') checkRepresentable(event.item);
+    for (const event of events) {
+      switch (event.type) {
+        case 'response.start':
+          this.#begin(event.createdAt);
+          break;
+        case 'usage.report':
+          this.#usage = mergeUsage(this.#usage, event.usage);
+          break;
+        case 'response.end':
+          this.#terminate(event.outcome);
+          break;
+        case 'native.event':
+          break;
+        default:
+          if (this.#mode === 'written') this.#writer.write(event);
+      }
+    }
+  }
+
+  #begin(createdAt?: number): void {
+    if (this.#response !== undefined) return;
+    this.#response = emptyResponse(this.#context, createdAt);
+    this.#emit('response.created', { response: this.#response });
+    this.#emit('response.in_progress', { response: this.#response });
+  }
+
+  /** Ends the stream with the gateway's own terminal event, which repeats the sent items. Open items end first. */
+  #terminate(outcome: Outcome): void {
+    this.#begin();
+    this.#writer.finish();
+    const isCut = outcome.status !== 'completed';
+    for (const item of this.#native.values()) closeItem(item, isCut ? 'incomplete' : 'completed', this.#emit);
+    const sent = this.#mode === 'spliced' ? this.#native.values() : this.#writer.sent;
+    const response = finishedResponse(this.#context, this.#response ?? {}, finishedItems(sent), this.#usage, outcome);
+    this.#emit(`response.${String(response['status'])}`, { response });
+    this.ended = true;
+  }
+
+  #splice(native: Native, events: readonly CanonicalEvent[]): void {
+    if (this.#continueRun(native)) return;
+    const { name } = native;
+    if (!isObject(native.json)) return;
+    const json = this.#withId(native.json);
+    for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
+    const end = events.find((event) => event.type === 'response.end');
+    const response = json['response'];
+    if (end !== undefined) {
+      // Agents understand neither a bare `error` event nor a terminal event without a response.
+      if (isObject(response)) this.#spliceEnd(native.text, json, response, end.outcome);
+      else this.#terminate(end.outcome);
+      return;
+    }
+    const edits = eventEdits(name, native.json, this.#context);
+    if (json !== native.json && isObject(json['item']))
+      edits.push({ path: ['item', 'id'], value: JSON.stringify(json['item']['id']) });
+    // Some upstreams name the event in the SSE frame alone.
+    if (json['type'] !== name) edits.push({ path: ['type'], value: JSON.stringify(name) });
+    edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
+    if (isObject(response)) {
+      append(edits, responseEdits(['response'], response, this.#context, undefined));
+      const shown = this.#shown(response);
+      if (this.#response === undefined && name !== 'response.created') this.#emit('response.created', { response: shown });
+      this.#response = shown;
+    }
+    this.#sendMissing(name, json, events);
+    edits.push(...this.#numberEdits(json));
+    const text = editJson(native.text, edits);
+    this.#out.push({ event: name, data: text });
+    recordNative(this.#native, name, json, text);
+    this.#startRun(native, json, edits);
+  }
+
+  /** Gives an item without an id one, in its first event: SDKs need it. */
+  #withId(json: JsonObject): JsonObject {
+    const { item, output_index: index } = json;
+    if (!isObject(item) || this.#native.has(Number(index))) return json;
+    const id = missingId(item, this.#context.mint);
+    return id === undefined ? json : { ...json, item: { ...item, id } };
+  }
+
+  /** True for a delta that goes on with the run: it is sent and recorded. */
+  #continueRun(native: Native): boolean {
+    const run = this.#run;
+    if (run === undefined || native.repeat === undefined) return false;
+    const frame = this.#repeated.apply(native, native.name);
+    if (frame === undefined || holeValue(native.repeat, run.numberHole) !== this.#sequence) return false;
+    run.part.text = grown(run.part.text, String(holeValue(native.repeat, run.textHole)));
+    this.#sequence += 1;
+    this.#out.push(frame);
+    return true;
+  }
+
+  #startRun(native: Native, json: JsonObject, edits: readonly JsonEdit[]): void {
+    this.#run = undefined;
+    this.#repeated.forget();
+    const { repeat } = native;
+    const part = repeat === undefined || edits.length > 0 ? undefined : sentTextPart(this.#native, native.name, json);
+    if (repeat === undefined || part === undefined) return;
+    const textHole = holeAt(repeat.shape, DELTA);
+    const numberHole = holeAt(repeat.shape, SEQUENCE_NUMBER);
+    if (textHole === -1 || numberHole === -1) return;
+    this.#repeated.note(native, edits);
+    this.#run = { part, textHole, numberHole };
+  }
+
+  /** Sends the events about the item that should come before this one and that the upstream left out. */
+  #sendMissing(name: string, json: JsonObject, events: readonly CanonicalEvent[]): void {
+    const { item, output_index: index } = json;
+    if (typeof index !== 'number') return;
+    const known = this.#native.get(index);
+    if (name === 'response.output_item.added') {
+      // A displaced message ends when another item begins (`repair-indices.ts`).
+      if (events.some((event) => event.type === 'item.end')) this.#closeMessages();
+    } else if (name !== 'response.output_item.done') {
+      if (known === undefined) return;
+      addMissingPart(known, name, json, this.#emit);
+      emitMissingTextDone(known, name, json, this.#emit);
+    } else if (isObject(item)) {
+      const sent = known ?? announceItem(index, item, this.#emit);
+      this.#native.set(index, sent);
+      if (known?.final === undefined) emitContent(sent, item, this.#emit);
+      closeParts(sent, this.#emit);
+    }
+  }
+
+  #closeMessages(): void {
+    for (const item of this.#native.values()) if (item.type === 'message') closeItem(item, 'completed', this.#emit);
+  }
+
+  /** Sends the upstream's own terminal event, after the events that it left out. */
+  #spliceEnd(text: string, json: JsonObject, response: JsonObject, outcome: Outcome): void {
+    const createdAt = response['created_at'];
+    this.#begin(typeof createdAt === 'number' ? createdAt : undefined);
+    const shown = `response.${outcome.status === 'cancelled' ? 'failed' : outcome.status}`;
+    let edits = responseEdits(['response'], response, this.#context, outcome);
+    if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });
+    let spliced = text;
+    if (needsReconciling(this.#native, response, outcome)) {
+      spliced = editJson(text, edits);
+      const output = reconcileItems(this.#native, spliced, outcome, this.#emit, this.#context.mint);
+      edits = output === undefined ? [] : [{ path: ['response', 'output'], value: output }];
+    }
+    edits.push(...this.#numberEdits(json));
+    this.#out.push({ event: shown, data: editJson(spliced, edits) });
+    this.ended = true;
+  }
+
+  /** The response object as the client gets it. */
+  #shown(response: JsonObject): JsonObject {
+    const { responseId, model, request } = this.#context;
+    const previous = request.previousResponseId;
+    return {
+      ...response,
+      id: responseId,
+      model,
+      output: response['output'] ?? [],
+      ...(previous === undefined ? {} : { previous_response_id: previous }),
+    };
+  }
+
+  /** The sequence number is the gateway's: upstreams may leave it out, and events were added. */
+  #numberEdits(json: JsonObject): JsonEdit[] {
+    const number = this.#sequence++;
+    return json['sequence_number'] === number ? [] : [{ path: ['sequence_number'], value: String(number) }];
+  }
+}
+
+/** Clients know an item by the id that it was announced with, so events with another id (known failure R19) or none get that one. */
+function identityEdits(item: SentItem | undefined, name: string, json: JsonObject): JsonEdit[] {
+  if (item === undefined || item.id === '') return [];
+  if (name === 'response.output_item.done') {
+    const isSame = !isObject(json['item']) || json['item']['id'] === item.id;
+    return isSame ? [] : [{ path: ['item', 'id'], value: JSON.stringify(item.id) }];
+  }
+  // Events about shell commands have no `item_id` in the protocol.
+  const isSame = json['item_id'] === item.id || name.startsWith('response.shell_call_command.');
+  return isSame ? [] : [{ path: ['item_id'], value: JSON.stringify(item.id) }];
+}

@@ -1,0 +1,115 @@
+/** Records the events that a client gets as its upstream wrote them, so that {@link SentItem}s know what was sent. */
+import { append } from '../../append.ts';
+import { grown } from '../../canonical/grown.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { sliceJson } from '../../json/text.ts';
+import { type EventSpec, type PartVerb, specOf } from '../lifecycle.ts';
+import {
+  addPart,
+  type Emit,
+  isPartType,
+  newSentItem,
+  newSentPart,
+  type SentItem,
+  type SentPart,
+  withoutOpaque,
+} from './sent-items.ts';
+
+/** `text` is the event as the client reads it. */
+export function recordNative(items: Map<number, SentItem>, name: string, body: JsonObject, text: string): void {
+  const outputIndex = body['output_index'];
+  if (typeof outputIndex !== 'number') return;
+  const known = items.get(outputIndex);
+  if (name === 'response.output_item.added' || name === 'response.output_item.done') {
+    const announced = isObject(body['item']) ? withoutOpaque(body['item']) : {};
+    const item = known ?? newSentItem(outputIndex, announced);
+    items.set(outputIndex, item);
+    if (name === 'response.output_item.done') item.final = sliceJson(text, ['item']);
+    return;
+  }
+  if (known !== undefined) recordChild(known, name, body);
+}
+
+/** Records an event within an item: what it does to a part or to the input is what its spec says (`lifecycle.ts`). */
+function recordChild(item: SentItem, name: string, body: JsonObject): void {
+  const spec = specOf(name);
+  const text = spec.textMember === undefined ? '' : String(body[spec.textMember]);
+  if (spec.input !== undefined) {
+    item.input = spec.input === 'delta' ? grown(item.input, text) : text;
+    item.isInputDone = spec.input === 'done';
+  }
+  if (spec.part === undefined) return;
+  const parts = partsOf(item, spec);
+  const part = parts[partIndex(spec, body)];
+  if (spec.part === 'added') parts.push(addedPart(name, body['part'], parts.length));
+  else if (part !== undefined) recordPart(part, spec.part, text, body);
+}
+
+function partsOf(item: SentItem, { isSummary }: EventSpec): SentPart[] {
+  return isSummary === true ? item.summary : item.content;
+}
+
+function partIndex({ isSummary }: EventSpec, body: JsonObject): number {
+  return Number(body[isSummary === true ? 'summary_index' : 'content_index']);
+}
+
+function addedPart(name: string, form: JsonValue | undefined, index: number): SentPart {
+  const type = isObject(form) ? form['type'] : undefined;
+  const doneEvent = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
+  return newSentPart(isPartType(type) ? type : 'output_text', index, doneEvent);
+}
+
+function recordPart(part: SentPart, verb: PartVerb, text: string, body: JsonObject): void {
+  const { logprobs, annotation } = body;
+  switch (verb) {
+    case 'delta':
+      part.text = grown(part.text, text);
+      if (Array.isArray(logprobs)) append(part.logprobs, logprobs.filter(isObject));
+      return;
+    case 'annotation':
+      if (isObject(annotation)) part.annotations.push(annotation);
+      return;
+    case 'textDone':
+      part.text = text;
+      part.isTextDone = true;
+      return;
+    case 'done':
+      recordPartDone(part, body['part']);
+      return;
+    case 'added':
+    case 'implicit':
+      return;
+  }
+}
+
+/** The end of a part may bring annotations and logprobs that were not streamed. */
+function recordPartDone(part: SentPart, final: JsonValue | undefined): void {
+  part.isClosed = true;
+  if (!isObject(final)) return;
+  const { annotations, logprobs } = final;
+  if (Array.isArray(annotations) && annotations.length > 0) part.annotations = annotations.filter(isObject);
+  if (Array.isArray(logprobs) && logprobs.length > 0) part.logprobs = logprobs.filter(isObject);
+}
+
+/** Text of reasoning that may come without the beginning of its part, and the type of that part. */
+const IMPLICIT_PARTS: ReadonlyMap<string, 'reasoning_text' | 'summary_text'> = new Map([
+  ['response.reasoning_text.delta', 'reasoning_text'],
+  ['response.reasoning_text.done', 'reasoning_text'],
+  ['response.reasoning_summary_text.delta', 'summary_text'],
+  ['response.reasoning_summary_text.done', 'summary_text'],
+]);
+
+/** Begins the part of reasoning that an event speaks of, where its upstream has begun none. */
+export function addMissingPart(item: SentItem, name: string, body: JsonObject, emit: Emit): void {
+  const type = IMPLICIT_PARTS.get(name);
+  if (type === undefined) return;
+  const spec = specOf(name);
+  if (partsOf(item, spec)[partIndex(spec, body)] === undefined) addPart(item, type, emit);
+}
+
+/** The part that a native `output_text.delta` without logprobs belongs to; undefined for every other event. */
+export function sentTextPart(items: ReadonlyMap<number, SentItem>, name: string, body: JsonObject): SentPart | undefined {
+  const { logprobs } = body;
+  if (name !== 'response.output_text.delta' || (Array.isArray(logprobs) && logprobs.length > 0)) return undefined;
+  return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
+}

@@ -1,0 +1,136 @@
+/**
+ * The response object that the gateway itself writes. It echoes the client's own values (semantics 8.4.2) and has every required
+ * member, since strict SDKs refuse a missing zero.
+ */
+import type { GatewayError } from '../../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import type { Incomplete, Outcome } from '../../canonical/outcome.ts';
+import { totalCacheWrite, totalInput, type Usage } from '../../canonical/usage.ts';
+import { writtenFor } from '../../answers/token-usage.ts';
+import type { ResponseContext } from '../../codec.ts';
+
+const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
+
+/** The response at its start. `createdAt` is the upstream's, and is shown where that speaks this dialect. */
+export function emptyResponse(context: ResponseContext, createdAt?: number): JsonObject {
+  const { owner, request } = context;
+  const isOurs = createdAt === undefined || owner.channelType !== 'responses';
+  const asked = request.dialect === 'responses' ? request.json : {};
+  const text = isObject(asked['text']) ? asked['text'] : {};
+  const reasoning = isObject(asked['reasoning']) ? asked['reasoning'] : {};
+  return {
+    id: context.responseId,
+    object: 'response',
+    created_at: isOurs ? context.createdAt : createdAt,
+    status: 'in_progress',
+    background: false,
+    completed_at: null,
+    error: null,
+    frequency_penalty: asked['frequency_penalty'] ?? 0,
+    incomplete_details: null,
+    instructions: asked['instructions'] ?? null,
+    max_output_tokens: asked['max_output_tokens'] ?? null,
+    max_tool_calls: asked['max_tool_calls'] ?? null,
+    model: context.model,
+    output: [],
+    parallel_tool_calls: asked['parallel_tool_calls'] ?? true,
+    presence_penalty: asked['presence_penalty'] ?? 0,
+    previous_response_id: request.previousResponseId ?? null,
+    prompt_cache_key: asked['prompt_cache_key'] ?? null,
+    reasoning: { ...reasoning, effort: reasoning['effort'] ?? null, summary: reasoning['summary'] ?? null },
+    safety_identifier: asked['safety_identifier'] ?? null,
+    service_tier: asked['service_tier'] ?? 'auto',
+    store: request.store ?? true,
+    temperature: asked['temperature'] ?? 1,
+    text: { ...text, format: text['format'] ?? { type: 'text' }, verbosity: text['verbosity'] ?? 'medium' },
+    tool_choice: asked['tool_choice'] ?? 'auto',
+    tools: asked['tools'] ?? [],
+    top_logprobs: asked['top_logprobs'] ?? 0,
+    top_p: asked['top_p'] ?? 1,
+    truncation: asked['truncation'] ?? 'disabled',
+    usage: null,
+    user: asked['user'] ?? null,
+    metadata: asked['metadata'] ?? {},
+  };
+}
+
+/** The finished response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions); only a completed one has a time. */
+export function finishedResponse(
+  context: ResponseContext,
+  base: JsonObject,
+  output: readonly JsonValue[],
+  usage: Usage | undefined,
+  outcome: Outcome,
+): JsonObject {
+  const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
+  const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
+  return {
+    ...base,
+    status,
+    completed_at: status === 'completed' ? (context.now?.() ?? null) : null,
+    error: isFailure ? errorObject(outcome.error) : null,
+    incomplete_details: outcome.status === 'incomplete' ? { reason: incompleteReason(outcome) } : null,
+    service_tier: tierOf(usage, base['service_tier']),
+    output,
+    usage: usage === undefined ? null : writeUsage(usage),
+    ...toolUsage(usage?.meters),
+  };
+}
+
+export function errorObject(error: GatewayError): JsonObject {
+  return { code: error.shownCode, message: error.message };
+}
+
+/** The wire's reason. A reason without a canonical reading keeps the upstream's word. */
+export function incompleteReason(outcome: Incomplete): string {
+  switch (outcome.reason) {
+    case 'max_output':
+    case 'context_window':
+      return 'max_output_tokens';
+    case 'content_filter':
+      return 'content_filter';
+    case 'pause':
+      return 'pause_turn';
+    case 'compaction':
+      return 'compaction';
+    case 'other':
+      return outcome.native !== undefined && /^[a-z][a-z0-9_]{0,63}$/i.test(outcome.native)
+        ? outcome.native.toLowerCase()
+        : 'other';
+  }
+}
+
+/** The tier that was used, where this protocol has a word for it. */
+function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonValue {
+  const used = usage?.serviceTier;
+  if (used !== undefined && TIERS.has(used)) return used;
+  return asked === 'auto' || asked === undefined ? 'default' : asked;
+}
+
+function writeUsage(usage: Usage): JsonObject {
+  const input = totalInput(usage);
+  const output = usage.output ?? 0;
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: usage.cacheRead ?? 0,
+      cache_write_tokens: totalCacheWrite(usage),
+      ...writtenFor(usage),
+      ...media(usage.imageInput, usage.audioInput),
+    },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0, ...media(usage.imageOutput, usage.audioOutput) },
+    total_tokens: input + output,
+  };
+}
+
+/** Tokens of images and audio, which have prices of their own. */
+function media(images: number | undefined, audio: number | undefined): JsonObject {
+  return { ...(images === undefined ? {} : { image_tokens: images }), ...(audio === undefined ? {} : { audio_tokens: audio }) };
+}
+
+/** Searches that an upstream of another protocol ran. Their items have no form here, so only their number is shown. */
+function toolUsage(meters: Usage['meters']): JsonObject {
+  const searches = meters?.get('web_search');
+  return searches === undefined ? {} : { tool_usage: { web_search: { num_requests: searches } } };
+}

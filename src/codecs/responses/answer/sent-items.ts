@@ -1,0 +1,217 @@
+/**
+ * The output items that a client has been sent in one stream, open and finished. Both ways of encoding keep them, so that a stream which
+ * breaks off can still be closed properly: open parts and items end as incomplete, and the terminal repeats exactly what was sent.
+ */
+import type { ItemStatus } from '../../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../../canonical/json.ts';
+import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
+
+export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text';
+
+export interface SentPart {
+  readonly type: PartType;
+  /** Its place among the parts of its kind. */
+  readonly index: number;
+  text: string;
+  annotations: JsonObject[];
+  logprobs: JsonObject[];
+  /** The event with its whole text was sent (`response.output_text.done` and its like). */
+  isTextDone: boolean;
+  /** The event that ends the part was sent (`response.content_part.done` and its like). */
+  isClosed: boolean;
+  /** The name of that event, where the upstream has one of its own. */
+  readonly doneEvent?: string;
+}
+
+export interface SentItem {
+  readonly outputIndex: number;
+  readonly type: string;
+  readonly id: string;
+  /** The item as its `response.output_item.added` had it. */
+  readonly announced: JsonObject;
+  readonly content: SentPart[];
+  readonly summary: SentPart[];
+  /** Arguments or input of a call, as far as they were sent. */
+  input: string;
+  /** The event with its whole input was sent. */
+  isInputDone: boolean;
+  /** `encrypted_content` of the finished item. */
+  sealed: string | undefined;
+  /** The finished item as JSON text; undefined while it is open. */
+  final: string | undefined;
+}
+
+/** Sends one event; the encoder adds type and sequence number. */
+export type Emit = (name: string, body: JsonObject) => void;
+
+/** {@link Emit} for a delta: its text, and the other members as JSON text before and after it. */
+export type EmitDelta = (name: string, head: string, text: string, tail: string) => void;
+
+/** The events about the text of a part, without their last word (`delta`, `done`). */
+export const TEXT_EVENTS: Readonly<Record<PartType, string>> = {
+  output_text: 'response.output_text',
+  refusal: 'response.refusal',
+  reasoning_text: 'response.reasoning_text',
+  summary_text: 'response.reasoning_summary_text',
+};
+
+/** The events about the input of a call, without their last word. */
+export function inputEvents(callType: string): string {
+  return callType === 'custom_tool_call' ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
+}
+
+export function isPartType(type: unknown): type is PartType {
+  return type === 'output_text' || type === 'refusal' || type === 'reasoning_text' || type === 'summary_text';
+}
+
+export function newSentItem(outputIndex: number, announced: JsonObject): SentItem {
+  return {
+    outputIndex,
+    type: String(announced['type']),
+    id: nonEmptyString(announced, 'id') ?? '',
+    announced,
+    content: [],
+    summary: [],
+    input: '',
+    isInputDone: false,
+    sealed: undefined,
+    final: undefined,
+  };
+}
+
+export function newSentPart(type: PartType, index: number, doneEvent?: string): SentPart {
+  return {
+    ...(doneEvent === undefined ? {} : { doneEvent }),
+    type,
+    index,
+    text: '',
+    annotations: [],
+    logprobs: [],
+    isTextDone: false,
+    isClosed: false,
+  };
+}
+
+function partObject(part: SentPart): JsonObject {
+  switch (part.type) {
+    case 'output_text':
+      return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: part.text };
+    case 'refusal':
+      return { type: part.type, refusal: part.text };
+    default:
+      return { type: part.type, text: part.text };
+  }
+}
+
+/** The members that name an item in the events about it. */
+export function itemPlace(item: SentItem): JsonObject {
+  return { item_id: item.id, output_index: item.outputIndex };
+}
+
+/** The members that name a part in the events about it. */
+export function partPlace(item: SentItem, part: SentPart): JsonObject {
+  if (part.type === 'summary_text') return { ...itemPlace(item), summary_index: part.index };
+  return { ...itemPlace(item), content_index: part.index };
+}
+
+/** Begins a part of an item. `form`: how its first event shows it, where that is not an empty part. */
+export function addPart(item: SentItem, type: PartType, emit: Emit, form?: JsonObject): SentPart {
+  const parts = type === 'summary_text' ? item.summary : item.content;
+  const part = newSentPart(type, parts.length);
+  parts.push(part);
+  const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
+  emit(name, { ...partPlace(item, part), part: form ?? partObject(part) });
+  return part;
+}
+
+export function emitAnnotation(item: SentItem, part: SentPart, annotation: JsonObject, emit: Emit): void {
+  const place = partPlace(item, part);
+  emit('response.output_text.annotation.added', { ...place, annotation_index: part.annotations.length, annotation });
+  part.annotations.push(annotation);
+}
+
+/** Sends the whole text of a part. */
+export function emitTextDone(item: SentItem, part: SentPart, logprobs: readonly JsonValue[], emit: Emit): void {
+  part.isTextDone = true;
+  const text = part.type === 'refusal' ? { refusal: part.text } : { text: part.text };
+  const scored = part.type === 'output_text' ? { logprobs } : {};
+  emit(`${TEXT_EVENTS[part.type]}.done`, { ...partPlace(item, part), ...text, ...scored });
+}
+
+/** Sends the whole input of a call; nothing for other items. `named`: the call in a form that has its name. */
+export function emitInputDone(item: SentItem, input: string, named: JsonObject, emit: Emit): void {
+  const { call_id: callId = '', name = '' } = named;
+  const event = `${inputEvents(item.type)}.done`;
+  if (item.type === 'function_call') emit(event, { ...itemPlace(item), arguments: input, name, call_id: callId });
+  else if (item.type === 'custom_tool_call') emit(event, { ...itemPlace(item), input, call_id: callId });
+}
+
+/** Sends the event that ends a part. */
+export function emitPartDone(item: SentItem, part: SentPart, final: JsonObject, emit: Emit): void {
+  part.isClosed = true;
+  const { type, doneEvent } = part;
+  const usual = type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
+  emit(doneEvent ?? usual, { ...partPlace(item, part), part: final });
+}
+
+/** Ends a part as it stands. */
+export function closePart(item: SentItem, part: SentPart, emit: Emit): void {
+  if (part.isClosed) return;
+  if (!part.isTextDone) emitTextDone(item, part, part.logprobs, emit);
+  emitPartDone(item, part, partObject(part), emit);
+}
+
+/** Ends the parts that are still open. */
+export function closeParts(item: SentItem, emit: Emit): void {
+  for (const part of item.summary) closePart(item, part, emit);
+  for (const part of item.content) closePart(item, part, emit);
+}
+
+/** Ends an item as it stands, its open parts first. */
+export function closeItem(item: SentItem, status: ItemStatus, emit: Emit): void {
+  if (item.final !== undefined) return;
+  closeParts(item, emit);
+  if (!item.isInputDone) emitInputDone(item, item.input, item.announced, emit);
+  const final = finalForm(item, status);
+  item.final = JSON.stringify(final);
+  emit('response.output_item.done', { output_index: item.outputIndex, item: final });
+}
+
+function finalForm(item: SentItem, status: ItemStatus): JsonObject {
+  const { announced } = item;
+  switch (item.type) {
+    case 'message':
+      return { ...announced, status, content: item.content.map(partObject) };
+    case 'reasoning':
+      return {
+        ...announced,
+        ...(status === 'incomplete' ? { status } : {}),
+        summary: item.summary.map(partObject),
+        ...(item.content.length === 0 ? {} : { content: item.content.map(partObject) }),
+        ...(item.sealed === undefined ? {} : { encrypted_content: item.sealed }),
+      };
+    case 'function_call':
+      return { ...announced, status, arguments: item.input };
+    case 'custom_tool_call':
+      return { ...announced, status, input: item.input };
+    case 'image_generation_call':
+      return { ...announced, status: status === 'incomplete' ? 'failed' : status };
+    default:
+      return { ...announced, status };
+  }
+}
+
+/** The finished items in output order. Items that are still open are left out: close them first. */
+export function finishedItems(items: Iterable<SentItem>): JsonObject[] {
+  const finished = [...items].filter((item) => item.final !== undefined).sort((a, b) => a.outputIndex - b.outputIndex);
+  return finished.flatMap((item) => {
+    const value = parseJson(item.final ?? 'null');
+    return isObject(value) ? [value] : [];
+  });
+}
+
+/** The form in which an item is announced: without its opaque value, which comes with its end. */
+export function withoutOpaque(item: JsonObject): JsonObject {
+  if (item['type'] !== 'reasoning') return item;
+  return Object.fromEntries(Object.entries(item).filter(([key]) => !OPAQUE_MEMBERS.some((member) => member === key)));
+}

@@ -1,0 +1,81 @@
+/** Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal event. */
+import { upstreamFault } from '../../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
+import type { Whole } from '../../canonical/fold.ts';
+import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
+import type { DecodeContext, ResponseContext } from '../../codec.ts';
+import { editJson } from '../../json/edit.ts';
+import { Assembler } from './assemble.ts';
+import { wholeHead } from './slot.ts';
+import { cutStatusOf, statusOf } from './decode-items.ts';
+import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
+import { emptyResponse, finishedResponse } from './response-object.ts';
+import { responseEdits } from './splice.ts';
+import { finishedItems } from './sent-items.ts';
+import { arrayOrEmpty, missingId, needString } from '../wire.ts';
+import { ItemWriter } from './encode-items.ts';
+
+const DIALECT = 'responses';
+
+/**
+ * Spec rule 15: a non-null `error` without a valid status is an error, `{}` is refused, an `output` array without error and
+ * status is a completed answer. An unfinished status (`queued`, `in_progress`) is no answer.
+ */
+export function decodeResponse(text: string, context: DecodeContext): Step {
+  const json = parseBody(text);
+  const { error, output } = json;
+  const status = finalStatus(json);
+  if (status === undefined) {
+    if (error !== undefined && error !== null) throw errorOf(error, text);
+    const given = json['status'];
+    if ((given !== undefined && given !== null) || !Array.isArray(output)) throw undecodable();
+  }
+  if (output !== undefined && output !== null && !Array.isArray(output)) throw undecodable();
+  if (status === 'completed' && !Array.isArray(output)) throw undecodable();
+  const items = new Assembler(context);
+  items.tools = json['tools'];
+  const events: CanonicalEvent[] = [startOf(json)];
+  const listed = output ?? [];
+  for (const [index, item] of listed.entries()) {
+    if (!isObject(item)) throw undecodable();
+    const type = needString(item, 'type', 'output item');
+    const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === listed.length - 1);
+    items.finish(items.added(index, type, item, events), item, ending, events);
+  }
+  const usage = readUsage(json);
+  if (usage !== undefined) events.push({ type: 'usage.report', usage });
+  events.push({ type: 'response.end', outcome: readOutcome(status ?? 'completed', json, items.hasCalls, text) });
+  return { native: { dialect: DIALECT, name: 'response', text, json }, events };
+}
+
+function parseBody(text: string): JsonObject {
+  const json = tryJson(text);
+  if (!isObject(json)) throw undecodable();
+  return json;
+}
+
+function undecodable() {
+  return upstreamFault('undecodable', 'The upstream answered with something that is no finished response.');
+}
+
+/** Failed and cancelled answers have a body too, with their items, usage and the error. */
+export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+  if (native?.dialect === DIALECT && isObject(native.json)) {
+    const edits = responseEdits([], native.json, context, whole.outcome);
+    for (const [index, item] of arrayOrEmpty(native.json, 'output', 'response').entries()) {
+      const id = isObject(item) ? missingId(item, context.mint) : undefined;
+      if (id !== undefined) edits.push({ path: ['output', index, 'id'], value: JSON.stringify(id) });
+    }
+    return editJson(native.text, edits);
+  }
+  const ignore = () => undefined;
+  const writer = new ItemWriter(context, ignore, ignore);
+  for (const [index, { item, status }] of whole.items.entries()) {
+    writer.write({ type: 'item.start', index, head: wholeHead(item) });
+    writer.write({ type: 'item.end', index, item, status });
+  }
+  writer.finish();
+  return JSON.stringify(
+    finishedResponse(context, emptyResponse(context, whole.createdAt), finishedItems(writer.sent), whole.usage, whole.outcome),
+  );
+}

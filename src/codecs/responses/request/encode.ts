@@ -1,0 +1,185 @@
+/**
+ * The body for a responses upstream: the client's own text where it speaks the same dialect (`splice.ts`), else a new body from the
+ * canonical request. Equal requests give equal bytes.
+ */
+import { notConvertible } from '../../canonical/error.ts';
+import type { RequestFeature } from '../../canonical/features.ts';
+import type { Item, ToolName } from '../../canonical/item.ts';
+import type { JsonObject } from '../../canonical/json.ts';
+import type { CanonicalRequest, Format, Tool, ToolChoice } from '../../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../../codec.ts';
+import { effortOfBudget } from '../../requests/effort-of-budget.ts';
+import { refuseForeignBinding } from '../../requests/foreign-content.ts';
+import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
+import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
+import { editJson } from '../../json/edit.ts';
+import { schemaEdits } from '../../schemas/text.ts';
+import { shortUser } from '../../requests/short-id.ts';
+import { objectSchema } from '../../schemas/object-schema.ts';
+import { hasUnreadMembers } from '../../requests/unread-members.ts';
+import { spliceRequest } from './splice.ts';
+import { writeInput } from './encode-input.ts';
+
+const PATH = '/responses';
+const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  const losses = new Set<RequestFeature>();
+  if (request.dialect === 'responses') {
+    const body = spliceRequest(request, target, losses);
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
+  }
+  refuseForeignBinding(request, 'responses');
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A responses upstream answers in text only.');
+  }
+  const names = nameAllTools(request, TOOL_NAME_RULE);
+  return {
+    path: PATH,
+    body: editJson(
+      JSON.stringify(writeBody(request, target, names, losses)),
+      schemaEdits(request, ['parameters'], ['text', 'format', 'schema']),
+    ),
+    headers: {},
+    toolNames: names,
+    losses: [...losses],
+  };
+}
+
+function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>): JsonObject {
+  noteLosses(request, losses);
+  const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
+  const [instructions, items] = splitInstructions(request);
+  const tools = request.tools.flatMap((tool) => writeTool(tool, names, losses));
+  const toolChoice =
+    request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
+  const text = writeText(request.format, request.verbosity);
+  const reasoning = writeReasoning(request);
+  // JSON.stringify leaves out what is undefined, here and below.
+  return {
+    model: target.owner.model,
+    instructions,
+    input: writeInput(items, { target, names, schemaTools, losses, functionCalls: new Set() }),
+    stream: request.stream ? true : undefined,
+    tools: tools.length === 0 ? undefined : tools,
+    tool_choice: toolChoice,
+    parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
+    max_output_tokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    reasoning,
+    text,
+    // This upstream sends logprobs only with the include; no other include is ever added.
+    ...(request.logprobs === undefined ? {} : { top_logprobs: request.logprobs.top, include: ['message.output_text.logprobs'] }),
+    user: shortUser(request.user),
+    metadata: request.dialect === 'chat' ? request.metadata : undefined,
+    prompt_cache_key: request.promptCacheKey,
+    safety_identifier: request.safetyIdentifier,
+  };
+}
+
+/** The leading system blocks of a messages request are instructions; chat keeps its system messages where they are. */
+function splitInstructions(request: CanonicalRequest): readonly [string | undefined, readonly Item[]] {
+  if (request.dialect !== 'messages') return [undefined, request.items];
+  const first = request.items.findIndex((item) => item.kind !== 'text' || item.role !== 'system');
+  const count = first === -1 ? request.items.length : first;
+  const texts = request.items.slice(0, count).flatMap((item) => (item.kind === 'text' && item.text !== '' ? [item.text] : []));
+  return [texts.length === 0 ? undefined : texts.join('\n\n'), request.items.slice(count)];
+}
+
+function isSchemaTool(tool: Tool): tool is Extract<Tool, { kind: 'custom' }> {
+  return tool.kind === 'custom' && tool.inputSchema !== undefined;
+}
+
+function writeTool(tool: Tool, names: ToolNames, losses: Set<RequestFeature>): JsonObject[] {
+  if (tool.kind === 'native') {
+    losses.add('native tool');
+    return [];
+  }
+  if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+  const identity = { name: names.toWire(tool.tool), description: tool.description };
+  if (tool.kind === 'custom' && tool.inputSchema === undefined) return [{ type: 'custom', ...identity, format: tool.format }];
+  if (tool.kind === 'custom') losses.add('custom tool with object schema');
+  const schema = tool.kind === 'custom' ? tool.inputSchema : tool.parameters;
+  const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
+  // Vendors want an object schema, even an empty one.
+  const parameters = schema === undefined ? { type: 'object', properties: {} } : objectSchema(schema, at);
+  return [{ type: 'function', ...identity, parameters, strict: tool.kind === 'function' ? tool.strict : undefined }];
+}
+
+function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
+  const typeByName = new Map(written.map((tool) => [tool['name'], tool['type']]));
+  const reference = (tool: ToolName, flavour: 'function' | 'custom'): JsonObject => {
+    const name = names.toWire(tool);
+    return { type: typeByName.get(name) ?? flavour, name };
+  };
+  switch (choice.mode) {
+    case 'auto':
+    case 'none':
+      return written.length === 0 ? undefined : choice.mode;
+    case 'required':
+      if (written.length > 0 || declared.length === 0) return choice.mode;
+      throw unsatisfiable();
+    case 'tool':
+      return reference(choice.tool, choice.flavour);
+    case 'allowed': {
+      // No allowed tool is left: they were all native tools of another vendor.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
+      const mode = choice.require ? 'required' : 'auto';
+      return { type: 'allowed_tools', mode, tools: choice.tools.map((tool) => reference(tool, 'function')) };
+    }
+    case 'native':
+      throw notConvertible('tool_choice', 'The chosen tool exists in another protocol only.');
+  }
+}
+
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists in the selected protocol.');
+}
+
+function writeText(format: Format | undefined, verbosity: string | undefined): JsonObject | undefined {
+  if (format === undefined && verbosity === undefined) return undefined;
+  return { format: format === undefined ? undefined : writeFormat(format), verbosity };
+}
+
+function writeFormat(format: Format): JsonObject {
+  if (format.type !== 'json_schema') return { type: format.type };
+  return {
+    type: format.type,
+    name: format.name ?? 'response',
+    description: format.description,
+    schema: format.schema ?? {},
+    strict: format.strict,
+  };
+}
+
+function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
+  const { effort, budget, summary } = request.reasoning ?? {};
+  const level = effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
+  if (level === undefined && summary === undefined) return undefined;
+  return { effort: level, summary };
+}
+
+/** Members of other dialects' requests that this wire does not have, or that are not sent for their clients. */
+const LEFT_OUT: readonly FeatureMember[] = [
+  'topK',
+  'seed',
+  'presencePenalty',
+  'frequencyPenalty',
+  'logitBias',
+  'stop',
+  'logprobs',
+  'serviceTier',
+  'store',
+  'include',
+  'cacheControl',
+];
+
+function noteLosses(request: CanonicalRequest, losses: Set<RequestFeature>): void {
+  noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
+  if (hasUnreadMembers(request)) losses.add('unknown members');
+  if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
+  if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');
+}

@@ -1,0 +1,36 @@
+/** What is read inside a responses request, so that whatever else stands there can be named as lost. */
+import type { ReadMembers } from '../../canonical/request.ts';
+import { ofType, own } from '../../requests/unread-members.ts';
+import { IMAGE_FACTS, OPAQUE_MEMBERS } from '../wire.ts';
+
+const PART: ReadMembers = {
+  own: new Set([
+    ...['type', 'text', 'refusal', 'image_url', 'detail'],
+    ...['file_id', 'file_data', 'file_url', 'filename', 'input_audio'],
+  ]),
+  of: ofType(
+    ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
+    ...['input_image', 'input_file', 'input_audio'],
+  ),
+};
+
+const TOOL: ReadMembers = {
+  ...own('type', 'name', 'description', 'parameters', 'strict', 'format', 'input_schema', 'tools'),
+  of: ofType('function', 'custom', 'namespace'),
+};
+
+export const READ_IN: Readonly<Record<string, ReadMembers>> = {
+  input: {
+    own: new Set([
+      ...['type', 'id', 'status', 'role', 'phase', 'content', 'summary', 'call_id', 'name', 'namespace', 'arguments', 'input'],
+      ...['output', 'result', 'format', 'tools', ...OPAQUE_MEMBERS, ...IMAGE_FACTS],
+    ]),
+    of: ofType(
+      ...['message', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'reasoning'],
+      ...['image_generation_call', 'additional_tools'],
+    ),
+    within: { content: PART, output: PART, tools: TOOL },
+  },
+  tools: { ...TOOL, within: { tools: TOOL } },
+  reasoning: own('effort', 'summary', 'generate_summary'),
+};
