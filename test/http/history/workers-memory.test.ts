@@ -72,7 +72,7 @@ test('every turn is found whichever worker answers, and each is kept once', asyn
   for (const { memory } of all) {
     const found = await memory.find(id ?? '', 'me');
     assert.equal(textOf(found), expected);
-    assert.equal(storedItemsOf(found).get('rs_7'), 'channel_7');
+    assert.equal(found && storedItemsOf(found).get('rs_7'), 'channel_7');
     assert.equal(await memory.find(id ?? '', 'somebody else'), undefined);
   }
   assert.deepEqual(
