@@ -2,7 +2,7 @@
  * A bijection between tools and the names that a target protocol allows. It is made for each request from the order of its tools, so that
  * equal requests get equal names (spec rule 1; prompt caches).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ToolName } from '../canonical/item.ts';
 import type { CanonicalRequest, Tool } from '../canonical/request.ts';
 
@@ -139,8 +139,8 @@ function fit(name: string, rule: NameRule): string {
 }
 
 function withHash(name: string, seed: string, rule: NameRule): string {
-  const hash = createHash('sha256').update(seed).digest('hex').slice(0, 8);
-  return `${legalName(name, rule).slice(0, rule.maxLength - 9)}_${hash}`;
+  const suffix = hash('sha256', seed, 'hex').slice(0, 8);
+  return `${legalName(name, rule).slice(0, rule.maxLength - 9)}_${suffix}`;
 }
 
 function legalName(name: string, rule: NameRule): string {

@@ -94,6 +94,17 @@ export const SCHEMAS: Readonly<Record<string, (count: number) => JsonObject>> = 
     object({ anyOf: list(count, one), properties: record(count, 'p', (at) => ({ $ref: `#/anyOf/${at}` })) }),
   'references that lead nowhere': (count) =>
     object({ properties: record(count, 'p', (at) => ({ $ref: `#/$defs/none${at}`, description: 'd' })) }),
+  'references to each level of a deep schema': (count) => {
+    const name = (level: number): string => `#/properties/a${'/properties/inner'.repeat(level)}`;
+    let schema: JsonObject = object({ properties: record(count, 'p', () => STRING) });
+    for (let level = 0; level < 40; level += 1) schema = object({ properties: { inner: schema } });
+    return object({ properties: { a: schema, ...record(40, 'r', (at) => ({ $ref: name(40 - at) })) } });
+  },
+  'one schema under many spellings': (count) =>
+    object({
+      anyOf: [object({ properties: record(count, 'p', () => STRING) })],
+      properties: record(count, 'r', (at) => ({ $ref: `#/anyOf/0e${at}` })),
+    }),
   'a chain of references': (count) =>
     object({
       $defs: record(count, 'd', (at): JsonValue => ({ $ref: `#/$defs/d${at + 1}`, description: 'd' })),
