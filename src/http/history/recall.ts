@@ -21,7 +21,7 @@ import {
   NO_ITEMS,
   type PastTurn,
   pastTurn,
-  storingChannel,
+  storedItemsOf,
   withHistory,
 } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
@@ -79,11 +79,17 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
   const whole = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
   const turns = await turnsOfItems(gateway, principal, whole.json);
+  let storedBy: ReadonlyMap<string, string> | undefined;
   return {
     principal,
     ...whole,
     item: namedItems(turns, { maxBytes: history.entryBytes, maxValues: limits.jsonValues }),
-    stored: (channelId) => (itemId) => (storingChannel(past, itemId) ?? storingChannel(turns.get(itemId), itemId)) === channelId,
+    stored: (channelId) => {
+      // A conversation of very many turns is not gone through for each of its items.
+      storedBy ??= past === undefined ? NONE_STORED : storedItemsOf(past);
+      const known = storedBy;
+      return (itemId) => (known.get(itemId) ?? turns.get(itemId)?.storedItems.get(itemId)) === channelId;
+    },
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
@@ -110,6 +116,7 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   };
 }
 
+const NONE_STORED: ReadonlyMap<string, string> = new Map();
 const NO_TURNS: TurnsByItem = new Map();
 
 /** The stored turns of the items that a request names only by id. */

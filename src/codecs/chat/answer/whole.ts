@@ -169,10 +169,12 @@ class Parts {
 
   #addText({ text, citations, logprobs, opaque }: TextItem): void {
     this.#hasText = true;
-    if (text !== '') this.content += this.#join.beforeWords();
-    const base = this.#length.count(this.content);
+    const separator = text === '' ? '' : this.#join.beforeWords();
+    this.content += separator;
+    const base = this.#length.add(separator);
     const start = this.content.length;
     this.content += text;
+    this.#length.add(text);
     append(this.logprobs, logprobsOf(text, logprobs) ?? []);
     for (const citation of citations) {
       const written = writeAnnotation(citation, base);
