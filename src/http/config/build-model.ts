@@ -26,6 +26,7 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
       maxOutputTokens: entry.max_output_tokens,
+      compaction: entry.compaction,
     }),
     facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),
   };

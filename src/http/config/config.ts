@@ -36,6 +36,8 @@ export interface ChannelOptions {
   readonly queueMs: number;
   /** Repeats of this Channel in one exchange, when all others have failed too. */
   readonly retries: number;
+  /** Compaction by a summary of the model, in place of the upstream's own endpoint. */
+  readonly compaction?: 'summary';
 }
 
 export interface ImageDefaults {
@@ -80,6 +82,7 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  readonly compaction?: 'summary';
 }
 
 /** Limits of one API key in one process. */

@@ -26,7 +26,7 @@ export interface Forwarding<Answer extends WholeText>
   extends Pick<Plan, 'channels' | 'model' | 'circuit' | 'conversation' | 'carries'> {
   readonly attempt: Attempt<Answer>;
   /** The upstream's name of the model, where the Channel's `models` do not say it. */
-  upstreamModelOf?(channel: Channel): string;
+  upstreamModelOf?(channel: Channel): string | undefined;
   /** The usage of an answer: as reported, with missing counts estimated. */
   usageOf(answer: Answer): Usage | Promise<Usage>;
 }

@@ -4,6 +4,7 @@
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
@@ -59,7 +60,8 @@ export async function recall({ gateway, principal, text, json, past, onTurn }: R
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
-  const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
+  const asked = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
+  const whole = withSummaries(asked, (sealed) => gateway.envelopes.open(sealed, principal.account.id), parsed);
   const turns = await turnsOfItems(gateway, principal, whole.json);
   return {
     principal,
@@ -107,7 +109,7 @@ function refuseOtherInput(input: JsonValue | undefined): void {
   throw wrongType('input', 'a string or an array of items');
 }
 
-function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
+export function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
   const json = parseJson(text);
   if (!isObject(json)) throw new Error('a request body is an object');
   return { text, json };
