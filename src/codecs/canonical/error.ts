@@ -40,6 +40,7 @@ export const ERRORS = {
   unsupported_media_type: client(415),
   upgrade_required: client(426),
   rate_limited: client(429),
+  rate_limit_exceeded: client(429),
   client_closed_request: client(499),
   invalid_websocket_event: client(400),
   response_cancel_not_active: client(400),
@@ -94,6 +95,8 @@ export interface ErrorDetails {
   readonly retryAfterMs?: number;
   /** The usage that a failed answer reported. */
   readonly usage?: Usage;
+  /** The upstream may be doing what was asked, and it is something that must not be done twice. */
+  readonly lost?: boolean;
   readonly cause?: unknown;
 }
 

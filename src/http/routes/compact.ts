@@ -11,7 +11,9 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import type { ClientCodec, ModelFacts, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
 import { compactionOf, summaryRequest } from '../../codecs/responses/summary.ts';
-import { checkModel, reserve } from '../exchange/admit.ts';
+import { checkModel } from '../exchange/admit.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
 import { identify } from '../request/authenticate.ts';
 import { type Channel, COMPACT_SUFFIX, type Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
@@ -20,12 +22,12 @@ import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/dispatch.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
 import { completedUsage, estimateInput, estimateOutput } from '../exchange/estimate.ts';
-import { ask, forward } from '../exchange/forward.ts';
+import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, parsed, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
-import { facesIn, needOf } from '../text/need.ts';
+import { needOf, reasoningKindsIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
 export const compact: Handler = async (call) => {
@@ -43,7 +45,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const { principal } = prepared;
   const accountId = principal.account.id;
   const request = client.decodeRequest(prepared.text, prepared.json, {
-    open: (sealed) => gateway.envelopes.open(sealed, accountId),
+    open: gateway.envelopes.opener(accountId),
     ...(prepared.item === undefined ? {} : { item: prepared.item }),
   });
   call.notes.model = request.model;
@@ -58,20 +60,24 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const isCapable = (channel: Channel): boolean => native.has(channel.type) || canSummarise(channel);
   const channels = eligibleChannels(config, { ...need, types, isCapable });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
-  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
-  await forward(call, admitted, {
-    channels,
-    model: request.model,
-    circuit: request.model + COMPACT_SUFFIX,
-    conversation: conversationOf(principal.key.id, request),
-    carries: facesIn(request),
+  const whole: WholeExchange<Compaction> = {
+    search: {
+      channels,
+      model: request.model,
+      circuit: request.model + COMPACT_SUFFIX,
+      conversation: conversationOf(principal.key.id, request),
+      carries: reasoningKindsIn(request),
+    },
     attempt: (target) =>
       bySummary(target.channel, model)
         ? summarise(target, call, { client, prepared, facts: model.facts })
         : attempt(target, call, request, upstream, prepared),
     upstreamModelOf: (channel) => (bySummary(channel, model) ? undefined : wireModel(channel, request.model)),
-    usageOf: ({ usage, output }) => completedUsage(usage, request, () => wholeOf(output)),
-  });
+    usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
+    encode: ({ answer }) => answer,
+  };
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  await answerWhole(exchange, whole, new Waiting(call));
 }
 
 function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly upstream: UpstreamCodec } {
@@ -84,10 +90,10 @@ function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly u
 async function receive(call: Call): Promise<PreparedRequest> {
   const { gateway } = call;
   const principal = await identify(call);
-  const { text, json } = await receiveJson(call, principal);
-  refuseStream(json);
-  const past = await findPrevious(gateway, principal, json);
-  const recalled = await recall({ gateway, principal, text, json, past });
+  const received = await receiveJson(call, principal);
+  refuseStream(received.json);
+  const past = await findPrevious(gateway, principal, received.json);
+  const recalled = await recall({ gateway, principal, ...received, past });
   return recalled.item === undefined ? recalled : { ...recalled, item: lookedUpOnce(recalled.item) };
 }
 
@@ -125,7 +131,7 @@ async function summarise(target: Target, call: Call, { client, prepared, facts }
   const accountId = prepared.principal.account.id;
   const { text, json } = parsed(summaryRequest(prepared.text, prepared.json));
   const request = client.decodeRequest(text, json, {
-    open: (sealed) => gateway.envelopes.open(sealed, accountId),
+    open: gateway.envelopes.opener(accountId),
     ...(prepared.item === undefined ? {} : { item: prepared.item }),
   });
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };

@@ -185,6 +185,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     errors: [
       ...KEY_ERRORS,
       'rate_limited',
+      'rate_limit_exceeded',
       'upgrade_required',
       'shutting_down',
       'previous_response_not_found',

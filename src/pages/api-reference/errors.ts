@@ -37,6 +37,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   unsupported_media_type: 'The body must be JSON; only image edits also take a form.',
   upgrade_required: 'This address speaks WebSocket. Plain HTTP clients use POST.',
   rate_limited: 'The key has too many requests, bodies or connections open at once. Try again after `Retry-After`.',
+  rate_limit_exceeded: 'Too many requests in a short time. Try again after `Retry-After`.',
   no_healthy_upstream: 'The model exists, but no upstream that could serve this request is healthy. Try again.',
   overloaded: 'Every upstream of the model is busy and its queue is full. Try again.',
   upstream_error: 'Every upstream that was tried failed. Try again.',
@@ -61,6 +62,7 @@ export const KEY_ERRORS = ['unauthorized', 'ip_not_allowed', 'store_unavailable'
 export const ADMISSION_ERRORS = [
   ...KEY_ERRORS,
   'rate_limited',
+  'rate_limit_exceeded',
   'invalid_request',
   'request_too_large',
   'request_timeout',

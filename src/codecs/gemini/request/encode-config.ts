@@ -5,7 +5,7 @@ import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical
 import type { ModelFacts } from '../../codec.ts';
 import { firstStops } from '../../requests/stop-sequences.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
-import type { LossLog } from './loss-log.ts';
+import type { LossLog } from '../losses.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;

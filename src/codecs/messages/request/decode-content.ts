@@ -31,7 +31,7 @@ import {
   wrongType,
 } from '../../requests/members.ts';
 import { UNSIGNED, unsignedReasoning } from '../message-parts.ts';
-import { REDACTED } from '../opaque-values.ts';
+import { REDACTED } from '../opaque.ts';
 import { restoreSignatures } from './decode-signatures.ts';
 import { clearedBefore, isForOneTurn, toolChange } from './decode-changes.ts';
 

@@ -15,12 +15,11 @@ import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
-import { REDACTED } from '../opaque-values.ts';
-import { CallIds } from './call-ids.ts';
+import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
-import { isEmptyInput } from '../wire.ts';
-import type { WireBlock } from './wire-block.ts';
+import { isEmptyInput, type WireBlock } from '../wire.ts';
+import { CallIds } from './call-ids.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';

@@ -11,7 +11,7 @@ import type { SchemaTexts } from '../../schemas/text.ts';
 import { sameTool, type ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { loweredText } from './encode-format.ts';
-import type { WireBlock } from './wire-block.ts';
+import type { WireBlock } from '../wire.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
 export function encodeTools(

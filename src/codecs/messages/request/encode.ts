@@ -15,8 +15,15 @@ import { type Conversation, encodeConversation, isThinking, type Turn } from './
 import { encodeFormat } from './encode-format.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './splice.ts';
-import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE } from '../wire.ts';
-import { limitBreakpoints, renderAll, type WireBlock } from './wire-block.ts';
+import {
+  DEFAULT_MAX_TOKENS,
+  DEFAULT_VERSION,
+  FILES_BETA,
+  TOOL_NAME_RULE,
+  limitBreakpoints,
+  renderAll,
+  type WireBlock,
+} from '../wire.ts';
 
 const PATH = '/messages';
 
