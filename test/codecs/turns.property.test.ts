@@ -109,10 +109,10 @@ for (const dialect of DIALECTS) {
           const whole = fold(upstream.decodeResponse(body, decodeContext(ownerOf(upstream))).events);
           const streamed = fold(heard.events);
           assert.deepEqual(sayings(dialect, streamed), sayings(dialect, whole));
-          const said = fold(events).items.flatMap(({ item }) =>
+          const held = fold(events).items.flatMap(({ item }) =>
             'opaque' in item && item.opaque !== undefined ? [item.opaque] : [],
           );
-          const signed = new Set([...signedIn(whole), ...said.flatMap((opaque) => [opaque.value, sealForTests(opaque)])]);
+          const signed = new Set([...signedIn(whole), ...held.flatMap((opaque) => [opaque.value, sealForTests(opaque)])]);
           assert.deepEqual(
             signedIn(streamed).filter((value) => !signed.has(value)),
             [],
