@@ -22,9 +22,9 @@ import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
+import type { Tokenizer } from './exchange/tokenizer.ts';
 import type { RefusalRates } from './exchange/refusal-rates.ts';
 import type { TokenRates } from './exchange/token-rates.ts';
-import type { Tokenizer } from './exchange/tokenizer.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;

@@ -30,9 +30,9 @@ import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
+import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
 import { TokenRates } from './exchange/token-rates.ts';
-import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {

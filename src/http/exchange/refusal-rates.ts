@@ -38,16 +38,13 @@ export class RefusalRates {
     return this.#byKey.size;
   }
 
-  /** Throws `rate_limited` for the rest of a second in which the key caused too many refusals. Such a 429 is no refusal of its own. */
+  /** Throws `rate_limit_exceeded` for the rest of a second in which the key caused too many refusals. Such a 429 is no refusal of its own. */
   check(keyId: string): void {
     const refusals = this.#byKey.get(keyId);
     if (refusals === undefined || refusals.inSecond < ANSWERED_A_SECOND) return;
     const left = refusals.secondAt + SECOND_MS - this.#clock.monotonic();
     if (left <= 0) return;
-    throw new GatewayError('rate_limited', 'This API key causes too many refusals.', {
-      shownCode: 'rate_limit_exceeded',
-      retryAfterMs: SECOND_MS,
-    });
+    throw new GatewayError('rate_limit_exceeded', 'This API key causes too many refusals.', { retryAfterMs: SECOND_MS });
   }
 
   /** Counts a refusal. Undefined where nothing is to be written of it; otherwise how many refusals before it were not. */

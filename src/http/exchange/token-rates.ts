@@ -4,8 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { SentRequest } from '../../codecs/canonical/request.ts';
-import { type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
-import type { Clock } from '../../streams/clock.ts';
+import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 import { LARGEST_OUTPUT } from './estimate.ts';
 
@@ -52,51 +51,4 @@ export function withTime(counted: Usage, { rate, ms }: Generating, request: Sent
   const hidden = generated - (counted.output ?? 0);
   if (hidden <= 0) return counted;
   return { ...counted, output: generated, reasoning: (counted.reasoning ?? 0) + hidden, estimated: true };
-}
-
-interface RatesAndClock {
-  readonly clock: Clock;
-  readonly tokenRates: TokenRates;
-}
-
-/** The time that the attempts of one exchange take. */
-export class Generation {
-  readonly #gateway: RatesAndClock;
-  readonly #model: Model;
-  #channelId = '';
-  #startedAt = 0;
-
-  constructor(gateway: RatesAndClock, model: Model) {
-    this.#gateway = gateway;
-    this.#model = model;
-  }
-
-  /** An attempt is dispatched; the newest is the one that counts. */
-  begin(channelId: string): void {
-    this.#channelId = channelId;
-    this.#startedAt = this.#gateway.clock.monotonic();
-  }
-
-  /** A good answer ended, with what its upstream reported. */
-  learn(reported: Usage | undefined): void {
-    if (reported?.output === undefined) return;
-    const tokens = wholeOutput(reported.output, reported.reasoning ?? 0);
-    this.#gateway.tokenRates.learn(this.#channelId, this.#model.name, tokens, this.#ms());
-  }
-
-  /** Called when the client has left. What was counted later is charged by the time until now. */
-  left(request: SentRequest): (counted: Usage) => Usage {
-    if (!mayReason(request, this.#model)) return (counted) => counted;
-    const time = { rate: this.#gateway.tokenRates.of(this.#channelId, this.#model.name), ms: this.#ms() };
-    return (counted) => withTime(counted, time, request, this.#model);
-  }
-
-  #ms(): number {
-    return this.#gateway.clock.monotonic() - this.#startedAt;
-  }
-}
-
-/** The tier that was named before any usage. */
-export function withTier(usage: Usage, serviceTier: string | undefined): Usage {
-  return serviceTier === undefined || usage.serviceTier !== undefined ? usage : { ...usage, serviceTier };
 }

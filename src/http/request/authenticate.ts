@@ -31,8 +31,8 @@ export function principalOf({ gateway, request, ip }: Pick<CallContext, 'gateway
 }
 
 /**
- * {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. Throws `rate_limited`, too, for a key
- * that causes too many of them.
+ * {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. Throws `rate_limit_exceeded`, too, for a
+ * key that causes too many of them.
  */
 export async function identify(call: CallContext): Promise<Principal> {
   const principal = await principalOf(call);

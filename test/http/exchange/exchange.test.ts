@@ -200,6 +200,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
       usage: billed,
       estimated: undefined,
       charge_nanos: charge.total.toString(),
+      unwritten: undefined,
     },
   ]);
   assert.equal(call.notes.failure, undefined);
@@ -332,7 +333,7 @@ test('why an attempt failed, in words of our own', async () => {
   }));
   reportExchange(call, { ...row(), attempts });
   assert.deepEqual(told, ['trace', 'trace', ...reasons.map(([, reason]) => `attempt a ${reason}`)]);
-  logExchange(call, { ...row(), attempts }, 'exchange', {});
+  logExchange(call, { ...row(), attempts }, 'exchange');
   assert.deepEqual(
     lines[1]?.['failed_attempts'],
     reasons.filter(([, reason]) => reason !== '').map(([, reason]) => `a ${reason}`),
