@@ -67,9 +67,24 @@ const Model = Type.Object(
           'How upstreams of this model take a reasoning effort. Default: messages `adaptive`, Claude up to 4.5 `budget`; gemini `budget`.',
       }),
     ),
+    compaction: Type.Optional(
+      Type.Literal('summary', { description: 'The same for every Channel of the model that says nothing else.' }),
+    ),
     min_thinking_budget: Type.Optional(Type.Integer({ minimum: 0 })),
     max_thinking_budget: Type.Optional(Type.Integer({ minimum: 1 })),
-    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
+    max_output_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The most that is reserved for an answer. Used to estimate a request that sets no cap.',
+      }),
+    ),
+    reasoning: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description:
+          'Whether the model may reason out of sight. If not, a stream that its client left is charged by its text alone, and not by its time.',
+      }),
+    ),
     limits: Type.Optional(RateLimits('all requests for this model together')),
   },
   closed,

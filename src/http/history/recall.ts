@@ -4,6 +4,7 @@
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
@@ -77,7 +78,8 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
-  const whole = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
+  const asked = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
+  const whole = withSummaries(asked, gateway.envelopes.opener(principal.account.id), parsed);
   const turns = await turnsOfItems(gateway, principal, whole.json);
   let storedBy: ReadonlyMap<string, string> | undefined;
   return {
@@ -161,7 +163,7 @@ function expanded({ config }: Gateway, text: string, own: ItemTexts, past: PastT
   return parsed(whole);
 }
 
-function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
+export function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
   const json = parseJson(text);
   if (!isObject(json)) throw new Error('a request body is an object');
   return { text, json };

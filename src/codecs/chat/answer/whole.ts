@@ -117,7 +117,6 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     choices: [choice],
     ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
     // A router's official client refuses an answer without this member; null is what vendors write that have no value.
-    system_fingerprint: null,
   });
 }
 
