@@ -22,6 +22,7 @@ const ONCE_SQUARE = [
   'stream responses to chat: a terminal with texts under other ids, far behind',
   'stream responses to messages: items that only the terminal has, beside streamed ones',
   'stream gemini to chat: grounding of texts all over',
+  'stream chat to messages: citations between texts and thoughts',
   'whole chat to chat: calls without ids',
   'whole responses to chat: texts and thoughts in turn',
 ];
