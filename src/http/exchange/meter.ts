@@ -69,7 +69,8 @@ export class Meter {
   open(): PromiseLike<void> | undefined {
     const { gateway, config, requestId, route, startedAtMs } = this.#call;
     const { key, account } = this.#admitted.principal;
-    const written = gateway.store.settlements.open({
+    const strict = config.durability === 'strict';
+    const exchange = {
       exchangeId: this.exchangeId,
       requestId,
       accountId: account.id,
@@ -78,9 +79,10 @@ export class Meter {
       model: this.#admitted.model.name,
       stream: this.#options.stream,
       startedAtMs,
-    });
+    };
+    const written = gateway.store.settlements.open(exchange, strict);
     // Without `strict` nobody awaits it: the store itself reports rows that it could not write.
-    return config.durability === 'strict' ? written : undefined;
+    return strict ? written : undefined;
   }
 
   /** The Channel whose answer is used. */
@@ -120,10 +122,11 @@ export class Meter {
     if (this.#settled) return undefined;
     this.#settled = true;
     const { gateway, config } = this.#call;
+    const strict = config.durability === 'strict';
     const entry = boundedEntry(this.#entry(ending));
-    const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
+    const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation, strict });
     this.#report(entry, ending);
-    if (config.durability !== 'strict') return undefined;
+    if (!strict) return undefined;
     // A failure is told as it is, whatever becomes of its row.
     return ending.error === undefined ? written : written.then(undefined, () => undefined);
   }

@@ -7,7 +7,7 @@
 import type { Logger } from 'pino';
 import { type Clock, pause, type Timer } from '../../streams/clock.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
-import { isEngineFailure } from '../../store/lost-row.ts';
+import { isEngineFailure } from '../../store/settlements/lost-row.ts';
 import type { Store } from '../../store/store.ts';
 import type { VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
 import { parseJson, isObject } from '../../codecs/canonical/json.ts';
