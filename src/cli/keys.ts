@@ -1,23 +1,27 @@
-/** `mizu keys create|list|change|disable|enable|transfer`. A new key is printed once and never again. */
+/** `mizu keys create|list|limit|change|disable|enable|transfer`. A new key is printed once and never again. */
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../store/keys.ts';
 import { formatUsd } from '../store/money.ts';
 import { accountNamed, CAUSE, causeOf, expiry, listOption, reasonOf, usd } from './operator-input.ts';
+import { newRateLimits, NONE, RATE_LIMIT_OPTIONS, RATE_LIMIT_USAGE, rateLimitWords, requestedRateLimits } from './rate-limits.ts';
 import { argument, RefusedError, report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const OPTIONS =
   '[--name N] [--expires TIME] [--models A,B] [--ips CIDR,…] [--limit-total USD] [--limit-hourly USD] [--limit-daily USD]';
 const RESTRICTIONS = ['name', 'expires', 'models', 'ips', 'limit-total', 'limit-hourly', 'limit-daily'] as const;
-export const KEYS_USAGE = `keys create --account NAME ${OPTIONS} [--sub-account] | list [--account NAME] | change ID ${OPTIONS} ("none" removes) | disable ID | enable ID | transfer ID USD`;
+export const KEYS_USAGE = `keys create --account NAME ${OPTIONS} ${RATE_LIMIT_USAGE} [--sub-account] | list [--account NAME] | limit ID ${RATE_LIMIT_USAGE} | change ID ${OPTIONS} ("none" removes) | disable ID | enable ID | transfer ID USD`;
 
 export const keys: Verb = async (context) => {
   const [action] = context.args;
   switch (action) {
     case 'create':
-      allowOnly(context, 'keys create', 0, 'account', 'sub-account', ...RESTRICTIONS, ...CAUSE);
+      allowOnly(context, 'keys create', 0, 'account', 'sub-account', ...RESTRICTIONS, ...RATE_LIMIT_OPTIONS, ...CAUSE);
       return await create(context);
     case 'list':
       allowOnly(context, 'keys list', 0, 'account');
       return await list(context);
+    case 'limit':
+      allowOnly(context, 'keys limit', 1, ...RATE_LIMIT_OPTIONS, ...CAUSE);
+      return await change(context, requestedLimits(context));
     case 'change':
       allowOnly(context, 'keys change', 1, ...RESTRICTIONS, ...CAUSE);
       return await change(context, requestedChanges(context));
@@ -48,6 +52,7 @@ function newKey(context: VerbContext, accountId: string): NewKey {
   const expires = textOption(context, 'expires');
   const models = listOption(context, 'models');
   const ips = listOption(context, 'ips');
+  const rateLimits = newRateLimits(context);
   const limits: { -readonly [K in keyof SpendLimits]: SpendLimits[K] } = {};
   for (const window of WINDOWS) {
     const text = textOption(context, `limit-${window}`);
@@ -60,6 +65,7 @@ function newKey(context: VerbContext, accountId: string): NewKey {
     ...(models === undefined ? {} : { models, knownModels: knownModels(context) }),
     ...(ips === undefined ? {} : { ips }),
     limits,
+    ...(rateLimits === undefined ? {} : { rateLimits }),
     ...(context.options['sub-account'] === true ? { subAccount: true } : {}),
   };
 }
@@ -75,8 +81,11 @@ function expiryAt(text: string, { clock }: VerbContext): number {
 
 const WINDOWS = ['total', 'hourly', 'daily'] as const;
 
-/** What takes a restriction away. */
-const NONE = 'none';
+function requestedLimits(context: VerbContext): KeyChanges {
+  const rateLimits = requestedRateLimits(context);
+  if (rateLimits === undefined) throw new UsageError('nothing to change is given');
+  return { rateLimits };
+}
 
 function requestedChanges(context: VerbContext): KeyChanges {
   const { options } = context;
@@ -126,11 +135,12 @@ function stateOf({ disabled, expiresAtMs }: KeyRecord, nowMs: number): string {
   return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'active';
 }
 
-function restrictions({ models, ips, limits, subAccount }: KeyRecord): string {
+function restrictions({ models, ips, limits, rateLimits, subAccount }: KeyRecord): string {
   const words = WINDOWS.flatMap((window) => {
     const limit = limits[window];
     return limit === undefined ? [] : [`${window} $${formatUsd(limit)}`];
   });
+  words.push(...rateLimitWords(rateLimits));
   if (models !== undefined) words.push(`models ${models.join(',')}`);
   if (ips !== undefined) words.push(`ips ${ips.join(',')}`);
   if (subAccount) words.push('sub-account');

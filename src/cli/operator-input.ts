@@ -90,6 +90,9 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ['limits.total', '--limit-total'],
   ['limits.hourly', '--limit-hourly'],
   ['limits.daily', '--limit-daily'],
+  ['rateLimits.requestsPerMinute', '--requests-per-minute'],
+  ['rateLimits.tokensPerMinute', '--tokens-per-minute'],
+  ['rateLimits.maxConcurrency', '--max-concurrency'],
 ]);
 
 /** The text of a store's refusal, beginning with the field as the operator knows it; `words` names fields that have no option. */

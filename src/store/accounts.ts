@@ -1,4 +1,5 @@
 /** Accounts: who pays. An account has a wallet (a ledger account) and a class that decides which Channels serve it. */
+import type { RateLimitChanges, RateLimits } from './rate-limits.ts';
 import type { Invalid, Result } from './result.ts';
 
 /** Of an account that was given no other. */
@@ -13,6 +14,8 @@ export interface AccountRecord {
   readonly unlimited: boolean;
   readonly disabled: boolean;
   readonly createdAtMs: number;
+  /** Of all its keys together. */
+  readonly rateLimits?: RateLimits;
 }
 
 export interface Account extends AccountRecord {
@@ -34,12 +37,14 @@ export interface NewAccount {
   readonly unlimited?: boolean;
   /** Opening credit in nano-dollars, ≥ 0. */
   readonly creditNanos?: bigint;
+  readonly rateLimits?: RateLimits;
 }
 
 export interface AccountChanges {
   readonly class?: string;
   readonly unlimited?: boolean;
   readonly disabled?: boolean;
+  readonly rateLimits?: RateLimitChanges;
 }
 
 export type UnknownAccount = { readonly reason: 'unknown_account'; readonly account: string };

@@ -4,8 +4,8 @@ import type { KeyChanges, KeyRecord } from './keys.ts';
 
 /** What was asked, as text: for the journal, and to tell a repetition from another change under the same cause. */
 export function describeKeyChanges(changes: KeyChanges): string {
-  const { name, expiresAtMs, expiresInMs, models, ips, limits, disabled } = changes;
-  return JSON.stringify({ name, expiresAtMs, expiresInMs, models, ips, limits, disabled }, (_, value: unknown) =>
+  const { name, expiresAtMs, expiresInMs, models, ips, limits, disabled, rateLimits } = changes;
+  return JSON.stringify({ name, expiresAtMs, expiresInMs, models, ips, limits, disabled, rateLimits }, (_, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   );
 }
@@ -14,7 +14,7 @@ export function describeKeyChanges(changes: KeyChanges): string {
 export function changedKey(key: KeyRecord, changes: KeyChanges, nowMs: number): Checked {
   const { knownModels, disabled = key.disabled, limits: newLimits = {}, expiresInMs, ...fields } = changes;
   const newExpiry = expiresInMs === undefined ? fields.expiresAtMs : nowMs + expiresInMs;
-  const { expiresAtMs, models, ips, ...rest } = key;
+  const { expiresAtMs, models, ips, rateLimits, ...rest } = key;
   const limits = { ...key.limits, ...newLimits };
   return allowedWithin(
     { ...rest, disabled },
@@ -24,6 +24,7 @@ export function changedKey(key: KeyRecord, changes: KeyChanges, nowMs: number): 
       models: fields.models === undefined ? models : (fields.models ?? undefined),
       ips: fields.ips === undefined ? ips : (fields.ips ?? undefined),
       limits: { total: limits.total ?? undefined, hourly: limits.hourly ?? undefined, daily: limits.daily ?? undefined },
+      rateLimits: { before: rateLimits, changes: fields.rateLimits },
       // An expiry or a model list that was accepted once is not looked at again when something else changes.
       checkExpiry: newExpiry !== undefined,
       knownModels: fields.models === undefined ? undefined : knownModels,

@@ -2,6 +2,7 @@
 import { defined } from './defined.ts';
 import { checkExpiry, checkIps, checkLimits, checkModels, checkName } from './key-rules.ts';
 import type { KeyRecord, NewKey } from './keys.ts';
+import { changedRateLimits, type RateLimitChanges, type RateLimits } from './rate-limits.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
 
 /** The fields that may be set, with `undefined` for "no restriction". */
@@ -15,13 +16,14 @@ export interface KeyFields {
     readonly hourly: bigint | undefined;
     readonly daily: bigint | undefined;
   };
+  readonly rateLimits: { readonly before: RateLimits | undefined; readonly changes: RateLimitChanges | undefined };
   /** False: the expiry was accepted before and may have passed since. */
   readonly checkExpiry: boolean;
   readonly knownModels: ReadonlySet<string> | undefined;
 }
 
 export type Checked = Result<KeyRecord, Invalid>;
-export type KeySettings = Pick<KeyRecord, 'name' | 'expiresAtMs' | 'models' | 'ips' | 'limits'>;
+export type KeySettings = Pick<KeyRecord, 'name' | 'expiresAtMs' | 'models' | 'ips' | 'limits' | 'rateLimits'>;
 
 const CHOSEN_SECRET = /^[\x21-\x7e]{8,256}$/;
 
@@ -35,13 +37,17 @@ export function checkedKey(key: NewKey): Result<KeySettings, Invalid> {
     models: key.models,
     ips: key.ips,
     limits: { total, hourly, daily },
+    rateLimits: { before: undefined, changes: key.rateLimits },
     checkExpiry: true,
     knownModels: key.knownModels,
   });
 }
 
 /** `base` with the fields, when every one of them is acceptable. */
-export function allowedWithin(base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips'>, fields: KeyFields): Checked {
+export function allowedWithin(
+  base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips' | 'rateLimits'>,
+  fields: KeyFields,
+): Checked {
   const checked = settings(fields);
   return checked.ok ? done({ ...base, ...checked.value }) : checked;
 }
@@ -60,9 +66,11 @@ function settings(fields: KeyFields): Result<KeySettings, Invalid> {
   if (ips !== undefined && !ips.ok) return ips;
   const limits = checkLimits(defined(fields.limits));
   if (!limits.ok) return limits;
+  const rateLimits = changedRateLimits(fields.rateLimits.before, fields.rateLimits.changes);
+  if (!rateLimits.ok) return rateLimits;
   return done({
     name: name.value,
-    ...defined({ expiresAtMs, models: models?.value, ips: ips?.value }),
+    ...defined({ expiresAtMs, models: models?.value, ips: ips?.value, rateLimits: rateLimits.value }),
     limits: limits.value,
   });
 }

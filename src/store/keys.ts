@@ -3,6 +3,7 @@
  * Knows nothing of headers, statuses or models; whether a model exists the caller says.
  */
 import type { AccountRecord, Cause, ReusedCause, UnknownAccount } from './accounts.ts';
+import type { RateLimitChanges, RateLimits } from './rate-limits.ts';
 import type { Invalid, Result } from './result.ts';
 
 /** Limits of what a key may spend, in nano-dollars, each > 0. Absent: no limit. Hours and days are fixed UTC windows. */
@@ -29,6 +30,7 @@ export interface KeyRecord {
   /** Addresses and CIDR ranges that it may be used from. Absent: everywhere. */
   readonly ips?: readonly string[];
   readonly limits: SpendLimits;
+  readonly rateLimits?: RateLimits;
   /** It pays from a balance of its own; the wallet is not consulted. */
   readonly subAccount: boolean;
 }
@@ -46,6 +48,7 @@ export interface NewKey {
   readonly models?: readonly string[];
   readonly ips?: readonly string[];
   readonly limits?: SpendLimits;
+  readonly rateLimits?: RateLimits;
   readonly subAccount?: boolean;
   /** A chosen key instead of a random one: for the demonstration and for tests only. */
   readonly secret?: string;
@@ -62,6 +65,7 @@ export interface KeyChanges {
   readonly models?: readonly string[] | null;
   readonly ips?: readonly string[] | null;
   readonly limits?: { readonly total?: bigint | null; readonly hourly?: bigint | null; readonly daily?: bigint | null };
+  readonly rateLimits?: RateLimitChanges;
   readonly disabled?: boolean;
   readonly knownModels?: ReadonlySet<string>;
 }

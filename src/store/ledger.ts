@@ -72,16 +72,36 @@ export interface JournalRow {
   readonly keyId?: string;
   readonly by?: string;
   readonly note?: string;
+  /** All that a key or an account is after this row, which made or changed it (`stated.ts`). Rows of older versions have none. */
+  readonly state?: string;
   /** SHA-256 over the hash before and this row, hex. */
   readonly hash: string;
 }
 
 /** One difference that `verify` found, in words. */
 export interface Difference {
-  readonly what: 'balance' | 'chain' | 'hold' | 'spend' | 'unique' | 'sum' | 'exchange' | 'task' | 'key';
+  readonly what:
+    | 'balance'
+    | 'chain'
+    | 'hold'
+    | 'spend'
+    | 'day'
+    | 'unique'
+    | 'sum'
+    | 'exchange'
+    | 'task'
+    | 'account'
+    | 'key'
+    | 'index';
   readonly subject: string;
   readonly expected: string;
   readonly found: string;
+}
+
+/** `seq` 0 and {@link FIRST_HASH} before the first row. */
+export interface JournalHead {
+  readonly seq: number;
+  readonly hash: string;
 }
 
 export interface Verification {
@@ -90,8 +110,13 @@ export interface Verification {
 }
 
 export interface Ledger {
-  /** Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. */
-  verify(): Promise<Verification>;
+  /**
+   * Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. `head` is one that somebody kept: a
+   * journal that was written anew differs from it, however well it adds up.
+   */
+  verify(options?: { readonly head?: JournalHead }): Promise<Verification>;
+  /** The newest row: its number and its hash, which vouches for all rows before it. */
+  head(): Promise<JournalHead>;
   /** Rows after `after` (a seq), oldest first; with `account`, only those that touch it. */
   journal(query?: {
     readonly after?: number;
@@ -110,17 +135,18 @@ type Unhashed = Omit<JournalRow, 'hash' | 'by' | 'note'> & {
   readonly note?: string | undefined;
 };
 
-/** Every field of a row but its hash, in a fixed order: a JSON list. Absent ones are null there. */
+/** Every field of a row but its state and its hash, in a fixed order: a JSON list. Absent ones are null there. */
 export function journalText({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note }: Unhashed): string {
   return JSON.stringify([seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]);
 }
 
-/** The hash of a row, given as its {@link journalText}: over the hash of the row before it and that text, in one list. */
-export function chainHash(previous: string, text: string): string {
-  return hash('sha256', `["${previous}",${text.slice(1)}`, 'hex');
+/** The hash of a row, given as its {@link journalText}: over the hash of the row before it, that text and the state, in one list. */
+export function chainHash(previous: string, text: string, state?: string): string {
+  const rest = state === undefined ? text.slice(1) : `${text.slice(1, -1)},${JSON.stringify(state)}]`;
+  return hash('sha256', `["${previous}",${rest}`, 'hex');
 }
 
 /** The hash of a row over that of the row before it (`FIRST_HASH` before the first). */
 export function journalHash(previous: string, row: Omit<JournalRow, 'hash'>): string {
-  return chainHash(previous, journalText(row));
+  return chainHash(previous, journalText(row), row.state);
 }

@@ -11,7 +11,7 @@ import type { Verb } from '../../src/cli/verb.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/streams/clock.ts';
-import { entry, openStore } from '../store/support/store.ts';
+import { entry, funded, openStore } from '../store/support/store.ts';
 
 const VERBS = { accounts, keys, balance, spend, ledger, prices } satisfies Record<string, Verb>;
 
@@ -182,6 +182,63 @@ test('a key takes every option, is changed, and loses its restrictions with "non
   assert.equal((await ops.run('ledger', ['verify'])).code, 0);
 });
 
+test('limits by time are set when a key or an account is made, changed one by one, listed, and removed with "none"', async (t) => {
+  const operator = new Operator(await openStore(t));
+  const all = { 'requests-per-minute': '60', 'tokens-per-minute': '90000', 'max-concurrency': '2' };
+  const json = { json: true };
+  await operator.run('accounts', ['create', 'ada'], { ...all, credit: '1' });
+  const made: Json = JSON.parse(
+    (await operator.run('keys', ['create'], { account: 'ada', ...all, 'max-concurrency': 'none', ...json })).text,
+  );
+  assert.deepEqual(made.rateLimits, { requestsPerMinute: 60, tokensPerMinute: 90_000 });
+  assert.match((await operator.run('keys', ['list'])).text, /60 requests\/min; 90000 tokens\/min/);
+  assert.match((await operator.run('accounts', ['list'])).text, /60 requests\/min; 90000 tokens\/min; 2 at once/);
+
+  const limited = await operator.run('keys', ['limit', made.id], { 'max-concurrency': '7', 'requests-per-minute': 'none' });
+  assert.match(limited.text, /90000 tokens\/min; 7 at once$/);
+  const twice = { 'tokens-per-minute': '5', cause: 'ticket-1', ...json };
+  const changed: Json = JSON.parse((await operator.run('accounts', ['limit', 'ada'], twice)).text);
+  assert.deepEqual(changed.rateLimits, { requestsPerMinute: 60, tokensPerMinute: 5, maxConcurrency: 2 });
+  assert.deepEqual(JSON.parse((await operator.run('accounts', ['limit', 'ada'], twice)).text), changed);
+  const rows = await operator.store.ledger.journal({ ref: 'ticket-1' });
+  assert.deepEqual(
+    rows.map(({ kind, by, note }) => [kind, by, note]),
+    [['account_changed', 'cli', '{"rateLimits":{"tokensPerMinute":5}}']],
+  );
+  const none = { 'requests-per-minute': 'none', 'tokens-per-minute': 'none', 'max-concurrency': 'none', ...json };
+  assert.equal('rateLimits' in (JSON.parse((await operator.run('accounts', ['limit', 'ada'], none)).text) as object), false);
+  assert.equal('rateLimits' in (JSON.parse((await operator.run('keys', ['limit', made.id], none)).text) as object), false);
+  assert.deepEqual((await operator.store.ledger.verify()).differences, []);
+});
+
+test('the head of the journal is printed to be kept, and compared; open holds are listed with their tasks', async (t) => {
+  const store = await openStore(t);
+  const operator = new Operator(store);
+  const principal = await funded(store, 1_000_000_000n);
+  const kept = (await operator.run('ledger', ['head'])).text;
+  assert.match(kept, /^\d+:[0-9a-f]{64}$/);
+  await operator.run('accounts', ['credit', principal.account.name, '1']);
+  assert.deepEqual(await operator.run('ledger', ['verify'], { head: kept }), { code: 0, text: '5 journal rows, no difference' });
+  const other = `${kept.slice(0, -1)}${kept.endsWith('0') ? '1' : '0'}`;
+  const compared = await operator.run('ledger', ['verify'], { head: other });
+  assert.equal(compared.code, 1);
+  assert.match(compared.text, /^chain the head that was kept: expected [0-9a-f]{64}, found [0-9a-f]{64}$/);
+  await assert.rejects(
+    operator.run('ledger', ['verify'], { head: '5' }),
+    /^UsageError: --head must be what `ledger head` printed/,
+  );
+
+  assert.match((await operator.run('ledger', ['holds'])).text, /\ntotal \$0\.00$/);
+  const video = { id: 'video_1', principal, model: 'v', requestJson: '{}', bodyHash: 'h', idempotencyKey: 'i', nowMs: 1_000 };
+  assert.ok((await store.videos.create({ ...video, priceNanos: 250_000_000n })).ok);
+  const { text } = await operator.run('ledger', ['holds'], { account: principal.account.name });
+  assert.match(text, /video_1 +acct_\w+ +key_\w+ +0\.25 +1970-01-01T00:00:01\.000Z +queued\ntotal \$0\.25$/);
+  const [hold]: Json = JSON.parse((await operator.run('ledger', ['holds'], { json: true })).text);
+  assert.deepEqual([hold.id, hold.amount, hold.task], ['video_1', '0.25', 'queued']);
+  const poor = await funded(store, 0n);
+  assert.match((await operator.run('ledger', ['holds'], { account: poor.account.name })).text, /^ID +ACCOUNT .*\ntotal \$0\.00$/);
+});
+
 test('a span is counted from now', async (t) => {
   const ops = await operator(t);
   const [key] = await ops.store.keys.list();
@@ -232,6 +289,13 @@ const REFUSED: readonly (readonly [keyof typeof VERBS, readonly string[], Option
   ['keys', ['create'], { account: 'ada', expires: '2030-02-30T10:00:00Z' }, /^--expires must be a time/],
   ['keys', ['create'], { account: 'ada', expires: '2031-04-31T23:30:00-05:00' }, /^--expires must be a time/],
   ['keys', ['create'], { account: 'ada', limit: '5' }, /^keys create has no option --limit$/],
+  ['keys', ['limit', 'KEY'], {}, /^nothing to change is given$/],
+  ['keys', ['limit', 'KEY'], { 'max-concurrency': '0' }, /^--max-concurrency must be a whole number from 1 to 1000000, or none$/],
+  ['keys', ['limit', 'KEY'], { 'tokens-per-minute': '1.5' }, /^--tokens-per-minute must be a whole number from 1 to 1000000000/],
+  ['keys', ['limit', 'KEY'], { 'limit-total': '5' }, /^keys limit has no option --limit-total$/],
+  ['keys', ['create'], { account: 'ada', 'requests-per-minute': '-1' }, /^--requests-per-minute must be/],
+  ['accounts', ['limit', 'ada'], { 'requests-per-minute': 'many' }, /^--requests-per-minute must be/],
+  ['accounts', ['limit', 'nobody'], { 'requests-per-minute': '5' }, /^there is no account nobody$/],
   ['keys', ['create', 'laptop'], { account: 'ada' }, /^keys create: unexpected argument "laptop"$/],
   ['keys', ['enable', 'KEY'], { 'limit-total': '5' }, /^keys enable has no option --limit-total$/],
   ['keys', ['change', 'KEY'], { name: 'x', account: 'ada' }, /^keys change has no option --account$/],

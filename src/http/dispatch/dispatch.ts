@@ -8,13 +8,13 @@ import type { AttemptEntry } from '../../store/request-log.ts';
 import { type Clock, pause } from '../../streams/clock.ts';
 import { billableUsage } from '../exchange/billable.ts';
 import type { Channel } from '../config/config.ts';
-import { errorCode, goneBecause, upstreamFailure } from '../errors.ts';
+import { errorCode, goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Affinity } from './affinity.ts';
 import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
-import { type Taken, TakenAnswer } from './taken.ts';
+import { type Accepted, AcceptedAnswer } from './accepted.ts';
 import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
@@ -49,6 +49,11 @@ export interface Plan {
   readonly maxAttempts: number;
   readonly maxRetryWaitMs: number;
   readonly signal: AbortSignal;
+  /**
+   * Awaited before each attempt, when its Channel has a place for it: what must be on disk before the first byte is sent. If it rejects, nothing
+   * is sent, and the exchange ends with its error.
+   */
+  readonly beforeAttempt?: (channel: Channel, upstreamModel: string) => Promise<void>;
 }
 
 export interface Dispatcher {
@@ -81,7 +86,7 @@ export function dispatch<Answer>(
   attempt: Attempt<Answer>,
   dispatcher: Dispatcher,
   attempts: AttemptEntry[],
-): Promise<Taken<Answer>> {
+): Promise<Accepted<Answer>> {
   return new AttemptLoop(plan, attempt, dispatcher, attempts).run();
 }
 
@@ -97,6 +102,10 @@ class AttemptLoop<Answer> {
   readonly #repeats = new Map<string, number>();
   #unsuitable: GatewayError | undefined;
   #crowded = false;
+  /** Channels that were not asked because a circuit was open. */
+  readonly #shut = new Set<Channel>();
+  /** Channels whose own invitation has been used: each is waited for once. */
+  readonly #awaited = new Set<Channel>();
   /** What of the reasoning each Channel refused: it is sent none of that any more. */
   readonly #refused = new Map<string, ReadonlySet<ReasoningFace>>();
   /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
@@ -112,7 +121,7 @@ class AttemptLoop<Answer> {
     this.#attempts = attempts;
   }
 
-  async run(): Promise<Taken<Answer>> {
+  async run(): Promise<Accepted<Answer>> {
     const plan = this.#plan;
     const preferred = this.#preferred();
     let round = orderChannels(plan.channels, {
@@ -125,12 +134,12 @@ class AttemptLoop<Answer> {
       for (const channel of round) {
         if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
         const outcome = await this.#try(channel, preferred, rounds === 0);
-        if ('taken' in outcome) return outcome.taken;
+        if ('accepted' in outcome) return outcome.accepted;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
       // Before the budget is asked: a repeat that is never sent must not be paid from it.
       if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
-      waiting.push(...failed.filter(({ invited, channel }) => invited || this.#mayRepeat(channel)));
+      waiting.push(...failed.filter((failure) => this.#isAskedAgain(failure)));
       const [soonest] = waiting.sort((a, b) => a.readyAt - b.readyAt);
       if (soonest === undefined) throw this.#final();
       const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, MOST_DOUBLINGS);
@@ -148,10 +157,10 @@ class AttemptLoop<Answer> {
     channel: Channel,
     preferred: string | undefined,
     isFirst: boolean,
-  ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
+  ): Promise<{ readonly accepted: Accepted<Answer> } | { readonly failure: Failure | undefined }> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
-    if (!health.isFit(channel.id, this.#circuit)) return { failure: undefined };
+    if (!health.isFit(channel.id, this.#circuit)) return this.#passOver(channel);
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
@@ -160,17 +169,23 @@ class AttemptLoop<Answer> {
     const permit = health.enter(channel.id, this.#circuit);
     if (permit === undefined) {
       release();
-      return { failure: undefined };
+      return this.#passOver(channel);
     }
+    this.#shut.delete(channel);
     if (isFirst) this.#dispatcher.retries.asked(channel.id);
     try {
       const answer = await this.#send(channel);
       permit.answering();
-      return { taken: this.#taken(answer, channel, permit, release, preferred === channel.id) };
+      return { accepted: this.#accepted(answer, channel, permit, release, preferred === channel.id) };
     } catch (thrown) {
       release();
       return { failure: this.#failed(thrown, channel, permit) };
     }
+  }
+
+  #passOver(channel: Channel): { readonly failure: undefined } {
+    this.#shut.add(channel);
+    return { failure: undefined };
   }
 
   /** One attempt with its own repeats: without the reasoning that was refused, and after a kept connection turned out to be dead. */
@@ -180,6 +195,7 @@ class AttemptLoop<Answer> {
       return await this.#once(channel, refused);
     } catch (thrown) {
       const error = upstreamFailure(thrown);
+      if (verdictOf(error) === 'lost') throw error;
       if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
       const more = refusedReasoning(error);
       if (more !== undefined && this.#plan.carries?.has(more) === true && !refused.has(more)) {
@@ -191,7 +207,17 @@ class AttemptLoop<Answer> {
     }
   }
 
+  /** No failure of the upstream's, whatever it is: no other Channel is asked. */
+  async #prepare(channel: Channel): Promise<void> {
+    try {
+      await this.#plan.beforeAttempt?.(channel, this.#modelOf(channel));
+    } catch (thrown) {
+      throw toGatewayError(thrown);
+    }
+  }
+
   async #once(channel: Channel, refused: ReadonlySet<ReasoningFace>): Promise<Answer> {
+    if (this.#plan.beforeAttempt !== undefined) await this.#prepare(channel);
     const { clock } = this.#dispatcher;
     const note: AttemptNote = {};
     const startedAtMs = clock.now();
@@ -230,8 +256,10 @@ class AttemptLoop<Answer> {
   #failed(thrown: unknown, channel: Channel, permit: Permit): Failure | undefined {
     const error = upstreamFailure(thrown);
     reportTo(permit, error);
-    if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
     const verdict = verdictOf(error);
+    // Also when the exchange was aborted: whoever began it must know that its outcome is unclear.
+    if (verdict === 'lost') throw error;
+    if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
     if (verdict === 'stop') throw error;
     this.#readyAt.set(channel.id, Number.POSITIVE_INFINITY);
     if (verdict === 'unsuitable') {
@@ -252,6 +280,13 @@ class AttemptLoop<Answer> {
     return isTransient(error) ? { channel, readyAt: now, invited: false } : undefined;
   }
 
+  /** A Channel that named a time is waited for once without being paid for; more than that would be a second layer of the client's own retries. */
+  #isAskedAgain({ invited, channel }: Failure): boolean {
+    if (!invited || this.#awaited.has(channel)) return this.#mayRepeat(channel);
+    this.#awaited.add(channel);
+    return true;
+  }
+
   /** Only when every Channel has failed, and within the Channel's budget: most clients repeat a request by themselves. */
   #mayRepeat(channel: Channel): boolean {
     const used = this.#repeats.get(channel.id) ?? 0;
@@ -260,9 +295,9 @@ class AttemptLoop<Answer> {
     return true;
   }
 
-  #taken(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Taken<Answer> {
-    const taken = { answer, channel, upstreamModel: this.#modelOf(channel), affinityHit };
-    return new TakenAnswer(taken, permit, release, this.#dispatcher.affinity, this.#plan.conversation);
+  #accepted(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Accepted<Answer> {
+    const accepted = { answer, channel, upstreamModel: this.#modelOf(channel), affinityHit };
+    return new AcceptedAnswer(accepted, permit, release, this.#dispatcher.affinity, this.#plan.conversation);
   }
 
   #modelOf(channel: Channel): string {
@@ -298,11 +333,12 @@ class AttemptLoop<Answer> {
     return soonest === 0 ? undefined : soonest;
   }
 
+  /** The request is called wrong only when no Channel was passed over: one that was may be able to say it. */
   #final(): GatewayError {
     if (this.#errors.length > 0) return finalError(this.#errors, this.#comeBackMs());
-    if (this.#unsuitable !== undefined) return this.#unsuitable;
     if (this.#crowded) return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
-    return noneFit(this.#plan.channels, this.#circuit, this.#dispatcher.health);
+    if (this.#unsuitable !== undefined && this.#shut.size === 0) return this.#unsuitable;
+    return noneFit([...this.#shut], this.#circuit, this.#dispatcher.health);
   }
 }
 

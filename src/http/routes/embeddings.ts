@@ -1,55 +1,62 @@
 /** `POST /v1/embeddings`: forwarded to an OpenAI-compatible upstream and billed by its input. */
+import { invalid } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import {
   decodeEmbeddingAnswer,
   decodeEmbeddingError,
+  type EmbeddingAnswer,
   EMBEDDING_TYPES,
   EMBEDDINGS_PATH,
   type EmbeddingRequest,
   encodeEmbeddingRequest,
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
-import { checkModel, reserve } from '../exchange/admit.ts';
+import { checkModel } from '../exchange/admit.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
+import type { Channel } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
-import { eligibleChannels } from '../dispatch/candidates.ts';
+import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { ask, forward } from '../exchange/forward.ts';
+import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Handler } from '../gateway.ts';
 import { receiveJson } from '../request/receive-json.ts';
 
 export const embeddings: Handler = async (call) => {
-  const { gateway, config } = call;
+  const { config } = call;
   const principal = await identify(call);
   const { text, json } = await receiveJson(call, principal);
   const request = readEmbeddingRequest(text, json);
   call.notes.model = request.model;
   const model = checkModel(config, principal, request.model, 'embedding');
+  if (request.isTokenIds) refuseTokenIds(channelsOfModel(config, model.name, principal.account.class));
   const channels = eligibleChannels(config, {
     model: model.name,
     accountClass: principal.account.class,
     types: EMBEDDING_TYPES,
   });
-  const estimate = { input: countTokens(request), output: 0 };
-  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  const estimate = { input: request.tokens, output: 0 };
   const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
-  await forward(call, admitted, {
-    channels,
-    model: request.model,
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  const whole: WholeExchange<EmbeddingAnswer> = {
+    search: { channels, model: request.model },
     attempt(target) {
       const body = applyParameters(encodeEmbeddingRequest(request, target.upstreamModel), target.channel);
       return ask(call, target, { path: EMBEDDINGS_PATH, headers: {}, body }, codec);
     },
     usageOf: ({ usage }) => usage ?? estimated(request),
-  });
+    encode: ({ answer }) => answer,
+  };
+  await answerWhole(exchange, whole, new Waiting(call));
 };
 
-const CHARS_A_TOKEN = 4;
-
-function countTokens(request: EmbeddingRequest): number {
-  return request.inputs.reduce((sum, input) => sum + Math.ceil(input.length / CHARS_A_TOKEN), 0);
+/** Throws a 400 where no Channel of the model reads token ids: a text would do. */
+function refuseTokenIds(channels: readonly Channel[]): void {
+  if (channels.length > 0 && !channels.some(({ type }) => EMBEDDING_TYPES.has(type)))
+    throw invalid('input', 'No upstream of this model takes token ids: send the input as text.');
 }
 
 /** For an upstream that reported nothing: counted and flagged. */
 function estimated(request: EmbeddingRequest): Usage {
-  return { input: Math.max(1, countTokens(request)), estimated: true };
+  return { input: Math.max(1, request.tokens), estimated: true };
 }

@@ -5,8 +5,8 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, ClientEncoder, Frame } from '../../codecs/codec.ts';
+import { writeAnswer } from '../../codecs/pipeline.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
-import { sealed } from '../../streams/seal.ts';
 import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -20,7 +20,7 @@ export interface ClientOutput {
 
 export interface RelayWatch {
   /** A part of the answer was written. */
-  onWords(): void;
+  onOutput(): void;
   /** Awaited before the last batch is written. `failure` is the failure that it reports to the client. Rejects with what it must report instead. */
   beforeEnd?(failure: GatewayError | undefined): Promise<void> | undefined;
 }
@@ -37,7 +37,7 @@ export function relay(
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
   const observer = new RelayObserver(held, output, watch);
-  const stage = sealed(output.encoder, (reason) => observer.fail(reason));
+  const stage = writeAnswer(output.encoder, (reason) => observer.fail(reason));
   const pumped = pump(source, stage, new FramedWriter(committed), observer);
   // The head is sent with the first batch, in one write; without a batch it is sent alone.
   if (observer.silent) committed.flushHead();
@@ -70,13 +70,13 @@ class RelayObserver implements PumpOptions<Step, Frame> {
     });
   }
 
-  lastWords(reason: unknown): readonly Frame[] {
+  finalFrames(reason: unknown): readonly Frame[] {
     return [this.#output.errorFrame(toGatewayError(reason))];
   }
 
-  onWords(): void {
+  onOutput(): void {
     this.silent = false;
-    this.#watch.onWords();
+    this.#watch.onOutput();
   }
 }
 

@@ -1,9 +1,17 @@
 /** Accounts on LMDB. */
 import { randomHex } from '../random-hex.ts';
 import type { Account, AccountChanges, AccountRecord, Accounts, Cause, NewAccount } from '../accounts.ts';
-import { checkClass, checkNewAccount, describeAccountChanges, isSameAccount, newAccountRecord, who } from '../account-rules.ts';
+import {
+  changedAccount,
+  checkNewAccount,
+  describeAccountChanges,
+  isSameAccount,
+  newAccountRecord,
+  who,
+} from '../account-rules.ts';
 import { inRange } from '../money.ts';
 import { done, invalid, refused } from '../result.ts';
+import { accountState } from '../stated.ts';
 import { walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import type { Tables } from './tables.ts';
@@ -31,7 +39,7 @@ export function createAccounts(environment: Environment): Accounts {
         work.putPrincipal(tables.accounts, record.id, record);
         work.put(tables.accountNames, name, record.id);
         const common = { ref: cause.id, accountId: record.id, atMs: record.createdAtMs, ...who(cause) };
-        work.note({ ...common, kind: 'account_created' });
+        work.note({ ...common, kind: 'account_created', state: accountState(record) });
         if (creditNanos > 0n)
           work.move({ ...common, kind: 'credit', from: 'external', to: walletOf(record.id), nanos: creditNanos });
         return done({ ...record, walletNanos: creditNanos });
@@ -51,12 +59,9 @@ export function createAccounts(environment: Environment): Accounts {
       }),
 
     async change(id: string, changes: AccountChanges, cause: Cause) {
-      const checked = checkClass(changes.class);
-      if (!checked.ok) return checked;
       return environment.transact((work) => {
         const record = work.tables.accounts.get(id);
         if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
-        const { class: name = record.class, unlimited = record.unlimited, disabled = record.disabled } = changes;
         const note = describeAccountChanges(changes);
         const before = work.journaled(cause.id, 'account_changed');
         if (before !== undefined) {
@@ -64,10 +69,12 @@ export function createAccounts(environment: Environment): Accounts {
             return refused({ reason: 'cause_reused', cause: cause.id } as const);
           return done(withWallet(work.tables, record));
         }
-        const changed = { ...record, class: name, unlimited, disabled };
-        work.putPrincipal(work.tables.accounts, id, changed);
-        work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note });
-        return done(withWallet(work.tables, changed));
+        const changed = changedAccount(record, changes);
+        if (!changed.ok) return changed;
+        work.putPrincipal(work.tables.accounts, id, changed.value);
+        const state = accountState(changed.value);
+        work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note, state });
+        return done(withWallet(work.tables, changed.value));
       });
     },
 

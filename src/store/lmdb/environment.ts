@@ -10,7 +10,7 @@ import { StoreError } from '../store-error.ts';
 import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from './commit-error.ts';
 import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
-import { metaOf, SCHEMA, type Tables } from './tables.ts';
+import { EXCHANGES_APART, metaOf, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
 
 /** For tests: called after every single write inside a transaction; what it throws undoes the transaction. */
@@ -194,7 +194,7 @@ export class Environment {
     }
     if (found === SCHEMA) return;
     await this.transact((work) => {
-      if (found !== undefined) work.put(work.tables.meta, 'olderRefs', true);
+      if (found !== undefined && found < EXCHANGES_APART) work.put(work.tables.meta, 'olderRefs', true);
       work.put(work.tables.meta, 'schema', SCHEMA);
     });
   }

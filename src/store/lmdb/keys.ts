@@ -11,6 +11,7 @@ import type { Balance, KeyChanges, KeyRecord, Keys, NewKey, NotAccepted, Princip
 import { inRange } from '../money.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
+import { keyState } from '../stated.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import { metaOf, type Tables } from './tables.ts';
@@ -47,7 +48,16 @@ export function createKeys(environment: Environment): Keys {
         };
         work.putPrincipal(tables.keys, record.id, record);
         work.put(tables.keyDigests, digest, record.id);
-        work.note({ kind: 'key_created', ref: cause.id, accountId: key.accountId, keyId: record.id, atMs: nowMs, ...who(cause) });
+        const state = keyState(record);
+        work.note({
+          kind: 'key_created',
+          ref: cause.id,
+          accountId: key.accountId,
+          keyId: record.id,
+          atMs: nowMs,
+          state,
+          ...who(cause),
+        });
         return done({ key: record, secret });
       });
     },
@@ -136,7 +146,8 @@ function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, no
   if (!changed.ok) return changed;
   if (changed.value.disabled && !key.disabled && key.subAccount) returnBalance(work, key, cause, nowMs);
   work.putPrincipal(work.tables.keys, id, changed.value);
-  work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note });
+  const state = keyState(changed.value);
+  work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note, state });
   return changed;
 }
 

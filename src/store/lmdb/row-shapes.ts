@@ -21,6 +21,10 @@ const USAGE = listed<BillableUsage>(
     videos: 'plain',
     meters: PAIRS,
     serviceTier: 'plain',
+    cacheWrite30m: 'plain',
+    cacheWrite12h: 'plain',
+    speed: 'plain',
+    geo: 'plain',
   },
   (usage) => [
     usage.input,
@@ -36,6 +40,10 @@ const USAGE = listed<BillableUsage>(
     usage.videos,
     usage.meters && PAIRS.list(usage.meters),
     usage.serviceTier,
+    usage.cacheWrite30m,
+    usage.cacheWrite12h,
+    usage.speed,
+    usage.geo,
   ],
 );
 
@@ -74,8 +82,17 @@ const LINE = listed<ChargeLine>(
     rate: INTEGER,
     per: 'plain',
     amount: INTEGER,
+    multiplier: 'plain',
   },
-  (line) => [line.item, line.billedAs, line.quantity, INTEGER.list(line.rate), line.per, INTEGER.list(line.amount)],
+  (line) => [
+    line.item,
+    line.billedAs,
+    line.quantity,
+    INTEGER.list(line.rate),
+    line.per,
+    INTEGER.list(line.amount),
+    line.multiplier,
+  ],
 );
 
 const LINES = listOf(LINE);
@@ -173,6 +190,7 @@ export const JOURNAL_ROW = listed<JournalRow>({
   by: 'plain',
   note: 'plain',
   hash: 'plain',
+  state: 'plain',
 });
 
 export const SPEND_ROW = listed<SpendRow>({

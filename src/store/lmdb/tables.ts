@@ -3,7 +3,7 @@ import type { Database, Key, RootDatabase } from 'lmdb';
 import type { DayCounts } from '../day-usage.ts';
 import type { AccountRecord } from '../accounts.ts';
 import type { KeyRecord } from '../keys.ts';
-import { type Hold, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
+import { type Hold, type JournalHead, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
 import type { Lease } from '../leases.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
@@ -14,7 +14,10 @@ import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
 import { type Encoder, listText, textEncoder } from './text-encoder.ts';
 
 /** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are. */
-export const SCHEMA = 3;
+export const SCHEMA = 4;
+
+/** Before this one the rows of exchanges were in `journalRefs`. */
+export const EXCHANGES_APART = 3;
 
 /** A process that has this store open. */
 export interface OwnerRow {
@@ -41,11 +44,6 @@ export interface IdempotencyRow {
 
 /** An exchange: the seq of its row in the log, 0 when that was pruned, then those of its rows in the journal. */
 export type StoredEntry = readonly number[];
-
-export interface JournalHead {
-  readonly seq: number;
-  readonly hash: string;
-}
 
 export interface LogHead {
   readonly seq: number;
@@ -117,7 +115,7 @@ export function openTables(root: RootDatabase): Tables {
     keyDigests: open('key_digests'),
     journal: openWith(
       'journal',
-      textEncoder(encoder, { text: (row) => closedText(journalText(row), row.hash), value: JOURNAL_ROW.value }),
+      textEncoder(encoder, { text: (row) => closedText(journalText(row), row.hash, row.state), value: JOURNAL_ROW.value }),
     ),
     journalRefs: open('journal_refs'),
     balances: open('balances'),
@@ -138,9 +136,9 @@ export function openTables(root: RootDatabase): Tables {
   };
 }
 
-/** The row's text with its hash as the last of the list. */
-export function closedText(text: string, hash: string): string {
-  return `${text.slice(0, -1)},"${hash}"]`;
+/** The row's text with its hash behind it, and then its state if it has one. */
+export function closedText(text: string, hash: string, state: string | undefined): string {
+  return `${text.slice(0, -1)},"${hash}"${state === undefined ? '' : `,${JSON.stringify(state)}`}]`;
 }
 
 /** Before schema 3 an entry was the place in the log alone. */

@@ -5,13 +5,21 @@
 import type { Database, Key } from 'lmdb';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import type { KeyRecord } from '../keys.ts';
-import { chainHash, FIRST_HASH, type JournalKind, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
+import {
+  chainHash,
+  FIRST_HASH,
+  type JournalHead,
+  type JournalKind,
+  type JournalRow,
+  journalText,
+  type LedgerAccount,
+} from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { payerOf } from '../payer.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
-import { closedText, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+import { closedText, type LogHead, metaOf, type Tables } from './tables.ts';
 
 /** The key that something is charged to, and where the money comes from. */
 interface Payer {
@@ -121,9 +129,10 @@ export class Work {
     // What is hashed is what comes back.
     const words = { ref: storable(ref), by: by && storable(by), note: note && storable(note) };
     const text = journalText({ ...movement, ...words, seq });
-    const hash = chainHash(head.hash, text);
+    const { state } = movement;
+    const hash = chainHash(head.hash, text, state);
     this.#head = { seq, hash };
-    this.append<JournalRow | string, number>(this.tables.journal, seq, closedText(text, hash));
+    this.append<JournalRow | string, number>(this.tables.journal, seq, closedText(text, hash, state));
   }
 
   /** A journal row that moves nothing: it says why something changed, or why nothing did. */

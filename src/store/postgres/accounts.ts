@@ -1,14 +1,22 @@
 /** Accounts on PostgreSQL. */
-import { checkClass, checkNewAccount, describeAccountChanges, isSameAccount, newAccountRecord, who } from '../account-rules.ts';
+import {
+  changedAccount,
+  checkNewAccount,
+  describeAccountChanges,
+  isSameAccount,
+  newAccountRecord,
+  who,
+} from '../account-rules.ts';
 import type { AccountRecord, Accounts, Cause } from '../accounts.ts';
 import { inRange } from '../money.ts';
 import { walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
+import { accountState } from '../stated.ts';
 import { isStorable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { accountOf, accountWithWallet } from './rows.ts';
-import type { Statement } from './session.ts';
+import type { Session, Statement, Value } from './session.ts';
 import type { Work } from './work.ts';
 
 const WITH_WALLET = `SELECT a.*, b.nanos FROM accounts a LEFT JOIN balances b ON b.account = 'wallet:' || a.id`;
@@ -22,11 +30,13 @@ const FIND: Statement = {
 const LIST: Statement = { name: 'account_list', text: `${WITH_WALLET} ORDER BY a.created_at_ms, a.id COLLATE "C"` };
 const INSERT: Statement = {
   name: 'account_insert',
-  text: 'INSERT INTO accounts (id, name, class, unlimited, disabled, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6)',
+  text: `INSERT INTO accounts (id, name, class, unlimited, disabled, created_at_ms, requests_per_minute, tokens_per_minute,
+    max_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
 const UPDATE: Statement = {
   name: 'account_update',
-  text: 'UPDATE accounts SET class = $2, unlimited = $3, disabled = $4 WHERE id = $1',
+  text: `UPDATE accounts SET class = $2, unlimited = $3, disabled = $4, requests_per_minute = $5, tokens_per_minute = $6,
+    max_concurrency = $7 WHERE id = $1`,
 };
 
 export function createAccounts(database: Database): Accounts {
@@ -49,11 +59,11 @@ export function createAccounts(database: Database): Accounts {
           return done({ ...made, walletNanos: work.balance(walletOf(made.id)) });
         }
         if ((await work.run(BY_NAME, [name])).length > 0) return refused({ reason: 'name_taken' } as const);
-        await work.run(INSERT, [record.id, name, record.class, record.unlimited, record.disabled, record.createdAtMs]);
+        await insertAccount(work, record);
         const wallet = walletOf(record.id);
         await work.load([wallet, 'external']);
         const common = { ref: cause.id, accountId: record.id, atMs: record.createdAtMs, ...who(cause) };
-        work.note({ ...common, kind: 'account_created' });
+        work.note({ ...common, kind: 'account_created', state: accountState(record) });
         if (creditNanos > 0n) work.move({ ...common, kind: 'credit', from: 'external', to: wallet, nanos: creditNanos });
         work.changedAccount(record);
         return done({ ...record, walletNanos: creditNanos });
@@ -69,8 +79,6 @@ export function createAccounts(database: Database): Accounts {
     list: async () => (await database.run(LIST)).map(accountWithWallet),
 
     async change(id, changes, cause) {
-      const checked = checkClass(changes.class);
-      if (!checked.ok) return checked;
       return database.transact(async (work) => {
         const record = await findAccount(work, id);
         if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
@@ -83,10 +91,12 @@ export function createAccounts(database: Database): Accounts {
             return refused({ reason: 'cause_reused', cause: cause.id } as const);
           return done({ ...record, walletNanos: work.balance(wallet) });
         }
-        const { class: name = record.class, unlimited = record.unlimited, disabled = record.disabled } = changes;
-        const changed = { ...record, class: name, unlimited, disabled };
-        await work.run(UPDATE, [id, name, unlimited, disabled]);
-        work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note });
+        const checked = changedAccount(record, changes);
+        if (!checked.ok) return checked;
+        const changed = checked.value;
+        await work.run(UPDATE, [id, changed.class, changed.unlimited, changed.disabled, ...rateColumns(changed)]);
+        const state = accountState(changed);
+        work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note, state });
         work.changedAccount(changed);
         return done({ ...changed, walletNanos: work.balance(wallet) });
       });
@@ -97,6 +107,15 @@ export function createAccounts(database: Database): Accounts {
       return database.transact((work) => creditWallet(work, id, nanos, cause, clock.now()));
     },
   };
+}
+
+export async function insertAccount(work: Pick<Session, 'run'>, account: AccountRecord): Promise<void> {
+  const { id, name, class: of, unlimited, disabled, createdAtMs } = account;
+  await work.run(INSERT, [id, name, of, unlimited, disabled, createdAtMs, ...rateColumns(account)]);
+}
+
+function rateColumns({ rateLimits }: AccountRecord): Value[] {
+  return [rateLimits?.requestsPerMinute, rateLimits?.tokensPerMinute, rateLimits?.maxConcurrency];
 }
 
 async function creditWallet(work: Work, id: string, nanos: bigint, cause: Cause, atMs: number) {

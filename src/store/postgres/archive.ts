@@ -3,6 +3,7 @@ import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import { storable } from '../storable.ts';
+import { insertAccount } from './accounts.ts';
 import { Database } from './database.ts';
 import { leaseOf } from './leases.ts';
 import { insertKey } from './keys.ts';
@@ -41,10 +42,9 @@ const LEASES = statement('leases', 'SELECT * FROM leases ORDER BY name COLLATE "
 const SECRETS = statement('secrets', 'SELECT * FROM envelope_secrets ORDER BY id');
 const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number FROM ledger_head');
 
-const PUT_ACCOUNT = statement('put_account', 'INSERT INTO accounts VALUES ($1, $2, $3, $4, $5, $6)');
 const PUT_JOURNAL = statement(
   'put_journal',
-  `WITH row AS (INSERT INTO journal VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12))
+  `WITH row AS (INSERT INTO journal VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13))
     UPDATE ledger_head SET seq = $1, hash = $12`,
 );
 /** Balances come after the journal, so the head is what they hold as of. */
@@ -74,7 +74,7 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
         for (const row of rows) await write(session, row);
       }),
     finish: async () => void (await database.change(FINISH)),
-    verify: () => database.snapshot(verify),
+    verify: () => database.snapshot((session) => verify(session)),
     close: () => database.close(),
   };
 }
@@ -110,14 +110,14 @@ async function* allRows(database: Database): AsyncGenerator<ArchiveRow> {
 async function write(session: Session, { table, row }: ArchiveRow): Promise<void> {
   switch (table) {
     case 'account':
-      await session.run(PUT_ACCOUNT, [row.id, row.name, row.class, row.unlimited, row.disabled, row.createdAtMs]);
+      await insertAccount(session, row);
       return;
     case 'key':
       await insertKey(session, row);
       return;
     case 'journal': {
-      const { seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash } = row;
-      await session.run(PUT_JOURNAL, [seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash]);
+      const { seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash, state } = row;
+      await session.run(PUT_JOURNAL, [seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash, state]);
       return;
     }
     case 'balance':

@@ -9,6 +9,7 @@ import { inRange } from '../money.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
+import { keyState } from '../stated.ts';
 import { isStorable, storable } from '../storable.ts';
 import { findAccount } from './accounts.ts';
 import { NO_CHANGES } from './cache.ts';
@@ -39,12 +40,13 @@ const BALANCE: Statement = {
 const INSERT: Statement = {
   name: 'key_insert',
   text: `INSERT INTO keys (id, account_id, name, digest, prefix, last4, created_at_ms, expires_at_ms, disabled, models, ips,
-    limit_total, limit_hourly, limit_daily, sub_account) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+    limit_total, limit_hourly, limit_daily, sub_account, requests_per_minute, tokens_per_minute, max_concurrency)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 };
 const UPDATE: Statement = {
   name: 'key_update',
   text: `UPDATE keys SET name = $2, expires_at_ms = $3, disabled = $4, models = $5, ips = $6, limit_total = $7,
-    limit_hourly = $8, limit_daily = $9 WHERE id = $1`,
+    limit_hourly = $8, limit_daily = $9, requests_per_minute = $10, tokens_per_minute = $11, max_concurrency = $12 WHERE id = $1`,
 };
 
 export function createKeys(database: Database, watch: Watch): Keys {
@@ -76,7 +78,8 @@ export function createKeys(database: Database, watch: Watch): Keys {
         if ((await work.run(TAKEN, [record.digest])).length > 0) return invalid('secret', 'is taken');
         await insertKey(work, record);
         const { accountId, id: keyId } = record;
-        work.note({ kind: 'key_created', ref: cause.id, accountId, keyId, atMs: nowMs, ...who(cause) });
+        const state = keyState(record);
+        work.note({ kind: 'key_created', ref: cause.id, accountId, keyId, atMs: nowMs, state, ...who(cause) });
         work.changedKey(record);
         return done({ key: record, secret });
       });
@@ -161,7 +164,7 @@ export async function findKey(work: Work, id: string): Promise<KeyRecord | undef
 }
 
 export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Promise<void> {
-  const { limits } = key;
+  const { limits, rateLimits } = key;
   await work.run(INSERT, [
     key.id,
     key.accountId,
@@ -178,6 +181,9 @@ export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Pro
     limits.hourly,
     limits.daily,
     key.subAccount,
+    rateLimits?.requestsPerMinute,
+    rateLimits?.tokensPerMinute,
+    rateLimits?.maxConcurrency,
   ]);
 }
 
@@ -192,10 +198,13 @@ async function change(work: Work, id: string, changes: KeyChanges, cause: Cause,
   }
   const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
-  const { name, expiresAtMs, disabled, models, ips, limits } = changed.value;
+  const { name, expiresAtMs, disabled, models, ips, limits, rateLimits } = changed.value;
   if (disabled && !key.disabled && key.subAccount) await returnBalance(work, key, cause, nowMs);
-  await work.run(UPDATE, [id, name, expiresAtMs, disabled, models, ips, limits.total, limits.hourly, limits.daily]);
-  work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note });
+  const rates = [rateLimits?.requestsPerMinute, rateLimits?.tokensPerMinute, rateLimits?.maxConcurrency];
+  const windows = [limits.total, limits.hourly, limits.daily];
+  await work.run(UPDATE, [id, name, expiresAtMs, disabled, models, ips, ...windows, ...rates]);
+  const state = keyState(changed.value);
+  work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note, state });
   work.changedKey(changed.value);
   return changed;
 }

@@ -2,6 +2,7 @@
 import type { Account, AccountRecord } from '../accounts.ts';
 import { JOURNAL_KINDS, type Hold, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
+import type { RateLimits } from '../rate-limits.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { defined } from '../defined.ts';
 import { StoreError } from '../store-error.ts';
@@ -73,11 +74,14 @@ export function object(json: string): Row {
 
 /** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */
 export const ACCOUNT_JSON = `json_build_object('id', a.id, 'name', a.name, 'class', a.class, 'unlimited', a.unlimited,
-  'disabled', a.disabled, 'created_at_ms', a.created_at_ms::text)::text`;
+  'disabled', a.disabled, 'created_at_ms', a.created_at_ms::text, 'requests_per_minute', a.requests_per_minute::text,
+  'tokens_per_minute', a.tokens_per_minute::text, 'max_concurrency', a.max_concurrency::text)::text`;
 export const KEY_JSON = `json_build_object('id', k.id, 'account_id', k.account_id, 'name', k.name, 'digest', k.digest,
   'prefix', k.prefix, 'last4', k.last4, 'created_at_ms', k.created_at_ms::text, 'expires_at_ms', k.expires_at_ms::text,
   'disabled', k.disabled, 'models', k.models, 'ips', k.ips, 'limit_total', k.limit_total::text,
-  'limit_hourly', k.limit_hourly::text, 'limit_daily', k.limit_daily::text, 'sub_account', k.sub_account)::text`;
+  'limit_hourly', k.limit_hourly::text, 'limit_daily', k.limit_daily::text, 'sub_account', k.sub_account,
+  'requests_per_minute', k.requests_per_minute::text, 'tokens_per_minute', k.tokens_per_minute::text,
+  'max_concurrency', k.max_concurrency::text)::text`;
 export const SPEND_JSON = `json_build_object('total', s.total::text, 'hour', s.hour::text, 'hourly', s.hourly::text,
   'day', s.day::text, 'daily', s.daily::text, 'held', s.held::text)::text`;
 
@@ -89,6 +93,7 @@ export function accountOf(row: Row): AccountRecord {
     unlimited: flag(row, 'unlimited'),
     disabled: flag(row, 'disabled'),
     createdAtMs: int(row, 'created_at_ms'),
+    ...defined({ rateLimits: rateLimitsOf(row) }),
   };
 }
 
@@ -110,6 +115,7 @@ export function keyOf(row: Row): KeyRecord {
     disabled: flag(row, 'disabled'),
     ...defined({ models, ips }),
     limits: limitsOf(row),
+    ...defined({ rateLimits: rateLimitsOf(row) }),
     subAccount: flag(row, 'sub_account'),
   };
 }
@@ -120,6 +126,16 @@ function limitsOf(row: Row): SpendLimits {
     hourly: maybeBig(row, 'limit_hourly'),
     daily: maybeBig(row, 'limit_daily'),
   });
+}
+
+/** Undefined where there is none. */
+function rateLimitsOf(row: Row): RateLimits | undefined {
+  const limits = defined({
+    requestsPerMinute: maybeInt(row, 'requests_per_minute'),
+    tokensPerMinute: maybeInt(row, 'tokens_per_minute'),
+    maxConcurrency: maybeInt(row, 'max_concurrency'),
+  });
+  return Object.keys(limits).length === 0 ? undefined : limits;
 }
 
 export function spendOf(row: Row): SpendRow {
@@ -135,7 +151,7 @@ export function spendOf(row: Row): SpendRow {
 
 export function journalOf(row: Row): JournalRow {
   const [accountId, keyId] = [maybeText(row, 'account_id'), maybeText(row, 'key_id')];
-  const [by, note] = [maybeText(row, 'by_whom'), maybeText(row, 'note')];
+  const [by, note, state] = [maybeText(row, 'by_whom'), maybeText(row, 'note'), maybeText(row, 'state')];
   return {
     seq: int(row, 'seq'),
     atMs: int(row, 'at_ms'),
@@ -144,7 +160,7 @@ export function journalOf(row: Row): JournalRow {
     from: ledgerAccountOf(text(row, 'from_account')),
     to: ledgerAccountOf(text(row, 'to_account')),
     nanos: big(row, 'nanos'),
-    ...defined({ accountId, keyId, by, note }),
+    ...defined({ accountId, keyId, by, note, state }),
     hash: text(row, 'hash'),
   };
 }

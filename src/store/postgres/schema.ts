@@ -164,9 +164,35 @@ CREATE TABLE envelope_secrets (id bigint PRIMARY KEY CHECK (id BETWEEN 1 AND 255
 /** Which registration of a process took a lease; '' for one that was copied from elsewhere. */
 const LEASE_OWNER = `ALTER TABLE leases ADD COLUMN owner_id text NOT NULL DEFAULT ''`;
 
+/** Limits by time, what the journal says of keys and accounts, and what gateways on several machines tell each other of their counts. */
+const RATE_LIMITS = `
+ALTER TABLE accounts ADD COLUMN requests_per_minute bigint CHECK (requests_per_minute > 0),
+  ADD COLUMN tokens_per_minute bigint CHECK (tokens_per_minute > 0),
+  ADD COLUMN max_concurrency bigint CHECK (max_concurrency > 0);
+ALTER TABLE keys ADD COLUMN requests_per_minute bigint CHECK (requests_per_minute > 0),
+  ADD COLUMN tokens_per_minute bigint CHECK (tokens_per_minute > 0),
+  ADD COLUMN max_concurrency bigint CHECK (max_concurrency > 0);
+ALTER TABLE journal ADD COLUMN state text;
+
+-- Of the last minute only, and nothing is lost where a crash of the server empties it.
+CREATE UNLOGGED TABLE limit_counts (
+  member text NOT NULL,
+  bucket text NOT NULL,
+  since bigint NOT NULL,
+  requests bigint NOT NULL,
+  tokens bigint NOT NULL,
+  in_flight bigint NOT NULL,
+  requests_per_minute bigint,
+  tokens_per_minute bigint,
+  at timestamptz NOT NULL,
+  PRIMARY KEY (member, bucket)
+) WITH (fillfactor = 70);
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'first', sql: FIRST },
   { version: 2, name: 'lease owner', sql: LEASE_OWNER },
+  { version: 3, name: 'rate limits', sql: RATE_LIMITS },
 ];
 
 /** The schema that this code knows. */

@@ -226,9 +226,9 @@ export function headOf(row: Row): Head {
   };
 }
 
-function journalColumns({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash }: JournalRow) {
+function journalColumns({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash, state }: JournalRow) {
   const where = { from_account: from, to_account: to, nanos: nanos.toString(), account_id: accountId, key_id: keyId };
-  return { seq, at_ms: atMs, kind, ref, ...where, by_whom: by, note, hash };
+  return { seq, at_ms: atMs, kind, ref, ...where, by_whom: by, note, hash, state };
 }
 
 function spendColumns({ total, hour, hourly, day, daily, held }: SpendRow) {

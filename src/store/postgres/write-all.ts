@@ -23,9 +23,9 @@ export const WRITE_ALL: Statement = {
   name: 'write_all',
   text: `WITH proof AS (INSERT INTO commits (id) VALUES ($1)),
 journal_rows AS (
-  INSERT INTO journal (seq, at_ms, kind, ref, from_account, to_account, nanos, account_id, key_id, by_whom, note, hash)
+  INSERT INTO journal (seq, at_ms, kind, ref, from_account, to_account, nanos, account_id, key_id, by_whom, note, hash, state)
   SELECT x.* FROM json_to_recordset($7::json) AS x(seq bigint, at_ms bigint, kind text, ref text, from_account text,
-    to_account text, nanos bigint, account_id text, key_id text, by_whom text, note text, hash text)),
+    to_account text, nanos bigint, account_id text, key_id text, by_whom text, note text, hash text, state text)),
 balance_rows AS (
   INSERT INTO balances (account, nanos, seq)
   SELECT x.account, x.nanos, $2::bigint FROM json_to_recordset($8::json) AS x(account text, nanos bigint)

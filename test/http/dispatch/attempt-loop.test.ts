@@ -9,8 +9,9 @@ import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
 import { type Attempt, dispatch, type Plan, type Target } from '../../../src/http/dispatch/dispatch.ts';
 import { Health } from '../../../src/http/dispatch/health.ts';
 import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
-import type { Taken } from '../../../src/http/dispatch/taken.ts';
+import type { Accepted } from '../../../src/http/dispatch/accepted.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channelsOf } from './channels.ts';
 
@@ -60,15 +61,15 @@ function setUp(
     targets,
     attempts,
     /** Time passes by itself until the exchange is over. */
-    async run(plan: Partial<Plan> = {}): Promise<Taken<string> | GatewayError> {
+    async run(plan: Partial<Plan> = {}): Promise<Accepted<string> | GatewayError> {
       const whole: Plan = {
         ...{ channels, model: 'm', maxAttempts: 5, maxRetryWaitMs: 1000, signal: client.signal },
         ...plan,
       };
-      let ended: Taken<string> | GatewayError | undefined;
+      let ended: Accepted<string> | GatewayError | undefined;
       dispatch(whole, attempt, dispatcher, attempts).then(
-        (taken) => {
-          ended = taken;
+        (accepted) => {
+          ended = accepted;
         },
         (error: GatewayError) => {
           ended = error;
@@ -89,20 +90,23 @@ const said = (status: number, retryAfterMs?: number): GatewayError =>
   fault({ reason: 'http_status', upstream: { status, text: 'words', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
 const socketClosed = (bytesRead: number, code = 'UND_ERR_SOCKET'): GatewayError =>
   fault({ reason: 'network', cause: Object.assign(new Error('closed'), { code, socket: { bytesRead } }) });
-function answerOf(ended: Taken<string> | GatewayError): Taken<string> {
+function answerOf(ended: Accepted<string> | GatewayError): Accepted<string> {
   if (ended instanceof GatewayError) throw ended;
   return ended;
 }
-function errorOf(ended: Taken<string> | GatewayError): GatewayError {
+function errorOf(ended: Accepted<string> | GatewayError): GatewayError {
   assert.ok(ended instanceof GatewayError);
   return ended;
 }
 
 test('the next Channel is asked at once, and every attempt is recorded with what was learnt', async () => {
   const loop = setUp({ a: [said(500)], b: ['fine'] }, { b: { models: { m: 'their-m' } } });
-  const taken = answerOf(await loop.run());
+  const accepted = answerOf(await loop.run());
   assert.deepEqual(loop.asked, ['0 a', '1 b']);
-  assert.deepEqual([taken.answer, taken.channel.id, taken.upstreamModel, taken.affinityHit], ['fine', 'b', 'their-m', false]);
+  assert.deepEqual(
+    [accepted.answer, accepted.channel.id, accepted.upstreamModel, accepted.affinityHit],
+    ['fine', 'b', 'their-m', false],
+  );
   assert.deepEqual(
     loop.targets.map(({ upstreamModel, without }) => [upstreamModel, ...without]),
     [['m'], ['their-m']],
@@ -159,7 +163,7 @@ test('a repeat that an open circuit would not let through is neither waited for 
 test('the budget of repeats grows with the exchanges, not with the repeats', async () => {
   const invited = setUp({ a: [said(429, 1)] });
   errorOf(await invited.run());
-  assert.equal(invited.asked.length, 5);
+  assert.equal(invited.asked.length, 2);
   assert.equal(spendable(invited), 3);
   const busy = setUp({ a: ['fine'] });
   for (let count = 0; count < 6; count++) answerOf(await busy.run({ maxAttempts: 99 }));
@@ -171,9 +175,20 @@ test('the budget of repeats grows with the exchanges, not with the repeats', asy
 });
 
 test('the wait between rounds doubles, four times', async () => {
-  const loop = setUp({ a: [said(429, 0)] }, {}, () => 1);
+  const loop = setUp({ a: [said(429, 0)] }, { a: { options: { retries: 5 } } }, () => 1);
+  for (let count = 0; count < 99; count++) loop.retries.asked('a');
   errorOf(await loop.run({ maxAttempts: 7 }));
   assert.deepEqual(loop.asked, ['0 a', '251 a', '752 a', '1753 a', '3754 a', '7755 a', '11756 a']);
+});
+
+test('each Channel that names a time is waited for once: then the client is told how long to wait', async () => {
+  const only = setUp({ a: [said(429, 1000)] });
+  const told = errorOf(await only.run());
+  assert.deepEqual(only.asked, ['0 a', '1001 a']);
+  assert.deepEqual([told.code, told.status, told.details.retryAfterMs], ['upstream_error', 502, 1000]);
+  const two = setUp({ a: [said(429, 100)], b: [said(503, 100)] });
+  errorOf(await two.run());
+  assert.deepEqual(two.asked, ['0 a', '1 b', '101 a', '103 b']);
 });
 
 test('an invited Channel is waited for if its time is short, and needs no budget', async () => {
@@ -248,8 +263,8 @@ test('a request that is wrong by itself leaves its conversation where it is; a f
 test('the Channel of the conversation is asked first, and that is told', async () => {
   const loop = setUp({ a: ['from a'], b: ['from b'] });
   loop.affinity.succeeded('talk', 'b');
-  const taken = answerOf(await loop.run({ conversation: 'talk' }));
-  assert.deepEqual([taken.answer, taken.affinityHit], ['from b', true]);
+  const accepted = answerOf(await loop.run({ conversation: 'talk' }));
+  assert.deepEqual([accepted.answer, accepted.affinityHit], ['from b', true]);
   assert.equal(answerOf(await loop.run()).answer, 'from a', 'no conversation, no preference');
 });
 
@@ -330,6 +345,71 @@ test('a Channel that cannot say the request is no attempt, and the reason is tol
   assert.equal(errorOf(await setUp({ a: [refusal], b: [said(500)] }).run()).code, 'upstream_error');
 });
 
+test('the request is called wrong only when no Channel was passed over that may be able to say it', async () => {
+  const refusal = notConvertible('tools', 'No.');
+  const cooled = setUp({ a: [refusal], b: ['never'] });
+  cooled.health.enter('b', 'm')?.rateLimited(7000);
+  const shut = errorOf(await cooled.run());
+  assert.deepEqual([shut.code, shut.status, shut.details.retryAfterMs], ['no_healthy_upstream', 503, 6999]);
+  assert.deepEqual(cooled.asked, ['0 a']);
+
+  const full = setUp({ a: [refusal], b: ['fine'] }, { b: { options: { max_concurrency: 1, max_queue: 0 } } });
+  const first = answerOf(await full.run());
+  assert.equal(errorOf(await full.run()).code, 'overloaded');
+  first.succeeded();
+  answerOf(await full.run());
+});
+
+test('what must be on disk before an attempt is awaited before each one, and before nothing else', async () => {
+  const loop = setUp({ a: [said(503)], b: [said(429, 10), 'fine'], c: ['never'] }, { b: { models: { m: 'their-m' } } });
+  loop.health.enter('c', 'm')?.rateLimited(7000);
+  const begun: string[] = [];
+  answerOf(
+    await loop.run({
+      async beforeAttempt({ id }, upstreamModel) {
+        await aTick();
+        begun.push(`${id} ${upstreamModel} ${loop.asked.length}`);
+      },
+    }),
+  );
+  assert.deepEqual(begun, ['a m 0', 'b their-m 1', 'b their-m 2']);
+});
+
+test('an attempt that must not begin is not sent, and no other Channel is asked', async () => {
+  for (const [thrown, code] of [
+    [new GatewayError('video_submission_started', 'No.'), 'video_submission_started'],
+    [new StoreError('unavailable', 'away'), 'store_unavailable'],
+    [Object.assign(new Error('full'), { code: 'ENOSPC' }), 'internal_error'],
+  ] as const) {
+    const loop = setUp({ a: ['never'], b: ['never'] }, { a: { options: { max_concurrency: 1 } } });
+    const ended = errorOf(await loop.run({ beforeAttempt: () => Promise.reject(thrown) }));
+    assert.equal(ended.code, code);
+    assert.deepEqual([loop.asked, loop.attempts], [[], []]);
+    assert.equal(loop.concurrency.running('a'), 0);
+    assert.ok(loop.health.isFit('a', 'm'));
+  }
+});
+
+test('an attempt whose outcome is unclear is the last one, also where its Channel may be repeated, and also when the exchange was aborted', async () => {
+  const unclear = (details: ErrorDetails): GatewayError => fault({ ...details, lost: true });
+  const cause = Object.assign(new Error('closed'), { code: 'ECONNRESET', socket: { bytesRead: 100 } });
+  for (const error of [
+    unclear({ reason: 'network', cause }),
+    unclear({ reason: 'http_status', upstream: { status: 503, retryAfterMs: 10 } }),
+    unclear({ reason: 'timeout' }),
+  ]) {
+    const loop = setUp({ a: [error], b: ['never'] }, { a: { options: { retries: 5 } } });
+    assert.equal(await loop.run(), error);
+    assert.deepEqual([loop.asked, loop.attempts.length], [['0 a'], 1]);
+  }
+  const cut = setUp({ a: [unclear({})], b: ['never'] });
+  cut.clock.setTimeout(() => cut.client.abort(new GatewayError('client_closed_request', 'Gone.')), 1);
+  assert.equal(errorOf(await cut.run()).details.lost, true);
+  const sick = setUp({ a: [unclear({ reason: 'network' })] }, {}, () => 0, { ...SETTINGS, failures: 1 });
+  errorOf(await sick.run());
+  assert.equal(sick.health.isFit('a', 'm'), false, 'its circuit learns of it');
+});
+
 test('a fault of nobody upstream ends the exchange', async () => {
   const own = new GatewayError('internal_error', 'Oh.');
   const loop = setUp({ a: [own], b: ['never'] });
@@ -385,7 +465,7 @@ test('an answer that broke after it was shown gives its place back, and its circ
   const busy = { a: { options: { max_concurrency: 1, max_queue: 0 } } };
   const once = { ...SETTINGS, failures: 1 };
   const loop = setUp({ a: ['fine'], b: ['fine'] }, busy, () => 0, once);
-  const next = async (): Promise<Taken<string>> => answerOf(await loop.run({ conversation: 'talk' }));
+  const next = async (): Promise<Accepted<string>> => answerOf(await loop.run({ conversation: 'talk' }));
   const first = await next();
   assert.equal(loop.concurrency.running('a'), 1);
   first.succeeded();

@@ -128,17 +128,26 @@ const call = <T extends readonly unknown[]>(
     .map((all) => new Call(`${name}(${all.map(show).join(', ')})`, (side) => make(side, ...(all as unknown as T))));
 
 const limits = fields({ total: amount, hourly: amount, daily: amount });
+const perMinute = fc.integer({ min: 0, max: 3 });
+const rateLimits = fields({ requestsPerMinute: perMinute, tokensPerMinute: perMinute, maxConcurrency: perMinute });
 const keyFields = {
   models: fc.array(word, { maxLength: 2 }),
   expiresAtMs: fc.integer({ min: T0 - 1_000, max: T0 + 90 * MINUTE }),
   limits,
+  rateLimits,
 };
 
 /** Things that are made come a millisecond apart: what was made in the same one is listed by its random id. */
 const makeAccount = call(
   'make account',
   [
-    fields({ name: word, class: fc.constantFrom('default', 'gold', '-'), unlimited: fc.boolean(), creditNanos: amount }),
+    fields({
+      name: word,
+      class: fc.constantFrom('default', 'gold', '-'),
+      unlimited: fc.boolean(),
+      creditNanos: amount,
+      rateLimits,
+    }),
     cause,
   ] as const,
   async ({ store, clock }, account, because) => {
@@ -165,7 +174,11 @@ const verbs = [
   call('find account by id', [owner] as const, (side, n) => side.store.accounts.find(ownerOf(side, n).account.id)),
   call(
     'change account',
-    [owner, fields({ class: fc.constantFrom('gold', '-'), unlimited: fc.boolean(), disabled: fc.boolean() }), cause] as const,
+    [
+      owner,
+      fields({ class: fc.constantFrom('gold', '-'), unlimited: fc.boolean(), disabled: fc.boolean(), rateLimits }),
+      cause,
+    ] as const,
     (side, n, changes, because) => side.store.accounts.change(ownerOf(side, n).account.id, changes, because),
   ),
   call('change no account', [word, cause] as const, ({ store }, id, because) =>
@@ -360,7 +373,7 @@ const videos = [
   call(
     'put off',
     [fc.array(fc.record({ id, dueAtMs: due }), { maxLength: 4 }), stale] as const,
-    ({ store, clock, token }, looks, old) => store.videos.putOff(looks, token - old, clock.now()),
+    ({ store, clock, token }, looks, old) => store.videos.reschedule(looks, token - old, clock.now()),
   ),
   call('resolve', [id, word, fc.boolean(), cause] as const, ({ store, clock }, taskId, text, good, because) =>
     store.videos.resolve(

@@ -15,12 +15,11 @@ import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
-import { REDACTED } from '../opaque-values.ts';
-import { CallIds } from './call-ids.ts';
+import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
-import { isEmptyInput } from '../wire.ts';
-import type { WireBlock } from './wire-block.ts';
+import { isEmptyInput, type WireBlock } from '../wire.ts';
+import { CallIds } from './call-ids.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -193,7 +192,7 @@ class ConversationBuilder {
     for (const part of parts) {
       if (part.kind === 'native') this.#options.losses.add('native item');
       else if (part.kind === 'media') content.push(mediaBlock(part.media));
-      else if (part.text !== '') content.push({ type: 'text', text: part.text });
+      else if (!isBlank(part.text)) content.push({ type: 'text', text: part.text });
     }
     return content;
   }
@@ -220,11 +219,21 @@ function textOf({ json }: WireBlock): string | undefined {
   return json['type'] === 'text' && typeof json['text'] === 'string' ? json['text'] : undefined;
 }
 
-/** Removes texts of white space where a turn has no other text, since the vendor refuses them there. Between other texts they are spacing. */
+/** Texts of white space, which the vendor refuses wherever they stand: behind another text they are its end, elsewhere they go. */
 function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
-  const texts = blocks.map(textOf);
-  const isBlankTurn = texts.every((text) => text === undefined || isBlank(text));
-  return isBlankTurn ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
+  const kept: WireBlock[] = [];
+  for (const block of blocks) {
+    const text = textOf(block);
+    if (text === undefined || !isBlank(text)) {
+      kept.push(block);
+      continue;
+    }
+    const last = kept.at(-1);
+    const before = last === undefined ? undefined : textOf(last);
+    if (last !== undefined && before !== undefined)
+      kept[kept.length - 1] = { ...last, json: { ...last.json, text: before + text } };
+  }
+  return kept;
 }
 
 /** Drops empty turns and joins neighbours of one role, since the vendor wants roles to alternate. */
