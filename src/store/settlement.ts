@@ -1,6 +1,6 @@
 /**
- * The life of a synchronous exchange in the store: opened when it is dispatched, settled once whatever ends it. Both join one
- * queue that is flushed every few milliseconds in one transaction, so no byte to a client waits for the disk.
+ * The life of a synchronous exchange in the store: opened when it is dispatched, settled once whatever ends it. Both join one queue (`settlements/`),
+ * which logs them on the local disk at once and gives them to the engine many at a time, so no byte to a client waits for either.
  */
 import type { RequestLogEntry } from './request-log.ts';
 import type { Reservation } from './reservations.ts';
@@ -23,8 +23,10 @@ export interface OpenExchange {
 export interface Settlement {
   /** `entry.charge.total` is what is charged; without `charge` the exchange is free. */
   readonly entry: RequestLogEntry;
-  /** Becomes the charge at once, and is released when the settlement is on disk (or has failed for good). */
+  /** Becomes the charge at once, and is released when the engine has the settlement (or it has failed for good). */
   readonly reservation?: Reservation;
+  /** Done when it is on the local disk; otherwise (or while the engine is away, the same) when the engine has it, and says what came of it. */
+  readonly strict?: boolean;
 }
 
 export type Settled =
@@ -32,11 +34,12 @@ export type Settled =
   | { readonly settled: false; readonly reason: 'already_settled' };
 
 /**
- * Both are done when the row is on disk. The hot path does not wait for them (nothing rejects unhandled: a failure is also told to
- * `onProblem`); with durability `strict` the exchange does.
+ * The hot path waits for neither promise (nothing rejects unhandled: a failure is also told to `onProblem`); with durability `strict` the
+ * exchange waits for both.
  */
 export interface Settlements {
-  open(exchange: OpenExchange): PromiseLike<void>;
+  /** Done when the opening outlives this process; with `strict`, when it is on the local disk. */
+  open(exchange: OpenExchange, strict?: boolean): PromiseLike<void>;
   /** Once, whoever asks how often. An exchange closed as interrupted may settle still: its process was only stopped. */
   settle(settlement: Settlement): PromiseLike<Settled>;
   /** Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on waiting). */

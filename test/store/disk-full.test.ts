@@ -58,11 +58,14 @@ test('F31: a full disk refuses whole changes, keeps settlements waiting, and rec
   }
   assert.equal(refusals, 1, 'the disk was never full');
   assert.equal(store.health().healthy, false);
-  assert.equal(store.settlements.pending, 1);
+  // The last one is in memory alone; the log may have taken others that the engine refused.
+  const { pending } = store.settlements;
+  assert.ok(pending >= 1);
   assert.equal(hasBallast(), false, 'given up for what is in flight');
   await assert.rejects(store.admission.admit(owner, 1n, clock.now()), { code: 'unhealthy' });
   assert.deepEqual((await store.ledger.verify()).differences, []);
-  assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, BigInt(settled));
+  const { total } = await store.spend.spend(owner.key.id, clock.now());
+  assert.ok(total <= BigInt(settled) && BigInt(settled) < total + BigInt(pending), `${total}, ${settled}, ${pending}`);
 
   rmSync(join(path, 'filler'));
   await heals(store, clock);
@@ -119,7 +122,7 @@ test('F31: while settlements are refused, a smaller write that goes through make
   const owner = await funded(store, 10n);
   refusing = true;
   const settled = store.settlements.settle({ entry: entry(owner, 'waits', 1n) });
-  await assert.rejects(store.settlements.flush(), StoreError);
+  await store.settlements.flush();
   for (let second = 0; second < 5; second += 1) {
     clock.advance(1_000);
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -144,9 +147,11 @@ test('F31: that a store is well again is told once, whoever saw it first: the qu
   // A second passes just when the row is on disk: the look that begins then ends after the queue has told.
   const reservation = { release: () => undefined, handOver: () => () => clock.advance(1_000) };
   void store.settlements.settle({ entry: entry(owner, 'waits', 1n), reservation });
-  await assert.rejects(store.settlements.flush(), StoreError);
+  await store.settlements.flush();
+  assert.equal(store.settlements.pending, 1);
   refusing = false;
   await store.settlements.flush();
+  assert.equal(store.settlements.pending, 0);
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.deepEqual(problems, ['store_write_failed', 'store_healthy']);
 });

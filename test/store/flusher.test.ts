@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Flusher } from '../../src/store/flusher.ts';
+import { Flusher } from '../../src/store/settlements/flusher.ts';
 
 /** A queue of numbered rows behind an engine that can be told to refuse, and a clock that is turned by hand. */
 class Rig {

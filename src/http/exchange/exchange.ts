@@ -228,10 +228,9 @@ export class Exchange implements AsyncDisposable {
     const { principal, model, stream } = this.#asked;
     const isStrict = config.durability === 'strict';
     try {
-      const opened = gateway.store.settlements.open({
-        ...{ exchangeId: this.#id, requestId, endpoint: route, model: model.name, stream, startedAtMs },
-        ...{ accountId: principal.account.id, keyId: principal.key.id },
-      });
+      const names = { exchangeId: this.#id, accountId: principal.account.id, keyId: principal.key.id };
+      const opening = { ...names, requestId, endpoint: route, model: model.name, stream, startedAtMs };
+      const opened = gateway.store.settlements.open(opening, isStrict);
       if (isStrict) return fromStore(gateway.clock, opened);
       // The store itself tells of rows that it could not write, and the settlement alone is as good.
       ignoreRejection(opened);

@@ -1,5 +1,5 @@
-/** The way of a settlement into the store, which always ends: on disk, in its spool, or as one line at error. */
-import { settlementLost } from '../../store/lost-row.ts';
+/** The way of a settlement into the store, which always ends: in the log on the local disk, in the engine, or as one line at error. */
+import { settlementLost } from '../../store/settlements/lost-row.ts';
 import type { RequestLogEntry } from '../../store/request-log.ts';
 import type { Reservation } from '../../store/reservations.ts';
 import { StoreError } from '../../store/store-error.ts';
@@ -33,7 +33,7 @@ export class OwnReservation implements Reservation {
 }
 
 /**
- * Resolves when the settlement is on disk or in the spool. Rejects where the store refused it, or did not say so within 10 seconds: the
+ * Resolves when the settlement is on the local disk. Rejects where the store refused it, or did not say so within 10 seconds: the
  * reservation is then given back, and unless the store tells of it, a line at error holds the whole charge. Never throws.
  */
 export async function keepSettlement(gateway: Gateway, entry: RequestLogEntry, reservation: OwnReservation): Promise<void> {
@@ -41,7 +41,7 @@ export async function keepSettlement(gateway: Gateway, entry: RequestLogEntry, r
   let settled: PromiseLike<unknown> | undefined;
   let isLate = false;
   try {
-    settled = store.settlements.settle({ entry, reservation });
+    settled = store.settlements.settle({ entry, reservation, strict: true });
     await within(clock, STORE_MS, settled, () => {
       isLate = true;
       return new StoreError('unavailable', `the settlement was not on disk within ${STORE_MS} ms`);

@@ -6,7 +6,7 @@
  */
 import { pause, type Timer } from '../../streams/clock.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
-import { isEngineFailure } from '../../store/lost-row.ts';
+import { isEngineFailure } from '../../store/settlements/lost-row.ts';
 import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
 import type { Progress } from '../../codecs/videos/upstream.ts';
 import { Lanes } from './lanes.ts';

@@ -1,9 +1,12 @@
 /** An LMDB store as rows without an engine. Opened without a gateway: nothing is registered, closed or made. */
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
+import { exchangesIn } from '../settlements/recovery.ts';
 import type { StoreOptions } from '../store.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { leaseOf } from './leases.ts';
+import { logPath } from './open.ts';
+import { entryOf } from './row-shapes.ts';
 import { otherNames } from './settle.ts';
 import { metaOf, SCHEMA, type Tables } from './tables.ts';
 import { verify } from './verify.ts';
@@ -20,7 +23,11 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
     },
     isEmpty: async () =>
       tables.accounts.getCount() === 0 && tables.journal.getCount() === 0 && metaOf(tables, 'secrets') === undefined,
-    openExchanges: async () => tables.openExchanges.getCount(),
+    async openExchanges() {
+      const open = new Set([...tables.openExchanges.getKeys()].map(([, exchangeId]) => exchangeId));
+      for (const id of exchangesIn(logPath(options), { entryOf })) if (!tables.exchanges.doesExist(id)) open.add(id);
+      return open.size;
+    },
     begin: () => environment.transact((work) => work.put(work.tables.meta, 'schema', COPYING)),
     write: (rows) =>
       environment.transact((work) => {

@@ -1,7 +1,10 @@
 /** Opens the store on LMDB and puts its parts together. Several processes may have the same path open. */
+import { join } from 'node:path';
 import type { Store, StoreOptions } from '../store.ts';
 import { Reservations } from '../reservations.ts';
 import { closeOnce } from '../closing.ts';
+import { SettlementLog, storeIdOf } from '../settlements/log.ts';
+import { SettlementQueue } from '../settlements/queue.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
@@ -11,7 +14,7 @@ import { createLedger } from './ledger.ts';
 import { Owner } from './owners.ts';
 import { createRequestLog } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
-import { SettlementQueue } from './settlement-queue.ts';
+import { createSettlementEngine } from './settlement-engine.ts';
 import { createSpend } from './spend.ts';
 import { createVideos } from './videos.ts';
 
@@ -20,9 +23,10 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
   const environment = await Environment.open(options, seams);
   const secrets = await createSecrets(environment);
   const owner = await Owner.register(environment);
-  await owner.closeInterrupted();
+  const settlements = new SettlementQueue(createSettlementEngine(environment, owner), logOf(environment, owner));
+  owner.everyBeat(async () => void (await settlements.closeInterrupted()));
+  await settlements.closeInterrupted();
   const reservations = new Reservations();
-  const settlements = new SettlementQueue(environment, owner);
   return {
     accounts: createAccounts(environment),
     keys: createKeys(environment),
@@ -37,4 +41,18 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     health: () => environment.health(),
     close: closeOnce({ settlements, owner, engine: () => environment.close() }),
   };
+}
+
+/** Beside the data, so that whoever moves the one moves the other. */
+export const logPath = ({ path }: Pick<StoreOptions, 'path'>): string => join(path, 'settlements');
+
+function logOf(environment: Environment, owner: Owner): SettlementLog {
+  const { options } = environment;
+  return new SettlementLog({
+    path: logPath(options),
+    storeId: environment.look(({ journal }) => storeIdOf(journal.get(1)?.hash)),
+    ownerId: owner.id,
+    mayLive: (id) => environment.read((tables) => owner.mayLive(tables, id)),
+    onProblem: options.onProblem,
+  });
 }

@@ -22,6 +22,7 @@ export class Owner {
   #stop: () => void = () => undefined;
   /** The last heartbeat failed, which was told. */
   #failing = false;
+  #onBeat: () => Promise<void> = async () => undefined;
 
   private constructor(environment: Environment, id: string) {
     this.#environment = environment;
@@ -35,6 +36,11 @@ export class Owner {
     await owner.#beat();
     owner.#schedule();
     return owner;
+  }
+
+  /** `then` runs after every heartbeat. */
+  everyBeat(then: () => Promise<void>): void {
+    this.#onBeat = then;
   }
 
   /** False only when the process of that registration is known to be dead. */
@@ -117,7 +123,7 @@ export class Owner {
     const { clock, onProblem } = this.#environment.options;
     this.#stop = clock.after(this.#ttlMs / 3, () => {
       this.#schedule();
-      const round = this.#beat().then(() => this.closeInterrupted());
+      const round = this.#beat().then(() => this.#onBeat());
       round.then(
         () => {
           this.#failing = false;

@@ -4,6 +4,7 @@ import type { JournalRow } from '../ledger.ts';
 import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { INTEGER, listed, listOf, PAIRS } from './listed.ts';
+import { listText } from './text-encoder.ts';
 
 const USAGE = listed<BillableUsage>(
   {
@@ -200,3 +201,21 @@ export const SPEND_ROW = listed<SpendRow>({
   daily: 'plain',
   held: 'plain',
 });
+
+/** A row of the request log before it has its place: both are 0 in the text. */
+const NO_PLACE = '[0,0';
+
+export function entryText(entry: RequestLogEntry): string {
+  return listText(LOG_ROW.list({ ...entry, seq: 0, loggedAtMs: 0 }));
+}
+
+/** The text of the row in its place. */
+export function placedText(text: string, seq: number, loggedAtMs: number): string {
+  return `[${seq},${loggedAtMs}${text.slice(NO_PLACE.length)}`;
+}
+
+/** The inverse of {@link entryText}. Throws `SyntaxError` on text that is no JSON. */
+export function entryOf(text: string): RequestLogEntry {
+  const { seq: _seq, loggedAtMs: _loggedAtMs, ...entry } = LOG_ROW.value(JSON.parse(text));
+  return entry;
+}

@@ -5,11 +5,15 @@ import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '..
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
+import { entryText, placedText } from './row-shapes.ts';
 import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
-/** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
-export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number): Settled {
+/**
+ * Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. `text` is what
+ * `entryText` made of the entry.
+ */
+export function settleExchange(work: Work, entry: RequestLogEntry, text: string, nowMs: number): Settled {
   const chargedNanos = entry.charge?.total ?? 0n;
   if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
   const late = enterExchange(work, entry.exchangeId, chargedNanos > 0n) ? undefined : interrupted(work.tables, entry.exchangeId);
@@ -25,8 +29,8 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
     work.addSpend(keyId, chargedNanos, nowMs);
   }
   work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && countsOf(entry.usage)) });
-  if (known === undefined) appendLog(work, entry, nowMs);
-  else replaceLog(work, known, entry);
+  if (known === undefined) appendLog(work, entry, text, nowMs);
+  else replaceLog(work, known, entry, text);
   return { settled: true, chargedNanos };
 }
 
@@ -38,7 +42,8 @@ export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number
   work.moveOfExchange({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs, ...nothing });
   work.addUsage(keyId, nowMs, { requests: 1 });
   const durationMs = Math.max(0, nowMs - startedAtMs);
-  appendLog(work, { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, nowMs);
+  const entry: RequestLogEntry = { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] };
+  appendLog(work, entry, entryText(entry), nowMs);
 }
 
 /** What is known of an exchange that was closed as interrupted and may still settle. */
@@ -76,18 +81,18 @@ export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLo
 }
 
 /** The row keeps its place; the names of what is said now lead to it, and those of what was said before no longer do. */
-function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry): void {
+function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry, text: string): void {
   const { tables } = work;
   const { seq, loggedAtMs } = known;
   for (const name of otherNames(known)) work.remove(tables.logIds, [name, seq]);
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
-  work.put(tables.log, seq, { ...entry, seq, loggedAtMs });
+  work.put<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, loggedAtMs));
 }
 
 /** The index of exchanges has its place already. */
-function appendLog(work: Work, entry: RequestLogEntry, nowMs: number): void {
+function appendLog(work: Work, entry: RequestLogEntry, text: string, nowMs: number): void {
   const { tables } = work;
   const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
-  work.append(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
+  work.append<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, atMs));
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
 }

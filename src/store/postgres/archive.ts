@@ -1,6 +1,7 @@
 /** A PostgreSQL store as rows without an engine. Opened without a gateway: nothing is registered, closed or made but the schema. */
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
-import { logText } from '../log-text.ts';
+import { logEntryOf, logText } from '../log-text.ts';
+import { exchangesIn } from '../settlements/recovery.ts';
 import { storable } from '../storable.ts';
 import { insertAccount } from './accounts.ts';
 import { Database } from './database.ts';
@@ -24,7 +25,12 @@ const EMPTY = statement(
   `SELECT NOT EXISTS (SELECT 1 FROM accounts) AND NOT EXISTS (SELECT 1 FROM journal)
     AND NOT EXISTS (SELECT 1 FROM envelope_secrets) AS empty`,
 );
-const OPEN = statement('open', 'SELECT count(*) AS count FROM open_exchanges');
+/** $1: exchanges that stand in the log of this machine. */
+const OPEN = statement(
+  'open',
+  `SELECT count(*) AS count FROM (SELECT exchange_id FROM open_exchanges UNION
+    SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT 1 FROM request_log r WHERE r.exchange_id = id)) AS found`,
+);
 const BEGIN = statement('begin', `INSERT INTO schema_migrations (version, name) VALUES (${COPYING}, 'copy under way')`);
 const FINISH = statement('finish', `DELETE FROM schema_migrations WHERE version = ${COPYING}`);
 const DAYS = statement('days', 'SELECT * FROM days ORDER BY key_id COLLATE "C", day');
@@ -58,7 +64,10 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
   return {
     rows: () => allRows(database),
     isEmpty: async () => (await one(EMPTY))['empty'] === true,
-    openExchanges: async () => int(await one(OPEN), 'count'),
+    async openExchanges() {
+      const logged = exchangesIn(options.spoolPath, { entryOf: logEntryOf }).map(storable);
+      return int((await database.run(OPEN, [logged]))[0] ?? {}, 'count');
+    },
     begin: async () => void (await database.change(BEGIN)),
     write: (rows) =>
       database.changeAll(async (session) => {

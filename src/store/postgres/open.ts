@@ -2,6 +2,8 @@
 import { Reservations } from '../reservations.ts';
 import type { Store } from '../store.ts';
 import { closeOnce } from '../closing.ts';
+import { SettlementLog, storeIdOf } from '../settlements/log.ts';
+import { SettlementQueue } from '../settlements/queue.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Database } from './database.ts';
@@ -9,19 +11,22 @@ import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { migratePostgres } from './migrate.ts';
-import type { PostgresOptions, PostgresSeams } from './options.ts';
+import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
 import { Owner } from './owners.ts';
 import { createRequestLog } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
-import { SettlementQueue } from './settlement-queue.ts';
+import { createSettlementEngine } from './settlement-engine.ts';
 import { createSpend } from './spend.ts';
-import { Spool } from './spool.ts';
 import { createVideos } from './videos.ts';
+import { text } from './rows.ts';
+import type { Statement } from './session.ts';
 import { Watch } from './watch.ts';
+
+const FIRST_ROW: Statement = { name: 'journal_first', text: 'SELECT hash FROM journal WHERE seq = 1' };
 
 /**
  * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `untrusted`, `unavailable`. What dead processes
- * left open is closed, and what they left in the local spool is taken over, before it resolves.
+ * left open is closed, and what they left in the settlement log is taken over, before it resolves.
  */
 export async function openPostgresStore(options: PostgresOptions, seams: PostgresSeams = {}): Promise<Store> {
   await migratePostgres(options);
@@ -30,31 +35,29 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
   const { beforeStatement: _seam, ...quiet } = seams;
   const watch = new Watch(database, quiet, secrets.learn);
   let owner: Owner | undefined;
-  let spool: Spool;
+  let log: SettlementLog;
   try {
     await watch.start();
     await secrets.start();
     owner = await Owner.register(database);
-    spool = new Spool(options, owner.id);
+    log = await logOf(database, owner);
   } catch (error) {
     owner?.abandon();
     await watch.close();
     await database.close();
     throw error;
   }
-  const settlements = new SettlementQueue(database, owner, spool);
+  const settlements = new SettlementQueue(createSettlementEngine(database, owner), log);
   const close = closeOnce({
     settlements,
     owner,
     engine: async () => {
-      await spool.close();
       await watch.close();
       await database.close();
     },
   });
-  owner.everyBeat(() => settlements.recover());
+  owner.everyBeat(async () => void (await settlements.closeInterrupted()));
   try {
-    await settlements.recover();
     await settlements.closeInterrupted();
   } catch (error) {
     // A connection that stayed open would keep a process alive that serves nobody.
@@ -76,4 +79,17 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     health: () => database.health(),
     close,
   };
+}
+
+async function logOf(database: Database, owner: Owner): Promise<SettlementLog> {
+  const { spoolPath, spoolMaxBytes = DEFAULTS.spoolMaxBytes, onProblem } = database.options;
+  const [first] = await database.run(FIRST_ROW);
+  return new SettlementLog({
+    path: spoolPath,
+    storeId: storeIdOf(first === undefined ? undefined : text(first, 'hash')),
+    ownerId: owner.id,
+    mayLive: (id) => owner.mayLive(id),
+    maxBytes: spoolMaxBytes,
+    onProblem,
+  });
 }

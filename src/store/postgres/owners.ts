@@ -5,7 +5,7 @@
  */
 import type { OpenExchange } from '../settlement.ts';
 import { randomHex } from '../random-hex.ts';
-import { StoreError } from '../store-error.ts';
+import { exchangeOf } from '../settlements/records.ts';
 import type { Database } from './database.ts';
 import { DEFAULTS } from './options.ts';
 import { int, type Row, text } from './rows.ts';
@@ -160,27 +160,6 @@ export class Owner {
   async #round(): Promise<void> {
     await this.#beat();
     await this.#onBeat();
-    await this.closeInterrupted();
     await this.#database.change(SWEEP);
   }
-}
-
-/** Only this folder writes such text. */
-export function exchangeOf(json: string): OpenExchange {
-  const value: unknown = JSON.parse(json);
-  if (isOpenExchange(value)) return value;
-  throw new StoreError('corrupt', 'an open exchange is not one');
-}
-
-function isOpenExchange(value: unknown): value is OpenExchange {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'exchangeId' in value &&
-    typeof value.exchangeId === 'string' &&
-    'keyId' in value &&
-    typeof value.keyId === 'string' &&
-    'startedAtMs' in value &&
-    typeof value.startedAtMs === 'number'
-  );
 }

@@ -1,6 +1,7 @@
 /** What settlements write, inside a transaction: charges, spend, the day's usage and the rows of the request log, many at once. */
 import { countsOf } from '../day-usage.ts';
 import type { LedgerAccount } from '../ledger.ts';
+import { logText } from '../log-text.ts';
 import { payerOf } from '../payer.ts';
 import type { RequestLogEntry } from '../request-log.ts';
 import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
@@ -73,8 +74,8 @@ export class Settler {
     return new Settler(work, nowMs, keys, logged, charged);
   }
 
-  /** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
-  settle(entry: RequestLogEntry): Settled {
+  /** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. `entryText`: its `logText`. */
+  settle(entry: RequestLogEntry, entryText: string): Settled {
     const { exchangeId, accountId, keyId } = entry;
     const chargedNanos = entry.charge?.total ?? 0n;
     if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
@@ -101,8 +102,8 @@ export class Settler {
     }
     const usage = entry.usage === undefined ? {} : countsOf(entry.usage);
     work.addUsage(keyId, atMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...usage });
-    if (known === undefined) work.appendLog(entry, atMs);
-    else work.replaceLog(known.seq, entry);
+    if (known === undefined) work.appendLog(entry, entryText, atMs);
+    else work.replaceLog(known.seq, entry, entryText);
     this.#logged.set(storable(exchangeId), { seq: 0, status: entry.status });
     return { settled: true, chargedNanos };
   }
@@ -115,7 +116,8 @@ export class Settler {
     work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs });
     work.addUsage(keyId, atMs, { requests: 1 });
     const durationMs = Math.max(0, atMs - startedAtMs);
-    work.appendLog({ ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, atMs);
+    const entry: RequestLogEntry = { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] };
+    work.appendLog(entry, logText(entry), atMs);
     this.#logged.set(storable(exchangeId), { seq: 0, status: 'interrupted' });
     return true;
   }

@@ -7,10 +7,9 @@ import type { AccountRecord } from '../accounts.ts';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import { type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord } from '../keys.ts';
-import { logText } from '../log-text.ts';
 import { inRange } from '../money.ts';
 import type { RequestLogEntry } from '../request-log.ts';
-import type { OpenExchange } from '../settlement.ts';
+import { type OpenExchange, openFields } from '../settlement.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { StoreError } from '../store-error.ts';
 import { storable } from '../storable.ts';
@@ -133,20 +132,20 @@ export class Work {
   }
 
   /** A new row of the request log; times never go back along it. */
-  appendLog(entry: RequestLogEntry, nowMs: number): void {
+  appendLog(entry: RequestLogEntry, entryText: string, nowMs: number): void {
     const { logSeq, logAtMs } = this.#head;
     this.#head = { ...this.#head, logSeq: logSeq + 1, logAtMs: Math.max(logAtMs, nowMs) };
-    this.#log.push({ ...logColumns(entry), seq: this.#head.logSeq, logged_at_ms: this.#head.logAtMs });
+    this.#log.push({ ...logColumns(entry, entryText), seq: this.#head.logSeq, logged_at_ms: this.#head.logAtMs });
   }
 
   /** An interrupted exchange is settled after all: its row says so, in its old place. */
-  replaceLog(seq: number, entry: RequestLogEntry): void {
-    this.#relog.push({ ...logColumns(entry), seq });
+  replaceLog(seq: number, entry: RequestLogEntry, entryText: string): void {
+    this.#relog.push({ ...logColumns(entry, entryText), seq });
   }
 
   open(ownerId: string, exchange: OpenExchange): void {
     const exchange_id = storable(exchange.exchangeId);
-    this.#opened.set(exchange_id, { exchange_id, owner_id: ownerId, exchange: JSON.stringify(exchange) });
+    this.#opened.set(exchange_id, { exchange_id, owner_id: ownerId, exchange: JSON.stringify(openFields(exchange)) });
   }
 
   /** It is not open any more. Does no harm when it never was. */
@@ -250,7 +249,7 @@ function dayColumns(counts: DayCounts) {
   };
 }
 
-function logColumns(entry: RequestLogEntry) {
+function logColumns(entry: RequestLogEntry, entryText: string) {
   const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
   return {
     exchange_id: storable(exchangeId),
@@ -261,6 +260,6 @@ function logColumns(entry: RequestLogEntry) {
     model: storable(model),
     status,
     charged_nanos: (charge?.total ?? 0n).toString(),
-    entry: logText(entry),
+    entry: entryText,
   };
 }

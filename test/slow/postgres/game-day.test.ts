@@ -182,8 +182,8 @@ test('three gateways on one database: Channels break, one gateway is killed, one
   );
   assert.equal(await gateways.cut.stop(), 0);
   assert.equal(await gateways.steady.stop(), 0);
-  const spooled = readdirSync(join(place.folder, 'cut')).filter((name) => name.endsWith('.spool'));
-  assert.deepEqual(spooled, [], 'what waited on the disk is in the database');
+  const logged = readdirSync(join(place.folder, 'cut', 'waiting'));
+  assert.deepEqual(logged, [], 'what waited on the disk is in the database');
 
   const rows = await logOf(place);
   const byRequest = new Map(rows.map((row) => [row.requestId, row]));

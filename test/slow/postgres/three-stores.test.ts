@@ -2,18 +2,19 @@
 import assert from 'node:assert/strict';
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { openPostgresStore } from '../../../src/store/postgres/open.ts';
 import { server } from '../../support/postgres.ts';
 import { alive } from '../../store/support/alive.ts';
 import { cuttableSocket } from '../../store/support/cuttable-socket.ts';
 import { funded } from '../../store/support/store.ts';
-import { onPostgres, openPlace } from '../../store/support/stores.ts';
+import { onPostgres, openPlace, postgresOptions } from '../../store/support/stores.ts';
 
 const CHILD = fileURLToPath(new URL('../../store/support/traffic-child.ts', import.meta.url));
 const FUNDS = 10n ** 15n;
@@ -71,10 +72,10 @@ onPostgres(({ place }) => {
       t.after(() => rmSync(path, { recursive: true, force: true }));
       return path;
     };
-    const cutSpool = folder();
-    const killed = new Gateway(t, url, folder(), owner.secret, 'killed');
+    const killedLog = folder();
+    const killed = new Gateway(t, url, killedLog, owner.secret, 'killed');
     const cutUrl = url.replace(encodeURIComponent(socket), encodeURIComponent(line.folder));
-    const cut = new Gateway(t, cutUrl, cutSpool, owner.secret, 'cut');
+    const cut = new Gateway(t, cutUrl, folder(), owner.secret, 'cut');
     const steady = new Gateway(t, url, folder(), owner.secret, 'steady');
     const all = [killed, cut, steady];
     await Promise.all(all.map((one) => one.until(() => one.count('settled') >= 40)));
@@ -89,8 +90,12 @@ onPostgres(({ place }) => {
     line.heal();
     const healed = cut.count('settled');
     await cut.until(() => cut.count('settled') >= healed + 20);
-    await cut.until(() => readdirSync(cutSpool).length === 0);
     await Promise.all([cut.stop(), steady.stop()]);
+
+    // What the killed one had logged comes to light with the next process of its machine.
+    const machine = { host: 'killed', pid: process.pid, isAlive: alive };
+    const next = await openPostgresStore({ ...postgresOptions(url, { process: machine }), spoolPath: killedLog });
+    await next.close();
 
     // The killed one was on another machine, as far as this one can tell: it is dead when it has been silent for long enough.
     const open = async () => (await store.settlements.closeInterrupted()).length + (await openCount(url));

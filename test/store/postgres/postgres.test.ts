@@ -1,15 +1,15 @@
 /** What only an engine behind a connection must answer: bad starts, lost connections, a database that is away, several processes' caches. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { test } from 'node:test';
 import type { Principal } from '../../../src/store/keys.ts';
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open.ts';
 import { SCHEMA } from '../../../src/store/postgres/schema.ts';
-import { linesOf } from '../../../src/store/postgres/spool.ts';
+import { logText } from '../../../src/store/log-text.ts';
+import { Lines, readLines } from '../../../src/store/settlements/segment.ts';
 import { server, startServer } from '../../support/postgres.ts';
 import { clean, fails, open, stayAlive, until } from '../support/postgres-store.ts';
 import { cause, entry, FakeClock, funded, ok, realClock, refusal, T0 } from '../support/store.ts';
@@ -261,10 +261,9 @@ onPostgres(({ place }) => {
     assert.equal(store.admission.reserved(owner.key.id), 7n);
     const [file] = readdirSync(spoolOf(url));
     assert.ok(file !== undefined);
-    assert.equal(linesOf(readFileSync(join(spoolOf(url), file), 'utf8')).lines.length, 1);
+    assert.match(readLines(join(spoolOf(url), file)).lines.at(-1) ?? '', /^s.*open-1/);
     await own.start();
     await until(() => store.health().healthy && store.settlements.pending === 0);
-    await until(() => readdirSync(spoolOf(url)).length === 0);
     assert.equal(store.admission.reserved(owner.key.id), 0n);
     assert.equal((await store.requestLog.find('open-1')).length, 1);
     assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 10n ** 9n - 7n);
@@ -284,7 +283,8 @@ onPostgres(({ place }) => {
       await next.close();
       await own.stop();
     });
-    await until(() => next.settlements.pending === 0 && readdirSync(spoolOf(url)).length === 0);
+    await until(() => next.settlements.pending === 0);
+    assert.deepEqual(readdirSync(spoolOf(url)), []);
     assert.equal((await next.accounts.find(owner.account.id))?.walletNanos, 10n ** 9n - 16n);
     assert.deepEqual((await next.requestLog.list()).map(({ exchangeId, status }) => [exchangeId, status]).sort(), [
       ['cut', 'interrupted'],
@@ -294,7 +294,7 @@ onPostgres(({ place }) => {
     await clean(next);
   });
 
-  test('a full spool is said aloud, and the rows go on waiting in memory', async (t) => {
+  test('a full settlement log is said aloud, and the rows go on waiting in memory', async (t) => {
     stayAlive(t);
     const own = await startServer();
     const url = await own.createDatabase();
@@ -306,7 +306,7 @@ onPostgres(({ place }) => {
     await own.stop();
     await until(() => !store.health().healthy);
     for (let n = 0; n < 20; n += 1) void store.settlements.settle({ entry: entry(owner, `s${n}`, 1n) });
-    await until(() => problems.some((what) => what.startsWith('spool_full')));
+    await until(() => problems.some((what) => what.startsWith('settlement_log_full')));
     await own.start();
     await until(() => store.settlements.pending === 0);
     assert.equal((await store.spend.spend(owner.key.id, Date.now())).total, 20n);
@@ -315,26 +315,34 @@ onPostgres(({ place }) => {
     await own.stop();
   });
 
-  test('a start that fails because of what another process left lets go of the database, and says what it could not read', async (t) => {
+  test('what another process left and nobody can read is named, stays, and keeps nobody from starting', async (t) => {
     const url = await place(t);
-    const { admin } = await server();
-    mkdirSync(join(spoolOf(url), '999999999-own_0a.spool'), { recursive: true });
-    const alone = { process: { host: 'test', pid: 1, isAlive: () => false } };
-    await assert.rejects(fails(url, alone), {
-      name: 'StoreError',
-      code: 'unavailable',
-      message: /the spool .* cannot be taken over: EISDIR/,
-    });
-    // A connection that stayed would keep the process from ending.
-    const open = `SELECT 1 FROM pg_stat_activity WHERE application_name = '${nameOf(url)}'`;
-    await until(async () => (await admin(open)).length === 0);
+    const left = join(spoolOf(url), '999999999-own_0a.spool');
+    mkdirSync(left, { recursive: true });
+    const problems: string[] = [];
+    await open(t, url, { onProblem: ({ what }) => problems.push(what) });
+    assert.deepEqual(problems, [`settlements_unreadable: ${left} cannot be taken over`]);
+    assert.ok(existsSync(left));
   });
 
-  test('a torn last line of a spool is nothing, a damaged one in the middle is said aloud and kept', async () => {
-    const whole = '{"a":1}';
-    const line = (text: string) => `${crc(text)} ${text}\n`;
-    assert.deepEqual(linesOf(`${line(whole)}${line(whole).slice(0, 9)}`), { lines: [whole], damaged: 0 });
-    assert.deepEqual(linesOf(`${line(whole)}00000000 ${whole}\n${line(whole)}`), { lines: [whole, whole], damaged: 1 });
+  test('a spool that version 0.1 left is settled', async (t) => {
+    const url = await place(t);
+    const first = await open(t, url);
+    const owner = await funded(first, 1_000n);
+    await first.close();
+    const lines = new Lines();
+    lines.add(JSON.stringify({ open: JSON.stringify(openOf(owner, 'cut')) }));
+    lines.add(JSON.stringify({ open: JSON.stringify(openOf(owner, 'done')) }));
+    lines.add(JSON.stringify({ settle: logText(entry(owner, 'done', 9n)) }));
+    writeFileSync(join(spoolOf(url), '999999999-own_0a.spool'), lines.bytes);
+    const store = await open(t, url);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 991n);
+    assert.deepEqual((await store.requestLog.list()).map(({ exchangeId, status }) => [exchangeId, status]).sort(), [
+      ['cut', 'interrupted'],
+      ['done', 'success'],
+    ]);
+    assert.deepEqual(readdirSync(spoolOf(url)), []);
+    await clean(store);
   });
 
   test('the ledger is checked as it is at one moment, whoever writes meanwhile', async (t) => {
@@ -433,8 +441,4 @@ onPostgres(({ place }) => {
 function openOf({ account, key }: Principal, exchangeId: string) {
   const names = { exchangeId, requestId: `req_${exchangeId}`, accountId: account.id, keyId: key.id };
   return { ...names, endpoint: 'chat', model: 'm', stream: true, startedAtMs: T0 };
-}
-
-function crc(text: string): string {
-  return crc32(text).toString(16).padStart(8, '0');
 }

@@ -30,7 +30,10 @@ export interface Engine {
 
 const isUrl = (place: string): boolean => place.startsWith('postgres://');
 
-/** Where a place keeps what must wait on the local disk. */
+/** Where the settlement log of a place is. */
+export const logOf = (place: string): string => (isUrl(place) ? spoolOf(place) : join(place, 'settlements'));
+
+/** Where a place on PostgreSQL keeps what must wait on the local disk. */
 export function spoolOf(place: string): string {
   return join(tmpdir(), `mizu-spool-${createHash('sha256').update(place).digest('hex').slice(0, 16)}`);
 }

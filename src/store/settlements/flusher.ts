@@ -2,7 +2,7 @@
  * When a queue of rows is written: a few milliseconds after its first row, at once when a whole batch waits, one flush at a time, and
  * after a pause when the engine refused. Knows nothing of the rows; every engine's settlement queue has one.
  */
-import type { Clock } from './store.ts';
+import type { Clock } from '../store.ts';
 
 /** How long to wait after a flush that the engine refused. */
 const RETRY_MS = 250;

@@ -1,6 +1,6 @@
 /** A row of a settlement queue that cannot be written: whether the row is to blame, and the words in which it is given up. */
-import type { RequestLogEntry } from './request-log.ts';
-import { StoreError, type StoreErrorCode } from './store-error.ts';
+import type { RequestLogEntry } from '../request-log.ts';
+import { StoreError, type StoreErrorCode } from '../store-error.ts';
 
 const ROW_ERRORS: ReadonlySet<StoreErrorCode> = new Set(['corrupt', 'amount_out_of_range']);
 

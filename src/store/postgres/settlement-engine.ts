@@ -1,0 +1,74 @@
+/** What the settlement queue needs of PostgreSQL: openings alone in one statement, everything else in one transaction on the ledger. */
+import { logEntryOf, logText } from '../log-text.ts';
+import type { Batch, SettlementEngine } from '../settlements/engine.ts';
+import type { QueueRow } from '../settlements/row.ts';
+import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
+import type { Database } from './database.ts';
+import { DEFAULTS } from './options.ts';
+import type { Owner } from './owners.ts';
+import type { Statement } from './session.ts';
+import { Settler } from './settle.ts';
+import type { Work } from './work.ts';
+
+/** Rows in one transaction: enough to share its cost, few enough to hold the ledger's lock shortly. */
+const BATCH = 256;
+
+const OPEN: Statement = {
+  name: 'exchanges_open',
+  text: `INSERT INTO open_exchanges (exchange_id, owner_id, exchange)
+    SELECT x.exchange_id, $1, x.exchange FROM json_to_recordset($2::json) AS x(exchange_id text, exchange text)
+    WHERE NOT EXISTS (SELECT 1 FROM request_log r WHERE r.exchange_id = x.exchange_id) ON CONFLICT (exchange_id) DO NOTHING`,
+};
+
+export function createSettlementEngine(database: Database, owner: Owner): SettlementEngine {
+  const { clock, onProblem, flushMs = DEFAULTS.flushMs } = database.options;
+  return {
+    clock,
+    onProblem,
+    flushMs,
+    batchRows: BATCH,
+    textOf: logText,
+    entryOf: logEntryOf,
+    batch: (rows) => batchOf(database, owner, rows),
+    health: () => database.health(),
+    rowsRefused: () => database.rowsRefused(),
+    rowsWritten: () => database.rowsWritten(),
+    closeInterrupted: () => owner.closeInterrupted(),
+  };
+}
+
+function batchOf(database: Database, owner: Owner, rows: readonly QueueRow[]): Batch {
+  // Openings change no money: they need no lock on the ledger, and may be repeated.
+  if (rows.every(({ entry, isInterrupted }) => entry === undefined && !isInterrupted))
+    return { run: () => openAll(database, owner, rows) };
+  return database.unit((work) => writeAll(work, owner, rows, database.options.clock.now()));
+}
+
+async function openAll(database: Database, owner: Owner, rows: readonly QueueRow[]): Promise<Settled[]> {
+  const list = rows.flatMap(({ exchangeId, exchange }) =>
+    exchange === undefined ? [] : [{ exchange_id: exchangeId, exchange: JSON.stringify(openFields(exchange)) }],
+  );
+  await database.change(OPEN, [owner.id, JSON.stringify(list)]);
+  return [];
+}
+
+async function writeAll(work: Work, owner: Owner, rows: readonly QueueRow[], nowMs: number): Promise<(Settled | undefined)[]> {
+  const exchanges = rows.flatMap(({ entry, exchange }) => entry ?? exchange ?? []);
+  const settler = await Settler.prepare(work, exchanges, nowMs);
+  return rows.map(({ entry, text, exchange, isInterrupted }) => {
+    if (entry !== undefined && text !== undefined) {
+      const settled = settler.settle(entry, text);
+      work.closeExchange(entry.exchangeId);
+      return settled;
+    }
+    if (exchange !== undefined) writeOpen(work, settler, owner, exchange, isInterrupted);
+    return undefined;
+  });
+}
+
+function writeOpen(work: Work, settler: Settler, owner: Owner, exchange: OpenExchange, isInterrupted: boolean): void {
+  if (isInterrupted) {
+    work.closeExchange(exchange.exchangeId);
+    settler.interrupt(exchange);
+  } else if (!settler.isLogged(exchange.exchangeId)) work.open(owner.id, exchange);
+}

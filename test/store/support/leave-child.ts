@@ -1,0 +1,25 @@
+/**
+ * A process of its own that opens one exchange, opens and settles `COUNT` others, and is killed in the next turn of its event loop: time stands
+ * still in it, so that what is left of them is in the settlement log alone.
+ * Usage: node leave-child.ts PLACE TOKEN COUNT
+ */
+import { alive } from './alive.ts';
+import { entry, FakeClock, ok, T0 } from './store.ts';
+import { openPlace } from './stores.ts';
+
+const [, , place = '', token = '', count = ''] = process.argv;
+const store = await openPlace(place, {
+  clock: new FakeClock(),
+  process: { host: 'test', pid: process.pid, isAlive: alive },
+});
+const owner = ok(await store.keys.authenticate(token, T0));
+void store.settlements.open(entry(owner, 'ex_cut', 0n));
+for (let n = 0; n < Number(count); n += 1) {
+  const row = entry(owner, `ex_${n}`, 7n, {
+    usage: { input: n, meters: new Map([['web_search', n]]) },
+    errorText: 'ü\n水\ud800',
+  });
+  void store.settlements.open(row);
+  void store.settlements.settle({ entry: row });
+}
+setImmediate(() => process.kill(process.pid, 'SIGKILL'));
