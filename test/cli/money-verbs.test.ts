@@ -228,7 +228,7 @@ test('the head of the journal is printed to be kept, and compared; open holds ar
     /^UsageError: --head must be what `ledger head` printed/,
   );
 
-  assert.match((await operator.run('ledger', ['holds'])).text, /\ntotal \$0$/);
+  assert.match((await operator.run('ledger', ['holds'])).text, /\ntotal \$0\.00$/);
   const video = { id: 'video_1', principal, model: 'v', requestJson: '{}', bodyHash: 'h', idempotencyKey: 'i', nowMs: 1_000 };
   assert.ok((await store.videos.create({ ...video, priceNanos: 250_000_000n })).ok);
   const { text } = await operator.run('ledger', ['holds'], { account: principal.account.name });
@@ -236,7 +236,7 @@ test('the head of the journal is printed to be kept, and compared; open holds ar
   const [hold]: Json = JSON.parse((await operator.run('ledger', ['holds'], { json: true })).text);
   assert.deepEqual([hold.id, hold.amount, hold.task], ['video_1', '0.25', 'queued']);
   const poor = await funded(store, 0n);
-  assert.match((await operator.run('ledger', ['holds'], { account: poor.account.name })).text, /^ID +ACCOUNT .*\ntotal \$0$/);
+  assert.match((await operator.run('ledger', ['holds'], { account: poor.account.name })).text, /^ID +ACCOUNT .*\ntotal \$0\.00$/);
 });
 
 test('a span is counted from now', async (t) => {
