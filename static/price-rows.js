@@ -9,7 +9,9 @@ const LABELS = new Map([
   ['input', 'input'],
   ['cached_input', 'cached input'],
   ['cache_write_5m', 'cache write, 5 min'],
+  ['cache_write_30m', 'cache write, 30 min'],
   ['cache_write_1h', 'cache write, 1 h'],
+  ['cache_write_12h', 'cache write, 12 h'],
   ['output', 'output'],
   ['reasoning', 'reasoning'],
   ['image_input', 'image input'],
@@ -70,7 +72,7 @@ function sounding(price, places = 0) {
   ];
 }
 
-function also({ prices, long_context: long, service_tiers: tiers, service_tier_long_context: tierLong }) {
+function also({ prices, long_context: long, service_tiers: tiers, service_tier_long_context: tierLong, speeds, geos }) {
   const others = Object.entries(prices).filter(([key]) => !MAIN_COLUMNS.includes(key));
   const groups = others.length > 0 ? [list(others)] : [];
   if (long) groups.push(element('p', {}, [`above ${count(long.above)} tokens`]), list(Object.entries(long.prices)));
@@ -78,7 +80,16 @@ function also({ prices, long_context: long, service_tiers: tiers, service_tier_l
     groups.push(element('p', {}, [`${name} tier`]), list(Object.entries(tier)));
   for (const [name, { above, prices: beyond }] of Object.entries(tierLong ?? {}))
     groups.push(element('p', {}, [`${name} tier, above ${count(above)} tokens`]), list(Object.entries(beyond)));
+  for (const [name, modifier] of Object.entries(speeds ?? {})) groups.push(...modified(`${name} speed`, modifier));
+  for (const [name, modifier] of Object.entries(geos ?? {})) groups.push(...modified(`region ${name}`, modifier));
   return groups;
+}
+
+function modified(what, { multiplier, prices, long_context: long }) {
+  if (multiplier !== undefined) return [element('p', {}, [`${what}: token prices × ${multiplier}`])];
+  const own = [element('p', {}, [what]), list(Object.entries(prices))];
+  if (!long) return own;
+  return [...own, element('p', {}, [`${what}, above ${count(long.above)} tokens`]), list(Object.entries(long.prices))];
 }
 
 function list(prices) {

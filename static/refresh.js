@@ -119,8 +119,17 @@ function isModel(model) {
     (model.service_tiers === undefined ||
       (isObject(model.service_tiers) && Object.values(model.service_tiers).every((tier) => isRecord(tier)))) &&
     (model.service_tier_long_context === undefined ||
-      (isObject(model.service_tier_long_context) && Object.values(model.service_tier_long_context).every(isLong)))
+      (isObject(model.service_tier_long_context) && Object.values(model.service_tier_long_context).every(isLong))) &&
+    [model.speeds, model.geos].every((named) => named === undefined || isModifiers(named))
   );
+}
+
+function isModifiers(named) {
+  const isModifier = (one) =>
+    isObject(one) &&
+    (typeof one.multiplier === 'string' ||
+      (isRecord(one.prices) && (one.long_context === undefined || isLong(one.long_context))));
+  return isObject(named) && Object.values(named).every(isModifier);
 }
 
 const isLong = (long) => Number.isFinite(long?.above) && isRecord(long.prices);

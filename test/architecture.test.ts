@@ -80,6 +80,29 @@ test('what several codecs need knows none of them: every folder of codecs/ is a 
   assert.deepEqual(wrong, []);
 });
 
+const TEXT_DIALECTS = {
+  chat: ['client', 'upstream'],
+  responses: ['client', 'upstream'],
+  messages: ['client', 'upstream'],
+  gemini: ['upstream'],
+  completions: ['client'],
+} as const;
+
+/** What a dialect's folder holds for each side that it speaks; whatever else stands there is beside these. */
+const FILES = {
+  client: ['losses', 'index', 'lifecycle', 'request/decode', 'answer/encode', 'answer/whole'],
+  upstream: ['losses', 'index', 'lifecycle', 'wire', 'errors', 'request/encode', 'answer/decode'],
+} as const;
+
+test('every dialect that holds conversations has the same rooms and file names', () => {
+  const missing = Object.entries(TEXT_DIALECTS).flatMap(([dialect, sides]) => {
+    const names: string[] = sides.flatMap((side) => FILES[side]);
+    if (sides.length === 2) names.push('request/splice', 'answer/splice');
+    return names.map((name) => `src/codecs/${dialect}/${name}.ts`).filter((file) => !files.includes(file));
+  });
+  assert.deepEqual(missing, []);
+});
+
 test('only codecs/registry.ts names every protocol', () => {
   const wrong = imports.filter(
     ({ from, to }) =>

@@ -1,14 +1,11 @@
 /** The conversion of one stream in this process, as the gateway wires it, without sockets: what the codecs and stages cost alone. */
 import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
 import type { Step } from '../../src/codecs/canonical/event.ts';
-import { Order } from '../../src/codecs/canonical/order.ts';
 import type { ClientCodec, DecodeContext, Frame, ResponseContext, UpstreamCodec } from '../../src/codecs/codec.ts';
+import { readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { codecs } from '../../src/codecs/registry.ts';
-import { sealed } from '../../src/streams/seal.ts';
-import { chain } from '../../src/streams/chain.ts';
 import { sseDecode, type SseEvent } from '../../src/streams/sse-decode.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
-import type { Stage } from '../../src/streams/stage.ts';
 import { type BenchDialect, requestBody } from '../fixtures.ts';
 
 export const DIALECTS: readonly BenchDialect[] = ['chat', 'responses', 'messages'];
@@ -71,11 +68,8 @@ export function encode(pair: Pair, steps: readonly Step[]): Frame[] {
 
 /** Upstream reads to client writes, one write a read that said something. Throws when the answer did not end well. */
 export function convert(pair: Pair, reads: readonly Uint8Array[]): string[] {
-  const upstream: Stage<Uint8Array, Step> = chain(
-    chain(sseDecode({ maxEventBytes: MAX_EVENT_BYTES }), pair.upstream.decodeEvents(pair.decoding)),
-    new Order(),
-  );
-  const voice = sealed(pair.client.encodeEvents(pair.encoding), (reason) => {
+  const upstream = readAnswer(pair.upstream.decodeEvents(pair.decoding), MAX_EVENT_BYTES).steps;
+  const voice = writeAnswer(pair.client.encodeEvents(pair.encoding), (reason) => {
     throw reason;
   });
   const frame = createSseFramer();

@@ -1,9 +1,8 @@
 /** Suites without sockets: the stages, the codecs and their N × N table, the fused chain by traffic shape. In this process. */
 import { Order } from '../../src/codecs/canonical/order.ts';
+import { pipeAnswer, pipeFrames } from '../../src/codecs/pipeline.ts';
 import { sealed } from '../../src/streams/seal.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
-import { toTransform } from '../../src/streams/to-transform.ts';
-import { sseDecode } from '../../src/streams/sse-decode.ts';
 import { textFrames, tokens } from '../fixtures.ts';
 import { convert, decode, DIALECTS, encode, MAX_EVENT_BYTES, pairOf, sseEventsOf } from '../harness/pipeline.ts';
 import type { Row } from '../harness/statistics.ts';
@@ -144,12 +143,10 @@ async function piped(rounds: number): Promise<Row> {
         controller.close();
       },
     });
-    const encoder = pair.client.encodeEvents(pair.encoding);
-    const out = source
-      .pipeThrough(toTransform(sseDecode({ maxEventBytes: MAX_EVENT_BYTES })))
-      .pipeThrough(toTransform(pair.upstream.decodeEvents(pair.decoding)))
-      .pipeThrough(toTransform(new Order()))
-      .pipeThrough(toTransform(encoder));
+    const { steps } = pipeAnswer(source, pair.upstream.decodeEvents(pair.decoding), MAX_EVENT_BYTES);
+    const out = pipeFrames(steps, pair.client.encodeEvents(pair.encoding), (thrown) => {
+      throw thrown;
+    });
     const frame = createSseFramer();
     for await (const frames of out) frames.map(frame).join('');
     times.push((performance.now() - started) * 1000);

@@ -5,10 +5,10 @@
 import type { Config, Model } from '../http/config/config.ts';
 import type { ConfigSource } from '../http/config/source.ts';
 import { channelsOfModel } from '../http/dispatch/candidates.ts';
-import type { LongContextPrices, PricedModel, PriceList, PricesByKey } from '../pages/price-list.ts';
+import type { LongContextPrices, PricedModel, PriceList, PriceModifier, PricesByKey } from '../pages/price-list.ts';
 import { DEFAULT_CLASS } from '../store/accounts.ts';
 import { formatUsd } from '../store/money.ts';
-import type { LongContextRates, RateTable, TierRates } from '../store/prices.ts';
+import type { LongContextRates, Modifier, Rates, RateTable } from '../store/prices.ts';
 
 export function priceListOf(config: Config, inForceSinceMs: number = config.loadedAtMs): PriceList {
   const models = [...config.models.values()]
@@ -43,11 +43,8 @@ export function createPriceLists(source: ConfigSource): () => PriceList {
   };
 }
 
-function pricedModel(
-  { name, kind }: Model,
-  rates: TierRates & { readonly serviceTiers: ReadonlyMap<string, TierRates> },
-): PricedModel {
-  const { serviceTiers, longContext } = rates;
+function pricedModel({ name, kind }: Model, rates: Rates): PricedModel {
+  const { serviceTiers, longContext, speeds, geos } = rates;
   const tiersWithLong = [...serviceTiers].flatMap(([tier, { longContext: long }]) =>
     long === undefined ? [] : [[tier, longPrices(long)] as const],
   );
@@ -60,7 +57,19 @@ function pricedModel(
       ? {}
       : { serviceTiers: Object.fromEntries([...serviceTiers].map(([tier, table]) => [tier, pricesByKey(table)])) }),
     ...(tiersWithLong.length === 0 ? {} : { serviceTierLongContext: Object.fromEntries(tiersWithLong) }),
+    ...(speeds === undefined ? {} : { speeds: modifiersByName(speeds) }),
+    ...(geos === undefined ? {} : { geos: modifiersByName(geos) }),
   };
+}
+
+function modifiersByName(modifiers: ReadonlyMap<string, Modifier>): Record<string, PriceModifier> {
+  return Object.fromEntries([...modifiers].map(([name, modifier]) => [name, priceModifier(modifier)]));
+}
+
+function priceModifier(modifier: Modifier): PriceModifier {
+  if ('multiplier' in modifier) return { multiplier: modifier.multiplier.text };
+  const { longContext } = modifier;
+  return { prices: pricesByKey(modifier), ...(longContext === undefined ? {} : { longContext: longPrices(longContext) }) };
 }
 
 function longPrices(long: LongContextRates): LongContextPrices {

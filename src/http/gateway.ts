@@ -14,8 +14,10 @@ import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
 import type { Limits, LimitTicket } from './limits/limits.ts';
 import type { KeySlots } from './request/key-slots.ts';
+import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
+import type { Leavers } from './server/leavers.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
@@ -33,12 +35,14 @@ export interface Gateway {
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
   readonly limits: Limits;
+  readonly solvency: Solvency;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
+  readonly leavers: Leavers;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */

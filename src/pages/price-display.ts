@@ -2,7 +2,7 @@
  * The price list as the pages and `/prices.json` show it: units, labels and how a decimal is typeset. Prices are decimal strings from the
  * configuration to the screen; they are never floats.
  */
-import type { PriceList } from './price-list.ts';
+import type { PriceList, PriceModifier } from './price-list.ts';
 import { digestOf } from './representation.ts';
 
 export type PriceUnit = 'per_million_tokens' | 'per_image' | 'per_video' | 'per_thousand_calls';
@@ -11,7 +11,9 @@ const TOKEN_LABELS = new Map([
   ['input', 'input'],
   ['cached_input', 'cached input'],
   ['cache_write_5m', 'cache write, 5 min'],
+  ['cache_write_30m', 'cache write, 30 min'],
   ['cache_write_1h', 'cache write, 1 h'],
+  ['cache_write_12h', 'cache write, 12 h'],
   ['output', 'output'],
   ['reasoning', 'reasoning'],
   ['image_input', 'image input'],
@@ -73,17 +75,28 @@ function compareDecimals(a: string, b: string): number {
 export function priceListJson(list: PriceList): string {
   const keys = new Set<string>();
   for (const model of list.models) {
-    const long = [model.longContext, ...Object.values(model.serviceTierLongContext ?? {})].map((one) => one?.prices ?? {});
-    for (const record of [model.prices, ...Object.values(model.serviceTiers ?? {}), ...long])
+    const modified = [...Object.values(model.speeds ?? {}), ...Object.values(model.geos ?? {})].flatMap((modifier) =>
+      'prices' in modifier ? [modifier] : [],
+    );
+    const long = [model, ...modified].map(({ longContext }) => longContext);
+    const beyond = [...long, ...Object.values(model.serviceTierLongContext ?? {})].map((one) => one?.prices ?? {});
+    for (const record of [
+      model.prices,
+      ...Object.values(model.serviceTiers ?? {}),
+      ...modified.map(({ prices }) => prices),
+      ...beyond,
+    ])
       for (const key of Object.keys(record)) keys.add(key);
   }
-  const models = list.models.map(({ id, kind, prices, longContext, serviceTiers, serviceTierLongContext: tierLong }) => ({
-    id,
-    kind,
-    prices,
-    ...(longContext === undefined ? {} : { long_context: longContext }),
-    ...(serviceTiers === undefined ? {} : { service_tiers: serviceTiers }),
-    ...(tierLong === undefined ? {} : { service_tier_long_context: tierLong }),
+  const models = list.models.map((model) => ({
+    id: model.id,
+    kind: model.kind,
+    prices: model.prices,
+    ...(model.longContext === undefined ? {} : { long_context: model.longContext }),
+    ...(model.serviceTiers === undefined ? {} : { service_tiers: model.serviceTiers }),
+    ...(model.serviceTierLongContext === undefined ? {} : { service_tier_long_context: model.serviceTierLongContext }),
+    ...(model.speeds === undefined ? {} : { speeds: modifiersJson(model.speeds) }),
+    ...(model.geos === undefined ? {} : { geos: modifiersJson(model.geos) }),
   }));
   return JSON.stringify({
     object: 'price_list',
@@ -94,4 +107,14 @@ export function priceListJson(list: PriceList): string {
     version: digestOf(JSON.stringify(models)),
     models,
   });
+}
+
+function modifiersJson(modifiers: Readonly<Record<string, PriceModifier>>): object {
+  return Object.fromEntries(
+    Object.entries(modifiers).map(([name, modifier]) => {
+      if ('multiplier' in modifier) return [name, modifier];
+      const { prices, longContext } = modifier;
+      return [name, { prices, ...(longContext === undefined ? {} : { long_context: longContext }) }];
+    }),
+  );
 }

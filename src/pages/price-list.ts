@@ -14,6 +14,11 @@ export interface LongContextPrices {
   readonly prices: PricesByKey;
 }
 
+/** What a speed or a region does to a price: a factor of every token price, as a decimal, or prices of its own. */
+export type PriceModifier =
+  | { readonly multiplier: string }
+  | { readonly prices: PricesByKey; readonly longContext?: LongContextPrices };
+
 export interface PricedModel {
   readonly id: string;
   readonly kind: PricedKind;
@@ -23,6 +28,8 @@ export interface PricedModel {
   readonly serviceTiers?: Readonly<Record<string, PricesByKey>>;
   /** Long-context prices of the tiers that have some. */
   readonly serviceTierLongContext?: Readonly<Record<string, LongContextPrices>>;
+  readonly speeds?: Readonly<Record<string, PriceModifier>>;
+  readonly geos?: Readonly<Record<string, PriceModifier>>;
 }
 
 export interface PriceList {

@@ -3,7 +3,7 @@
  * refresh; a browser test holds the two against each other.
  */
 import { type Fragment, html, type Markup } from './html.ts';
-import type { PricedModel, PricesByKey } from './price-list.ts';
+import type { PricedModel, PriceModifier, PricesByKey } from './price-list.ts';
 import { depthOf, labelOf, typesetPrice, unitOf } from './price-display.ts';
 
 const MAIN_COLUMNS = ['input', 'cached_input', 'output'] as const;
@@ -76,7 +76,17 @@ function also(model: PricedModel): Markup {
   for (const [name, { above, prices }] of Object.entries(model.serviceTierLongContext ?? {})) {
     groups.push(html`<p>${name} tier, above ${count(above)} tokens</p>${list(Object.entries(prices))}`);
   }
+  for (const [name, modifier] of Object.entries(model.speeds ?? {})) groups.push(modified(`${name} speed`, modifier));
+  for (const [name, modifier] of Object.entries(model.geos ?? {})) groups.push(modified(`region ${name}`, modifier));
   return html`${groups}`;
+}
+
+function modified(what: string, modifier: PriceModifier): Fragment {
+  if ('multiplier' in modifier) return html`<p>${what}: token prices × ${modifier.multiplier}</p>`;
+  const { prices, longContext: long } = modifier;
+  const beyond =
+    long === undefined ? [] : [html`<p>${what}, above ${count(long.above)} tokens</p>${list(Object.entries(long.prices))}`];
+  return html`<p>${what}</p>${list(Object.entries(prices))}${beyond}`;
 }
 
 function list(prices: readonly (readonly [string, string])[]): Markup {

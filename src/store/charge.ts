@@ -4,7 +4,8 @@
  * truncated to nano-dollars once, toward zero.
  */
 import { MAX_NANOS } from './money.ts';
-import type { PieceClass, Rates, RateTable, TokenClass } from './prices.ts';
+import { type Multiplier, MULTIPLIER_UNIT, productText } from './multiplier.ts';
+import type { Modifier, PieceClass, Rates, RateTable, TierRates, TokenClass } from './prices.ts';
 
 /** What a request used. Counts are non-negative integers; an absent field is zero. */
 export interface BillableUsage {
@@ -12,7 +13,9 @@ export interface BillableUsage {
   readonly input?: number;
   readonly cachedInput?: number;
   readonly cacheWrite5m?: number;
+  readonly cacheWrite30m?: number;
   readonly cacheWrite1h?: number;
+  readonly cacheWrite12h?: number;
   /** Cache writes whose lifetime the upstream did not say: billed as 5 minutes, flagged. */
   readonly cacheWriteUnsplit?: number;
   /** Output without reasoning. */
@@ -26,11 +29,16 @@ export interface BillableUsage {
   readonly videos?: number;
   /** Tool calls by meter name. */
   readonly meters?: ReadonlyMap<string, number>;
-  /** The tier that the upstream said it served. */
+  /** The tier, the speed and the region that the upstream said it served. */
   readonly serviceTier?: string;
+  readonly speed?: string;
+  readonly geo?: string;
 }
 
-/** One line of a charge; `amount` is quantity × rate, exact, in millionths of a nano-dollar. */
+/**
+ * One line of a charge; `amount` is quantity × rate (× multiplier), in millionths of a nano-dollar: exact without a multiplier, and with one
+ * less than a millionth below the exact product.
+ */
 export interface ChargeLine {
   readonly item: string;
   /** The class whose rate was used, where it is not `item`'s own. */
@@ -39,6 +47,8 @@ export interface ChargeLine {
   /** Nano-dollars per `per`. */
   readonly rate: bigint;
   readonly per: 'million' | 'thousand' | 'piece';
+  /** The product of the multipliers of the speed and the region, as a plain decimal; absent: 1. */
+  readonly multiplier?: string;
   readonly amount: bigint;
 }
 
@@ -46,7 +56,10 @@ export interface Charge {
   readonly lines: readonly ChargeLine[];
   /** Nano-dollars. */
   readonly total: bigint;
-  /** `cache_write_unsplit`, `unknown_service_tier`, `long_context`, `unpriced:<item>`, `invalid_usage:<field>`, `overflow`, `estimated`, … */
+  /**
+   * `cache_write_unsplit`, `long_context`, `service_tier:<name>`, `speed:<name>`, `geo:<name>`, `estimated`, `overflow`; what has no price of ours:
+   * `unknown_service_tier`, `unknown_speed`, `unknown_geo`, `unpriced:<item>`, `no_rate:<class>` (billed at the rate of another); `invalid_usage:<field>`.
+   */
   readonly flags: readonly string[];
 }
 
@@ -57,7 +70,9 @@ type TokenField =
   | 'input'
   | 'cachedInput'
   | 'cacheWrite5m'
+  | 'cacheWrite30m'
   | 'cacheWrite1h'
+  | 'cacheWrite12h'
   | 'cacheWriteUnsplit'
   | 'output'
   | 'reasoning'
@@ -70,13 +85,17 @@ interface TokenRow {
   readonly classes: readonly [TokenClass, ...TokenClass[]];
   /** Counts toward the length of the context. */
   readonly isInput: boolean;
+  /** A rate that stands in is flagged: vendors charge the longer lifetimes of a cache more than those that stand in. */
+  readonly flagStandIn?: boolean;
 }
 
 const TOKENS: readonly TokenRow[] = [
   { field: 'input', classes: ['input'], isInput: true },
   { field: 'cachedInput', classes: ['cached_input', 'input'], isInput: true },
   { field: 'cacheWrite5m', classes: ['cache_write_5m', 'input'], isInput: true },
+  { field: 'cacheWrite30m', classes: ['cache_write_30m', 'cache_write_5m', 'input'], isInput: true, flagStandIn: true },
   { field: 'cacheWrite1h', classes: ['cache_write_1h', 'input'], isInput: true },
+  { field: 'cacheWrite12h', classes: ['cache_write_12h', 'cache_write_1h', 'input'], isInput: true, flagStandIn: true },
   { field: 'cacheWriteUnsplit', classes: ['cache_write_5m', 'input'], isInput: true },
   { field: 'output', classes: ['output'], isInput: false },
   { field: 'reasoning', classes: ['reasoning', 'output'], isInput: false },
@@ -84,8 +103,12 @@ const TOKENS: readonly TokenRow[] = [
   { field: 'imageOutput', classes: ['image_output', 'output'], isInput: false },
 ];
 
-/** The names of tiers that mean "no tier"; the last is Groq's. */
-const DEFAULT_TIERS: ReadonlySet<string> = new Set(['', 'default', 'standard', 'auto', 'on_demand']);
+/** The names of tiers, speeds and regions that cost the standard price. `on_demand` is Groq's, `not_available` Anthropic's for models without regions. */
+const STANDARD = {
+  service_tier: new Set(['', 'default', 'standard', 'auto', 'on_demand']),
+  speed: new Set(['', 'default', 'standard']),
+  geo: new Set(['', 'default', 'global', 'not_available']),
+} satisfies Record<string, ReadonlySet<string>>;
 
 /**
  * What a request costs. Never throws and never gives a negative amount: what cannot be billed is flagged instead
@@ -109,14 +132,17 @@ export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
     used.push({ row, quantity });
     if (row.isInput) totalInput += quantity;
   }
-  const tables = applicable(usage.serviceTier ?? '', totalInput, rates, flags);
+  const { tables, multipliers } = applicable(usage, totalInput, rates, flags);
 
   for (const { row, quantity } of used) {
     const [own] = row.classes;
     if (row.field === 'cacheWriteUnsplit') flags.push('cache_write_unsplit');
     const found = firstRate(row.classes, (name) => pick(tables, (table) => table.tokens.get(name)));
     if (found === undefined) flags.push(`unpriced:${own}`);
-    else lines.push(line(own, found.name, quantity, found.rate, 'million'));
+    else {
+      if (row.flagStandIn === true && found.name !== own) flags.push(`no_rate:${own}`);
+      lines.push(multiplied(line(own, found.name, quantity, found.rate, 'million'), multipliers));
+    }
   }
   pieces('image', count('images', usage.images));
   pieces('video', count('videos', usage.videos));
@@ -141,16 +167,42 @@ export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
 /** The tables that apply, those of equal standing together: the highest rate of the first group that has one counts. */
 type Tables = readonly (readonly RateTable[])[];
 
-function applicable(tierName: string, totalInput: number, rates: Rates, flags: string[]): Tables {
-  const long = rates.longContext !== undefined && totalInput > rates.longContext.above ? rates.longContext : undefined;
-  const tier = rates.serviceTiers.get(tierName);
-  if (tier === undefined && !DEFAULT_TIERS.has(tierName)) flags.push('unknown_service_tier');
-  const tierLong = tier?.longContext !== undefined && totalInput > tier.longContext.above ? tier.longContext : undefined;
-  if (long !== undefined || tierLong !== undefined) flags.push('long_context');
-  if (tier !== undefined) flags.push(`service_tier:${tierName}`);
+interface Applicable {
+  readonly tables: Tables;
+  /** Of every token rate. */
+  readonly multipliers: readonly Multiplier[];
+}
+
+function applicable(usage: BillableUsage, totalInput: number, rates: Rates, flags: string[]): Applicable {
+  const isLong = (table: TierRates): boolean => table.longContext !== undefined && totalInput > table.longContext.above;
+  const long = isLong(rates) ? rates.longContext : undefined;
+  const served = [
+    ...modifierOf('service_tier', usage.serviceTier, rates.serviceTiers, flags),
+    ...modifierOf('speed', usage.speed, rates.speeds, flags),
+    ...modifierOf('geo', usage.geo, rates.geos, flags),
+  ];
+  const modifiers = served.map(({ modifier }) => modifier);
+  const multipliers = modifiers.flatMap((modifier) => ('multiplier' in modifier ? [modifier.multiplier] : []));
+  const own = modifiers.flatMap((modifier) => ('multiplier' in modifier ? [] : [modifier]));
+  const ownLong = own.flatMap((table) => (isLong(table) && table.longContext !== undefined ? [table.longContext] : []));
+  if (long !== undefined || ownLong.length > 0) flags.push('long_context');
+  for (const { what, name } of served) flags.push(`${what}:${name}`);
   // A tier that has no long-context rates of its own must not make a long request cheaper than its long-context price.
-  const second = [tier, long].filter((table) => table !== undefined);
-  return [tierLong === undefined ? [] : [tierLong], second, [rates]];
+  return { tables: [ownLong, long === undefined ? own : [...own, long], [rates]], multipliers };
+}
+
+/** What was served and has a price, or nothing; what was served without one is flagged. */
+function modifierOf(
+  what: keyof typeof STANDARD,
+  name: string | undefined,
+  priced: ReadonlyMap<string, Modifier> | undefined,
+  flags: string[],
+): { readonly what: string; readonly name: string; readonly modifier: Modifier }[] {
+  if (name === undefined) return [];
+  const modifier = priced?.get(name);
+  if (modifier !== undefined) return [{ what, name, modifier }];
+  if (!STANDARD[what].has(name)) flags.push(`unknown_${what}`);
+  return [];
 }
 
 function pick(tables: Tables, rateOf: (table: RateTable) => bigint | undefined): bigint | undefined {
@@ -174,6 +226,12 @@ const TO_MILLIONTHS = { million: 1n, thousand: 1_000n, piece: 1_000_000n } as co
 function line(item: string, billedAs: string, quantity: number, rate: bigint, per: ChargeLine['per']): ChargeLine {
   const amount = BigInt(quantity) * rate * TO_MILLIONTHS[per];
   return { item, ...(billedAs === item ? {} : { billedAs }), quantity, rate, per, amount };
+}
+
+function multiplied(charged: ChargeLine, multipliers: readonly Multiplier[]): ChargeLine {
+  if (multipliers.length === 0) return charged;
+  const amount = multipliers.reduce((product, { units }) => product * units, charged.amount);
+  return { ...charged, multiplier: productText(multipliers), amount: amount / MULTIPLIER_UNIT ** BigInt(multipliers.length) };
 }
 
 function total(lines: readonly ChargeLine[], flags: string[]): bigint {

@@ -32,15 +32,21 @@ export function addCounts(counts: DayCounts, more: Partial<DayCounts>): DayCount
 
 /** As an owner reads them: reasoning is a part of the output (known failure U14), caches stand beside the input. */
 export function countsOf(usage: BillableUsage): Partial<DayCounts> {
-  const { cacheWrite5m = 0, cacheWrite1h = 0, cacheWriteUnsplit = 0, reasoning = 0 } = usage;
+  const { reasoning = 0 } = usage;
   return {
     inputTokens: sane((usage.input ?? 0) + (usage.imageInput ?? 0)),
     cachedInputTokens: sane(usage.cachedInput ?? 0),
-    cacheWriteTokens: sane(cacheWrite5m + cacheWrite1h + cacheWriteUnsplit),
+    cacheWriteTokens: sane(cacheWritesOf(usage)),
     outputTokens: sane((usage.output ?? 0) + reasoning + (usage.imageOutput ?? 0)),
     reasoningTokens: sane(reasoning),
     images: sane(usage.images ?? 0),
   };
+}
+
+/** All cache writes, whatever their lifetime. */
+export function cacheWritesOf(usage: BillableUsage): number {
+  const { cacheWrite5m = 0, cacheWrite30m = 0, cacheWrite1h = 0, cacheWrite12h = 0, cacheWriteUnsplit = 0 } = usage;
+  return cacheWrite5m + cacheWrite30m + cacheWrite1h + cacheWrite12h + cacheWriteUnsplit;
 }
 
 /** Counts come from upstreams: what is not billed for its size is not added up either. The row of the log keeps it. */

@@ -3,6 +3,7 @@
  * Knows units and fall-backs between classes. Knows no model name and no upstream; what a request used is `charge.ts`.
  */
 import { parseUsd } from './money.ts';
+import { type Multiplier, parseMultiplier } from './multiplier.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
 
 /** Classes priced in USD per million tokens. */
@@ -10,7 +11,9 @@ export const TOKEN_CLASSES = [
   'input',
   'cached_input',
   'cache_write_5m',
+  'cache_write_30m',
   'cache_write_1h',
+  'cache_write_12h',
   'output',
   'reasoning',
   'image_input',
@@ -24,10 +27,11 @@ export type PieceClass = (typeof PIECE_CLASSES)[number];
 
 /**
  * A price as it is written: decimal strings of US dollars. Token classes per million tokens, `image` and `video` each, every
- * other key is a tool meter per thousand calls (`web_search`, …). Tiers hold the same keys.
+ * other key is a tool meter per thousand calls (`web_search`, …). Tiers hold the same keys; a speed or a region is either a decimal
+ * multiplier of every token rate (`"1.1"`) or holds the same keys.
  */
 export interface PriceRecord {
-  readonly [rate: string]: string | LongContextPrice | { readonly [tier: string]: PriceRecord };
+  readonly [rate: string]: string | LongContextPrice | { readonly [name: string]: PriceRecord | string };
 }
 
 /** The prices of a request whose total input, cached tokens included, is greater than `above`. */
@@ -53,9 +57,16 @@ export interface TierRates extends RateTable {
   readonly longContext?: LongContextRates;
 }
 
-/** Rates with their tiers: immutable, snapshotted at admission and used at settlement. */
+/** What a speed or a region does to a price: its own rates, or a factor of every token rate. */
+export type Modifier = TierRates | { readonly multiplier: Multiplier };
+
+/** Rates with what changes them: immutable, snapshotted at admission and used at settlement. */
 export interface Rates extends TierRates {
   readonly serviceTiers: ReadonlyMap<string, TierRates>;
+  /** By the speed that the upstream said it served (`fast`). Absent: none is priced. */
+  readonly speeds?: ReadonlyMap<string, Modifier>;
+  /** By the region in which the upstream said it ran (`us`). Absent: none is priced. */
+  readonly geos?: ReadonlyMap<string, Modifier>;
 }
 
 export type ModelKind = 'text' | 'embedding' | 'image' | 'video';
@@ -68,8 +79,11 @@ const REQUIRED: Record<ModelKind, readonly (readonly string[])[]> = {
   video: [['video']],
 };
 
+/** Keys of a price that hold prices themselves. */
+const NESTED: readonly string[] = ['long_context', 'service_tiers', 'speeds', 'geos'];
+
 const METER = /^[a-z][a-z0-9_]{0,63}$/;
-const TIER = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /**
  * Reads a price; a refusal names its field (`service_tiers.priority.output`). Amounts are plain decimal strings with at most
@@ -80,14 +94,18 @@ export function parsePrice(
   options: { readonly kind?: ModelKind; readonly path?: string } = {},
 ): Result<Rates, Invalid> {
   const path = options.path ?? '';
-  const read = readRates(price, path, ['long_context', 'service_tiers']);
+  const read = readRates(price, path, NESTED);
   if (!read.ok) return read;
   const { entries, ...table } = read.value;
 
   const long = readLongContext(entries.get('long_context'), path);
   if (!long.ok) return long;
-  const tiers = readTiers(entries.get('service_tiers'), path);
+  const tiers = readNamed(entries.get('service_tiers'), join(path, 'service_tiers'), 'tier', readTier);
   if (!tiers.ok) return tiers;
+  const speeds = readNamed(entries.get('speeds'), join(path, 'speeds'), 'speed', readModifier);
+  if (!speeds.ok) return speeds;
+  const geos = readNamed(entries.get('geos'), join(path, 'geos'), 'region', readModifier);
+  if (!geos.ok) return geos;
 
   for (const group of options.kind === undefined ? [] : REQUIRED[options.kind]) {
     if (!group.some((name) => entries.has(name))) {
@@ -95,7 +113,13 @@ export function parsePrice(
       return invalid(join(path, first), `is missing: a model of kind ${options.kind} needs ${group.join(' or ')}`);
     }
   }
-  return done({ ...table, ...long.value, serviceTiers: tiers.value });
+  return done({
+    ...table,
+    ...long.value,
+    serviceTiers: tiers.value,
+    ...(speeds.value.size === 0 ? {} : { speeds: speeds.value }),
+    ...(geos.value.size === 0 ? {} : { geos: geos.value }),
+  });
 }
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
@@ -120,7 +144,7 @@ function readRates(
   for (const [name, amount] of entries.value) {
     if (nested.includes(name)) continue;
     const field = join(path, name);
-    if (!METER.test(name) || name === 'long_context' || name === 'service_tiers') return invalid(field, 'is not a price');
+    if (!METER.test(name) || NESTED.includes(name)) return invalid(field, 'is not a price');
     if (typeof amount !== 'string') return invalid(field, 'must be a decimal string, such as "2.50"');
     const rate = parseUsd(amount, { field });
     if (!rate.ok) return rate;
@@ -148,21 +172,37 @@ function readLongContext(value: unknown, path: string): Result<{ readonly longCo
   return done({ longContext: { ...table, above } });
 }
 
-function readTiers(value: unknown, path: string): Result<Map<string, TierRates>, Invalid> {
-  const tiers = new Map<string, TierRates>();
-  if (value === undefined) return done(tiers);
-  const field = join(path, 'service_tiers');
-  const entries = entriesOf(value, field);
+/** Prices by name: of tiers, speeds or regions. */
+function readNamed<Price>(
+  value: unknown,
+  path: string,
+  what: string,
+  read: (price: unknown, path: string) => Result<Price, Invalid>,
+): Result<Map<string, Price>, Invalid> {
+  const prices = new Map<string, Price>();
+  if (value === undefined) return done(prices);
+  const entries = entriesOf(value, path);
   if (!entries.ok) return entries;
-  for (const [name, tier] of entries.value) {
-    const tierPath = join(field, name);
-    if (!TIER.test(name)) return invalid(tierPath, 'is not the name of a tier');
-    const read = readRates(tier, tierPath, ['long_context']);
-    if (!read.ok) return read;
-    const { entries: tierEntries, ...table } = read.value;
-    const long = readLongContext(tierEntries.get('long_context'), tierPath);
-    if (!long.ok) return long;
-    tiers.set(name, { ...table, ...long.value });
+  for (const [name, entry] of entries.value) {
+    const field = join(path, name);
+    if (!NAME.test(name)) return invalid(field, `is not the name of a ${what}`);
+    const price = read(entry, field);
+    if (!price.ok) return price;
+    prices.set(name, price.value);
   }
-  return done(tiers);
+  return done(prices);
+}
+
+function readTier(value: unknown, path: string): Result<TierRates, Invalid> {
+  const read = readRates(value, path, ['long_context']);
+  if (!read.ok) return read;
+  const { entries, ...table } = read.value;
+  const long = readLongContext(entries.get('long_context'), path);
+  return long.ok ? done({ ...table, ...long.value }) : long;
+}
+
+function readModifier(value: unknown, path: string): Result<Modifier, Invalid> {
+  if (typeof value !== 'string') return readTier(value, path);
+  const multiplier = parseMultiplier(value, path);
+  return multiplier.ok ? done({ multiplier: multiplier.value }) : multiplier;
 }

@@ -24,6 +24,8 @@ import {
 
 /** "Never by itself": later than every time, and still an exact integer. */
 export const UNDUE = Number.MAX_SAFE_INTEGER - 2;
+/** A task that is due later than this was given its time by a clock that had jumped, and is due now. No worker waits for a day. */
+export const FAR_MS = 24 * 3_600_000;
 /** What `all` and `list` give at the most. */
 export const MAX_LIST = 1000;
 /** Why a task that was in submission under an earlier lease is `unknown`. */

@@ -33,6 +33,8 @@ const BIG = {
   web_search: '10.00',
   long_context: { above: 200_000, input: '2.5' },
   service_tiers: { priority: { input: '2', long_context: { above: 200_000, input: '4' } } },
+  speeds: { fast: '6', turbo: { input: '9', long_context: { above: 200_000, input: '12' } } },
+  geos: { us: '1.1' },
 };
 
 test('models that are priced and served, with every rate as a decimal string', () => {
@@ -52,6 +54,11 @@ test('models that are priced and served, with every rate as a decimal string', (
         longContext: { above: 200_000, prices: { input: '2.50' } },
         serviceTiers: { priority: { input: '2.00' } },
         serviceTierLongContext: { priority: { above: 200_000, prices: { input: '4.00' } } },
+        speeds: {
+          fast: { multiplier: '6' },
+          turbo: { prices: { input: '9.00' }, longContext: { above: 200_000, prices: { input: '12.00' } } },
+        },
+        geos: { us: { multiplier: '1.1' } },
       },
       { id: 'clip', kind: 'video', prices: { video: '0.50' } },
     ],

@@ -1,7 +1,7 @@
 /** Embeddings over sockets: the SDK's base64 default, floats, upstreams that ignore what was asked, and what is refused. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { eventually } from '../support/test-gateway.ts';
+import { eventually, testGateway } from '../support/test-gateway.ts';
 import { sentBody, type Studio, studio } from './images/studio.ts';
 
 let place: Studio;
@@ -173,7 +173,14 @@ for (const [body, param] of [
   [{ input: undefined }, 'input'],
   [{ input: '' }, 'input'],
   [{ input: [] }, 'input'],
-  [{ input: [1, 2] }, 'input[0]'],
+  [{ input: [1, 2.5] }, 'input[1]'],
+  [{ input: [1, -2] }, 'input[1]'],
+  [{ input: [1, 'a'] }, 'input[1]'],
+  [{ input: ['a', 1] }, 'input[1]'],
+  [{ input: [[1], 'a'] }, 'input[1]'],
+  [{ input: [[1], []] }, 'input[1]'],
+  [{ input: [[1], [2, null]] }, 'input[1][1]'],
+  [{ input: [null] }, 'input[0]'],
   [{ input: ['a', ['b']] }, 'input[1]'],
   [{ input: { a: 1 } }, 'input'],
   [{ input: 'x', encoding_format: 'int8' }, 'encoding_format'],
@@ -188,6 +195,39 @@ for (const [body, param] of [
     assert.equal(place.sim.requests.length, 0);
   });
 }
+
+test('token ids go on as they are, one vector for each list, and are counted exactly where the upstream does not', async () => {
+  for (const [input, vectors] of [
+    [[9, 8, 7], 1],
+    [[[9, 8, 7], [6]], 2],
+  ] as const) {
+    const answer = await post({ input });
+    assert.equal(answer.status, 200);
+    const { data } = (await answer.json()) as { data: unknown[] };
+    assert.equal(data.length, vectors);
+    assert.deepEqual(sentBody(place.sim)['input'], input);
+    place.sim.reset();
+  }
+  place.sim.enqueue(raw('{"data":[{"embedding":[1]}]}'));
+  assert.equal((await post({ input: [9, 8, 7] })).status, 200);
+  await eventually(() => place.gateway.store.settled.length === 3);
+  const counted = place.gateway.store.settled[2];
+  assert.deepEqual([counted?.usage?.input, counted?.charge?.flags.includes('estimated')], [3, true]);
+});
+
+test('token ids are refused at `input` where no Channel of the model reads them', async () => {
+  await using other = await testGateway({
+    channels: [{ id: 'far', type: 'gemini', base_url: 'http://127.0.0.1:9', api_key: 'k', models: ['far'] }],
+    models: { far: { kind: 'embedding', price: { input: '1', output: '2' } } },
+  });
+  const ask = async (input: unknown) => {
+    const answer = await other.post('/v1/embeddings', { model: 'far', input });
+    return [answer.status, ((await answer.json()) as { error: { param: string | null } }).error.param];
+  };
+  assert.deepEqual(await ask([1, 2]), [400, 'input']);
+  assert.deepEqual(await ask([[1, 2]]), [400, 'input']);
+  assert.deepEqual(await ask('text'), [503, null]);
+});
 
 test('a model of another kind is refused, and the refusal says which', async () => {
   const response = await place.gateway.post('/v1/embeddings', { model: 'text', input: 'x' });

@@ -216,6 +216,14 @@ test('a price names the field that is wrong', () => {
     ['service_tiers.flex.input', { service_tiers: { flex: { input: '' } } }],
     ['service_tiers.flex.service_tiers', { service_tiers: { flex: { service_tiers: {} } } }],
     ['service_tiers.flex.long_context.above', { service_tiers: { flex: { long_context: {} } } }],
+    ['speeds.fast.inputs_of.speeds', { speeds: { 'fast.inputs_of': { speeds: {} } } }],
+    ['speeds.fast.input', { speeds: { fast: { input: 6 } } }],
+    ['speeds', { speeds: '6' }],
+    ['geos.us', { geos: { us: 1.1 } }],
+    ...['0', '0.0', '-1.1', '1.10001', '1e2', '10000', '', '1.', '.5', '٣'].map((text): [string, unknown] => [
+      'geos.us',
+      { geos: { us: text } },
+    ]),
   ];
   for (const [field, price] of cases) assert.equal(refusal(parsePrice(price)).field, field);
   assert.equal(refusal(parsePrice({ input: '1' }, { kind: 'text', path: 'models.m.price' })).field, 'models.m.price.output');
@@ -260,6 +268,56 @@ test('a tier: its rates, its long context above its own threshold, and never les
   assert.deepEqual(of(10, 'odd'), [10_000n + 4_000_000n, 'unknown_service_tier']);
   const late = rates({ input: '1', service_tiers: { flex: { input: '2', long_context: { above: 200, input: '7' } } } });
   assert.deepEqual(chargeFor({ input: 201, serviceTier: 'flex' }, late).flags, ['long_context', 'service_tier:flex']);
+});
+
+test('speeds and regions: multipliers of every token rate, or rates of their own; what is served without a price is flagged', () => {
+  // Anthropic's published arithmetic: fast mode at six times the standard price, inference in the US at 1.1 times.
+  const opus = rates({
+    input: '5',
+    cached_input: '0.5',
+    output: '25',
+    web_search: '10',
+    service_tiers: { priority: { input: '8' } },
+    speeds: { fast: '6', turbo: { output: '100', long_context: { above: 100, output: '150' } } },
+    geos: { us: '1.1' },
+  });
+  const of = (more: object) => {
+    const { total, flags } = chargeFor(
+      { input: 10, cachedInput: 10, output: 10, meters: new Map([['web_search', 1]]), ...more },
+      opus,
+    );
+    return [total, ...flags];
+  };
+  const search = 10_000_000n;
+  assert.deepEqual(of({}), [305_000n + search]);
+  assert.deepEqual(of({ speed: 'standard', geo: 'global' }), [305_000n + search]);
+  assert.deepEqual(of({ speed: 'fast' }), [1_830_000n + search, 'speed:fast']);
+  assert.deepEqual(of({ geo: 'us' }), [335_500n + search, 'geo:us']);
+  assert.deepEqual(of({ speed: 'fast', geo: 'us' }), [2_013_000n + search, 'speed:fast', 'geo:us']);
+  assert.deepEqual(of({ serviceTier: 'priority', geo: 'us' }), [368_500n + search, 'service_tier:priority', 'geo:us']);
+  assert.deepEqual(of({ speed: 'turbo' }), [1_055_000n + search, 'speed:turbo']);
+  assert.deepEqual(of({ input: 200, speed: 'turbo' }), [2_505_000n + search, 'long_context', 'speed:turbo']);
+  assert.deepEqual(of({ speed: 'warp', geo: 'eu' }), [305_000n + search, 'unknown_speed', 'unknown_geo']);
+  const [line] = chargeFor({ input: 1, speed: 'fast', geo: 'us' }, opus).lines;
+  assert.deepEqual(line, {
+    item: 'input',
+    quantity: 1,
+    rate: 5_000_000_000n,
+    per: 'million',
+    multiplier: '6.6',
+    amount: 33_000_000_000n,
+  });
+});
+
+test('a lifetime of the cache without a rate is billed at that of the next shorter one, and flagged', () => {
+  const of = (price: object) => {
+    const { total, flags } = chargeFor({ cacheWrite30m: 10, cacheWrite12h: 10 }, rates(price));
+    return [total, ...flags];
+  };
+  assert.deepEqual(of({ input: '1', cache_write_30m: '2', cache_write_12h: '4' }), [60_000n]);
+  const flags = ['no_rate:cache_write_30m', 'no_rate:cache_write_12h'];
+  assert.deepEqual(of({ input: '1', cache_write_5m: '2', cache_write_1h: '3' }), [50_000n, ...flags]);
+  assert.deepEqual(of({ input: '1' }), [20_000n, ...flags]);
 });
 
 test('a line names the class that was billed only where it is another; the largest sum is the largest that can be kept', () => {

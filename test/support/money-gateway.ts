@@ -51,12 +51,9 @@ function value<T>(result: Result<T, unknown>): T {
   return result.value;
 }
 
-/** Models are named as the Channel types are. `file` replaces members of the configuration. */
-export async function moneyGateway(t: TestContext, file: object = {}): Promise<MoneyGateway> {
-  const simulator = await startSimulator({ video: { queueMs: 5, runMs: 10 } });
-  const folder = mkdtempSync(join(tmpdir(), 'mizu-money-'));
-  const store = await openLmdbStore({
-    path: join(folder, 'data'),
+function ownStore(path: string): Promise<Store> {
+  return openLmdbStore({
+    path,
     clock: {
       now: () => Date.now(),
       after(ms, callback) {
@@ -68,6 +65,16 @@ export async function moneyGateway(t: TestContext, file: object = {}): Promise<M
     process: { host: hostname(), pid: process.pid, isAlive: () => true },
     ballastBytes: 0,
   });
+}
+
+/**
+ * Models are named as the Channel types are. `file` replaces members of the configuration; a `given` store is closed with the gateway, as its
+ * own would be.
+ */
+export async function moneyGateway(t: TestContext, file: object = {}, given?: Store): Promise<MoneyGateway> {
+  const simulator = await startSimulator({ video: { queueMs: 5, runMs: 10 } });
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-money-'));
+  const store = given ?? (await ownStore(join(folder, 'data')));
   const config = parseConfig(
     JSON.stringify({
       listen: { port: 0 },

@@ -1,15 +1,14 @@
 /** Runs codecs as the gateway does, without sockets: bytes -> events -> order -> frames. */
 import { GatewayError, upstreamFault } from '../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../src/codecs/canonical/event.ts';
-import type { Whole } from '../../src/codecs/canonical/fold.ts';
+import type { Fold, Whole } from '../../src/codecs/canonical/fold.ts';
 import type { Item } from '../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
-import { Order } from '../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec, DecodeContext, Frame, ResponseContext, Target, UpstreamCodec } from '../../src/codecs/codec.ts';
+import { readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { verbatimNames } from '../../src/codecs/tools/names.ts';
-import { sseDecode } from '../../src/streams/sse-decode.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 
@@ -76,7 +75,7 @@ export interface Decoded {
   readonly steps: readonly Step[];
   readonly events: readonly CanonicalEvent[];
   readonly failure: GatewayError | undefined;
-  readonly order: Order;
+  readonly fold: Fold;
 }
 
 export const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -89,51 +88,22 @@ export function toFailure(reason: unknown): GatewayError {
   throw reason;
 }
 
-/** An upstream's bytes, in any chunks, through SSE, the dialect's decoder and the canonical order. */
+/** An upstream's bytes, in any chunks, through the reading half of the pipeline. */
 export function decodeBytes(
   upstream: UpstreamCodec,
   chunks: Iterable<Uint8Array>,
   changes: Partial<DecodeContext> = {},
 ): Decoded {
-  const sse = sseDecode({ maxEventBytes: 32 * 1024 * 1024 });
-  const decoder = upstream.decodeEvents(decodeContext(ownerOf(upstream), changes));
-  const order = new Order();
+  const { steps: stage, fold } = readAnswer(upstream.decodeEvents(decodeContext(ownerOf(upstream), changes)), 32 * 1024 * 1024);
   const steps: Step[] = [];
   let failure: GatewayError | undefined;
-  const through = (frames: readonly Frame[]): void => {
-    for (const frame of frames) {
-      if (order.ended) return;
-      const decoded: Step[] = [];
-      try {
-        if (!decoder.ended) decoder.push(frame, decoded);
-      } finally {
-        for (const step of decoded) order.push(step, steps);
-      }
-    }
-  };
   try {
-    for (const chunk of chunks) {
-      if (order.ended) break;
-      const frames: Frame[] = [];
-      try {
-        sse.push(chunk, frames);
-      } finally {
-        through(frames);
-      }
-    }
-    if (!order.ended) {
-      const frames: Frame[] = [];
-      sse.end(frames);
-      through(frames);
-      const decoded: Step[] = [];
-      if (!decoder.ended) decoder.end(decoded);
-      for (const step of decoded) order.push(step, steps);
-      order.end();
-    }
+    for (const chunk of chunks) if (!stage.ended) stage.push(chunk, steps);
+    if (!stage.ended) stage.end(steps);
   } catch (reason) {
     failure = toFailure(reason);
   }
-  return { steps, events: steps.flatMap((step) => step.events), failure, order };
+  return { steps, events: steps.flatMap((step) => step.events), failure, fold };
 }
 
 /** What a streaming client gets for the steps, with the dialect's ending or its error form. */
@@ -143,28 +113,11 @@ export function encodeSteps(
   context: ResponseContext,
   failure?: GatewayError,
 ): Frame[] {
-  const encoder = client.encodeEvents(context);
+  const writer = writeAnswer(client.encodeEvents(context), toFailure);
   const frames: Frame[] = [];
-  let fault = failure;
-  for (const step of steps) {
-    if (encoder.ended) break;
-    const mark = frames.length;
-    try {
-      encoder.push(step, frames);
-    } catch (reason) {
-      frames.length = mark;
-      fault = toFailure(reason);
-      break;
-    }
-  }
-  if (!encoder.ended && fault === undefined) {
-    try {
-      encoder.end(frames);
-    } catch (reason) {
-      fault = toFailure(reason);
-    }
-  }
-  if (!encoder.ended) encoder.fail(fault ?? upstreamFault('truncated', 'ended early'), frames);
+  writer.push(steps, frames);
+  // The order would have refused steps that stop before the end of the answer.
+  if (!writer.over) writer.abort(failure ?? upstreamFault('truncated', 'ended early'), frames);
   return frames;
 }
 

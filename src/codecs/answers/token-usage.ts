@@ -2,6 +2,7 @@
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import {
+  type CacheWrites,
   countOf,
   isPlaceholder,
   outputWith,
@@ -79,18 +80,33 @@ export function mergeReports(known: JsonObject, report: JsonObject, levels = 2):
   return { ...known, ...Object.fromEntries(changes) };
 }
 
-/** Cache writes inside the prompt, by lifetime where the vendor reports it (Alibaba, routers of messages models). */
-export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
+/** Where vendors report the lifetimes of cache writes: Alibaba and routers of messages models, then OpenAI. */
+const LIFETIMES = [
+  ['cache_creation', 'ephemeral_5m_input_tokens', 'cacheWrite5m'],
+  ['cache_creation', 'ephemeral_1h_input_tokens', 'cacheWrite1h'],
+  ['cache_write_tokens_details', 'ttl_30m_tokens', 'cacheWrite30m'],
+  ['cache_write_tokens_details', 'ttl_12h_tokens', 'cacheWrite12h'],
+] as const;
+
+/** Cache writes inside the prompt, by lifetime where the vendor reports it. A split that exceeds its total is none. */
+export function cacheWrites(input: JsonObject): CacheWrites {
   const total =
     countOf(input['cache_write_tokens']) ??
     countOf(input['cache_creation_tokens']) ??
     countOf(input['cache_creation_input_tokens']);
-  const split = members(input['cache_creation'] ?? input['cache_creation_token_details']);
-  const short = countOf(split['ephemeral_5m_input_tokens']);
-  const long = countOf(split['ephemeral_1h_input_tokens']);
-  const known = (short ?? 0) + (long ?? 0);
-  if ((short === undefined && long === undefined) || known > (total ?? known)) return defined({ cacheWrite: total });
-  return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
+  const splits: Readonly<Record<(typeof LIFETIMES)[number][0], JsonObject>> = {
+    cache_creation: members(input['cache_creation'] ?? input['cache_creation_token_details']),
+    cache_write_tokens_details: members(input['cache_write_tokens_details']),
+  };
+  const written: { -readonly [Lifetime in keyof CacheWrites]: CacheWrites[Lifetime] } = {};
+  for (const [split, member, lifetime] of LIFETIMES) {
+    const count = countOf(splits[split][member]);
+    if (count !== undefined) written[lifetime] = count;
+  }
+  const known = totalCacheWrite(written);
+  if (Object.keys(written).length === 0 || known > (total ?? known)) return defined({ cacheWrite: total });
+  const isMessages = written.cacheWrite5m !== undefined || written.cacheWrite1h !== undefined;
+  return { cacheWrite: (total ?? known) - known, ...(isMessages ? { cacheWrite5m: 0, cacheWrite1h: 0 } : {}), ...written };
 }
 
 /** Image generation input: the cached tokens, and the image tokens among the rest. OpenAI reports the former beside the details, others in them. */
@@ -151,8 +167,15 @@ export function writeTokenUsage(usage: Usage): JsonObject {
   };
 }
 
-/** Cache writes by lifetime, where that is known: each lifetime has a price of its own. */
-export function writtenFor({ cacheWrite5m = 0, cacheWrite1h = 0 }: Usage): JsonObject {
-  if (cacheWrite5m + cacheWrite1h === 0) return {};
-  return { cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m, ephemeral_1h_input_tokens: cacheWrite1h } };
+/** Cache writes by lifetime, where that is known, in the member that reports such lifetimes: each lifetime has a price of its own. */
+export function writtenFor(usage: CacheWrites): JsonObject {
+  const { cacheWrite5m = 0, cacheWrite30m = 0, cacheWrite1h = 0, cacheWrite12h = 0 } = usage;
+  return {
+    ...(cacheWrite5m + cacheWrite1h === 0
+      ? {}
+      : { cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m, ephemeral_1h_input_tokens: cacheWrite1h } }),
+    ...(cacheWrite30m + cacheWrite12h === 0
+      ? {}
+      : { cache_write_tokens_details: { ttl_12h_tokens: cacheWrite12h, ttl_30m_tokens: cacheWrite30m } }),
+  };
 }

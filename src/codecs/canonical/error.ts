@@ -15,6 +15,8 @@ export const ERRORS = {
   unsupported_conversion: client(400),
   unsupported_parameter: client(400),
   previous_response_not_found: client(400),
+  item_not_found: client(400),
+  tool_call_not_found: client(400),
   background_not_supported: client(400),
   idempotency_key_required: client(400),
   model_kind_mismatch: client(400),
@@ -41,6 +43,7 @@ export const ERRORS = {
   rate_limit_exceeded: client(429),
   client_closed_request: client(499),
   invalid_websocket_event: client(400),
+  response_cancel_not_active: client(400),
   websocket_connection_limit_reached: client(400),
   internal_error: gateway(500),
   no_healthy_upstream: gateway(503),
@@ -92,6 +95,8 @@ export interface ErrorDetails {
   readonly retryAfterMs?: number;
   /** The usage that a failed answer reported. */
   readonly usage?: Usage;
+  /** The upstream may be doing what was asked, and it is something that must not be done twice. */
+  readonly lost?: boolean;
   readonly cause?: unknown;
 }
 

@@ -6,7 +6,9 @@ export interface Usage {
   readonly input?: number;
   readonly cacheRead?: number;
   readonly cacheWrite5m?: number;
+  readonly cacheWrite30m?: number;
   readonly cacheWrite1h?: number;
+  readonly cacheWrite12h?: number;
   /** Cache writes whose lifetime the upstream did not report. They are never split by guessing. */
   readonly cacheWrite?: number;
   /** All output tokens, reasoning included. */
@@ -24,8 +26,10 @@ export interface Usage {
   readonly extra?: readonly UsageIteration[];
   /** Calls of metered server tools by price key, for example `web_search`. */
   readonly meters?: ReadonlyMap<string, number>;
-  /** The tier that the upstream says it used. */
+  /** The tier, the speed and the region that the upstream says it used. */
   readonly serviceTier?: string;
+  readonly speed?: string;
+  readonly geo?: string;
   /** True when the gateway counted because the upstream reported nothing. */
   readonly estimated?: boolean;
   /** Usage members of the upstream that have no canonical reading, for the same dialect. */
@@ -91,8 +95,17 @@ export function totalInput(usage: Usage): number {
   return (usage.input ?? 0) + (usage.cacheRead ?? 0) + totalCacheWrite(usage);
 }
 
-export function totalCacheWrite(usage: Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'>): number {
-  return (usage.cacheWrite ?? 0) + (usage.cacheWrite5m ?? 0) + (usage.cacheWrite1h ?? 0);
+/** Cache writes by lifetime; `cacheWrite` is what has none. */
+export type CacheWrites = Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite30m' | 'cacheWrite1h' | 'cacheWrite12h'>;
+
+export function totalCacheWrite({
+  cacheWrite = 0,
+  cacheWrite5m = 0,
+  cacheWrite30m = 0,
+  cacheWrite1h = 0,
+  cacheWrite12h = 0,
+}: CacheWrites): number {
+  return cacheWrite + cacheWrite5m + cacheWrite30m + cacheWrite1h + cacheWrite12h;
 }
 
 /** True when no count is positive: zeros are placeholders, not usage. */

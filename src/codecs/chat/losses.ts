@@ -33,7 +33,7 @@ export const requestLosses: RequestLosses = {
   'file: url': refuse('chat messages hold files as content or file id only'),
   'file: reference': keep,
   'file: text': coerce('a text part'),
-  'native item': drop('only its own protocol can read it; refused where it is media of the user or a compaction'),
+  'native item': drop('only its own protocol can read it; refused where it is media of the user, a compaction or a reference'),
   'cache breakpoint': drop('chat has no common cache breakpoints'),
   'function tool': keep,
   'function tool: strict': keep,

@@ -1,6 +1,8 @@
 /** Checked access to the JSON of chat upstreams, and the members that more than one file reads. Knows no canonical meaning. */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Media } from '../canonical/item.ts';
+import { dataUri, sourceOfUrl } from '../media.ts';
 
 export const DONE = '[DONE]';
 
@@ -67,4 +69,19 @@ export function usageIn(chunk: JsonObject): JsonValue | undefined {
 /** The Unix seconds at which a chunk or body was made; undefined for none and for a placeholder. */
 export function createdAtOf({ created }: JsonObject): number | undefined {
   return typeof created === 'number' && created > 0 ? Math.floor(created) : undefined;
+}
+
+/** An entry of `images`, or an `image_url` content block. */
+export function readImage(value: JsonValue): Media {
+  const { image_url: image } = objectAt(value, 'images');
+  const url = typeof image === 'string' ? nonEmptyString(image) : isObject(image) ? nonEmptyString(image['url']) : undefined;
+  if (url === undefined) throw malformed('images');
+  return { type: 'image', source: sourceOfUrl(url) };
+}
+
+/** The entry for a client; undefined where the image has neither content nor a public URL. */
+export function writeImage(media: Media): JsonObject | undefined {
+  const { source } = media;
+  if (source.from !== 'inline' && source.from !== 'url') return undefined;
+  return { type: 'image_url', image_url: { url: source.from === 'inline' ? dataUri(source) : source.url } };
 }

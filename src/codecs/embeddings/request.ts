@@ -9,7 +9,12 @@ export type EncodingFormat = 'float' | 'base64';
 export interface EmbeddingRequest {
   /** The logical model. */
   readonly model: string;
-  readonly inputs: readonly string[];
+  /** How many vectors the client gets. */
+  readonly count: number;
+  /** Of the whole input; exact where the client sent token ids, else estimated from its characters. */
+  readonly tokens: number;
+  /** The input is token ids, which only upstreams of OpenAI's protocol read. */
+  readonly isTokenIds: boolean;
   /** `float` unless the client says otherwise: SDKs decode what they asked for without looking. */
   readonly format: EncodingFormat;
   readonly text: string;
@@ -26,20 +31,40 @@ export function readEmbeddingRequest(text: string, json: JsonObject): EmbeddingR
     throw invalid('dimensions', 'dimensions must be a positive integer.');
   }
   const unsaid = ['stream', ...gatewayMembers(json)];
-  return { model, inputs: readInputs(input), format: readFormat(format), text, unsaid };
+  return { model, ...readInput(input), format: readFormat(format), text, unsaid };
 }
 
-function readInputs(input: JsonValue | undefined): readonly string[] {
-  if (typeof input === 'string') {
-    if (input === '') throw invalid('input', 'input must not be empty.');
-    return [input];
+type Input = Pick<EmbeddingRequest, 'count' | 'tokens' | 'isTokenIds'>;
+
+const FORMS = 'a string, an array of strings, an array of token ids, or an array of such arrays';
+
+function readInput(input: JsonValue | undefined): Input {
+  if (input === '' || (Array.isArray(input) && input.length === 0)) throw invalid('input', 'input must not be empty.');
+  if (typeof input === 'string') return { count: 1, tokens: tokensOf(input), isTokenIds: false };
+  if (!Array.isArray(input)) throw invalid('input', `input is required: ${FORMS}.`);
+  const [first] = input;
+  if (typeof first === 'number') return { count: 1, tokens: countTokenIds(input, 'input'), isTokenIds: true };
+  let tokens = 0;
+  for (const [index, entry] of input.entries()) {
+    const at = `input[${index}]`;
+    if (typeof entry === 'string' && typeof first === 'string') tokens += tokensOf(entry);
+    else if (Array.isArray(entry) && Array.isArray(first)) tokens += countTokenIds(entry, at);
+    else throw invalid(at, `input must be ${FORMS}.`);
   }
-  if (!Array.isArray(input)) throw invalid('input', 'input is required: a string or an array of strings.');
-  if (input.length === 0) throw invalid('input', 'input must not be empty.');
-  return input.map((entry: JsonValue, index) => {
-    if (typeof entry !== 'string') throw invalid(`input[${index}]`, 'input must be a string or an array of strings.');
-    return entry;
-  });
+  return { count: input.length, tokens, isTokenIds: Array.isArray(first) };
+}
+
+const CHARS_A_TOKEN = 4;
+
+function tokensOf(text: string): number {
+  return Math.ceil(text.length / CHARS_A_TOKEN);
+}
+
+function countTokenIds(ids: readonly JsonValue[], at: string): number {
+  if (ids.length === 0) throw invalid(at, `${at} must not be empty.`);
+  const wrong = ids.findIndex((id) => typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0);
+  if (wrong >= 0) throw invalid(`${at}[${wrong}]`, 'A token id must be an integer from 0.');
+  return ids.length;
 }
 
 function readFormat(format: JsonValue | undefined): EncodingFormat {

@@ -25,7 +25,7 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
   const { data, usage } = json;
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of embeddings.', { text: text.slice(0, 4096) });
-  if (data.length !== request.inputs.length) throw notOneEach();
+  if (data.length !== request.count) throw notOneEach();
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(request.model) }];
   if (json['object'] == null) edits.push({ path: ['object'], value: '"list"' });
   const entries = data.map((entry: JsonValue) => {

@@ -119,6 +119,7 @@ const SHOWN_CODES = new Set([
   // Codes of another gateway of this kind as an upstream.
   'upstream_error',
   'unsupported_conversion',
+  'item_not_found',
   'response_not_representable',
   'cancelled',
 ]);

@@ -1,5 +1,6 @@
 /** What a generative-content upstream can take. Operators read the reasons in the request log and in the docs. */
-import { coerce, drop, keep, type RequestLosses, refuse } from '../canonical/features.ts';
+import { coerce, drop, keep, type RequestLosses, refuse, type RequestFeature } from '../canonical/features.ts';
+import { notConvertible } from '../canonical/error.ts';
 
 export const requestLosses: RequestLosses = {
   'system text': coerce('systemInstruction'),
@@ -32,7 +33,7 @@ export const requestLosses: RequestLosses = {
   'file: url': coerce('fileData'),
   'file: reference': coerce('fileData, where the id is a file of this vendor'),
   'file: text': coerce('text part'),
-  'native item': drop('readable by its own protocol only; refused where it is media of the user or a compaction'),
+  'native item': drop('readable by its own protocol only; refused where it is media of the user, a compaction or a reference'),
   'cache breakpoint': drop('the protocol caches by prefix'),
   'function tool': keep,
   'function tool: strict': drop('the protocol has no strict functions'),
@@ -70,3 +71,18 @@ export const requestLosses: RequestLosses = {
   include: drop('belongs to another protocol'),
   'unknown members': drop('belong to another protocol'),
 };
+
+export class LossLog {
+  readonly #names = new Set<string>();
+
+  /** Notes a feature that the request holds. Throws `unsupported_conversion` at `path` where the table refuses it. */
+  note(feature: RequestFeature, path?: string): void {
+    const decision = requestLosses[feature];
+    if (decision.does === 'refuse') throw notConvertible(path, decision.why);
+    if (decision.does !== 'keep') this.#names.add(feature);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#names];
+  }
+}

@@ -34,7 +34,7 @@ export const requestLosses: RequestLosses = {
   'file: url': keep,
   'file: reference': keep,
   'file: text': keep,
-  'native item': drop('only its own dialect can read it; refused where it is media of the user or a compaction'),
+  'native item': drop('only its own dialect can read it; refused where it is media of the user, a compaction or a reference'),
   'cache breakpoint': coerce('at most four, the latest ones'),
   'function tool': keep,
   'function tool: strict': keep,

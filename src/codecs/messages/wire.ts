@@ -1,12 +1,13 @@
 /** Names and members of the messages wire that several files of this codec use. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 
 export const DEFAULT_MAX_TOKENS = 128_000;
 export const DEFAULT_VERSION = '2023-06-01';
 /** Needed when any block refers to a private file (semantics 5.6). */
 export const FILES_BETA = 'files-api-2025-04-14';
-export const MAX_CACHE_BREAKPOINTS = 4;
+const MAX_CACHE_BREAKPOINTS = 4;
 
 /** What a tool's name may be on this wire. */
 export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as const;
@@ -49,4 +50,33 @@ export function isEmptyInput(text: string): boolean {
 export function parseObject(text: string): JsonObject | undefined {
   const value = tryJson(text);
   return isObject(value) ? value : undefined;
+}
+
+export interface WireBlock {
+  json: JsonObject;
+  /** JSON text of `input`, in place of a member: arguments are never re-serialised. */
+  readonly input?: string;
+  /** JSON text of `input_schema`, in place of a member. */
+  readonly schema?: string | undefined;
+  cacheControl?: JsonObject | undefined;
+}
+
+function render(block: WireBlock): string {
+  const members = JSON.stringify(block.json);
+  const input = block.input === undefined ? '' : `,"input":${block.input}`;
+  const schema = block.schema === undefined ? '' : `,"input_schema":${block.schema}`;
+  const cache = block.cacheControl === undefined ? '' : `,"cache_control":${JSON.stringify(block.cacheControl)}`;
+  return `${members.slice(0, -1)}${input}${schema}${cache}}`;
+}
+
+export function renderAll(blocks: readonly WireBlock[]): string {
+  return `[${blocks.map(render).join(',')}]`;
+}
+
+/** Removes all but the latest breakpoints, in wire order (semantics 6.6.1). `elsewhere`: how many are not on a block. */
+export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Set<RequestFeature>): void {
+  const marked = blocks.filter((block) => block.cacheControl !== undefined);
+  const surplus = marked.slice(0, Math.max(0, marked.length + elsewhere - MAX_CACHE_BREAKPOINTS));
+  for (const block of surplus) block.cacheControl = undefined;
+  if (surplus.length > 0) losses.add('cache breakpoint');
 }

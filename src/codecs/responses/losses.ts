@@ -34,7 +34,7 @@ export const requestLosses: RequestLosses = {
   'file: url': keep,
   'file: reference': keep,
   'file: text': coerce('an input_text part'),
-  'native item': drop('only its own protocol can read it; refused where it is media of the user or a compaction'),
+  'native item': drop('only its own protocol can read it; refused where it is media of the user, a compaction or a reference'),
   'cache breakpoint': drop(noMember),
   'function tool': keep,
   'function tool: strict': keep,

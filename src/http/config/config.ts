@@ -88,11 +88,15 @@ export interface Model {
 /** Limits of one API key in one process. */
 export interface KeyLimits {
   readonly exchanges: number;
+  /** Each JSON value counts beside the bytes. */
   readonly bodyBytes: number;
+  /** The same of all keys together. */
+  readonly allBytes: number;
 }
 
 export interface Limits {
   readonly jsonBytes: number;
+  readonly jsonValues: number;
   readonly multipartBytes: number;
   readonly eventBytes: number;
   readonly answerBytes: number;
@@ -117,8 +121,10 @@ export interface WebSocketLimits {
   readonly idleMs: number;
   /** The age from which no turn is begun any more. */
   readonly lifetimeMs: number;
-  /** Undefined: as many as there are. */
-  readonly perKey?: number;
+  /** Connections that one key may have open. */
+  readonly perKey: number;
+  /** Of messages of one key that are not complete. */
+  readonly unfinishedBytes: number;
 }
 
 export interface Config {

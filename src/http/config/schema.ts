@@ -142,6 +142,14 @@ const LONGEST_TEXT = 536_870_888;
 const Limits = Type.Object(
   {
     json_bytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: LONGEST_TEXT, default: 33_554_432 })),
+    json_values: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        default: 250_000,
+        description:
+          'The most JSON values (objects, arrays, strings, numbers, literals) that a request may have, the history that it continues included.',
+      }),
+    ),
     multipart_bytes: Type.Optional(Type.Integer({ minimum: 1024, default: 67_108_864 })),
     event_bytes: Type.Optional(
       Type.Integer({
@@ -171,7 +179,15 @@ const Limits = Type.Object(
       Type.Integer({
         minimum: 1024,
         default: 1_073_741_824,
-        description: 'The bytes of request bodies that one API key may have in a process at once.',
+        description:
+          'The bytes of request bodies that one API key may have in a process at once, and 100 for each JSON value in them. Never more than half of what the process may have.',
+      }),
+    ),
+    body_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        default: 2_147_483_648,
+        description: 'The same of all keys together. Never more than a quarter of the heap that Node allows.',
       }),
     ),
   },
@@ -240,7 +256,14 @@ const Websocket = Type.Object(
     idle_ms: Milliseconds('A connection without a turn for this long is closed.', 600_000),
     lifetime_ms: Milliseconds('A connection that is older than this begins no new turn.', 3_600_000),
     per_key: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The connections that one key may have open. No limit by default.' }),
+      Type.Integer({ minimum: 1, default: 64, description: 'The connections that one key may have open in each process.' }),
+    ),
+    unfinished_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        default: 67_108_864,
+        description: 'The most that messages of one key, of which a part is still to come, may have in a process.',
+      }),
     ),
   },
   closed,

@@ -8,7 +8,7 @@ import type { AttemptEntry } from '../../store/request-log.ts';
 import { type Clock, pause } from '../../streams/clock.ts';
 import { billableUsage } from '../exchange/billable.ts';
 import type { Channel } from '../config/config.ts';
-import { errorCode, goneBecause, upstreamFailure } from '../errors.ts';
+import { errorCode, goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Affinity } from './affinity.ts';
 import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
@@ -49,6 +49,11 @@ export interface Plan {
   readonly maxAttempts: number;
   readonly maxRetryWaitMs: number;
   readonly signal: AbortSignal;
+  /**
+   * Awaited before each attempt, when its Channel has a place for it: what must be on disk before the first byte is sent. If it rejects, nothing
+   * is sent, and the exchange ends with its error.
+   */
+  readonly beforeAttempt?: (channel: Channel, upstreamModel: string) => Promise<void>;
 }
 
 export interface Dispatcher {
@@ -97,6 +102,10 @@ class AttemptLoop<Answer> {
   readonly #repeats = new Map<string, number>();
   #unsuitable: GatewayError | undefined;
   #crowded = false;
+  /** Channels that were not asked because a circuit was open. */
+  readonly #shut = new Set<Channel>();
+  /** Channels whose own invitation has been used: each is waited for once. */
+  readonly #awaited = new Set<Channel>();
   /** What of the reasoning each Channel refused: it is sent none of that any more. */
   readonly #refused = new Map<string, ReadonlySet<ReasoningFace>>();
   /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
@@ -130,7 +139,7 @@ class AttemptLoop<Answer> {
       }
       // Before the budget is asked: a repeat that is never sent must not be paid from it.
       if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
-      waiting.push(...failed.filter(({ invited, channel }) => invited || this.#mayRepeat(channel)));
+      waiting.push(...failed.filter((failure) => this.#isAskedAgain(failure)));
       const [soonest] = waiting.sort((a, b) => a.readyAt - b.readyAt);
       if (soonest === undefined) throw this.#final();
       const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, MOST_DOUBLINGS);
@@ -151,7 +160,7 @@ class AttemptLoop<Answer> {
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
-    if (!health.isFit(channel.id, this.#circuit)) return { failure: undefined };
+    if (!health.isFit(channel.id, this.#circuit)) return this.#passOver(channel);
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
@@ -160,8 +169,9 @@ class AttemptLoop<Answer> {
     const permit = health.enter(channel.id, this.#circuit);
     if (permit === undefined) {
       release();
-      return { failure: undefined };
+      return this.#passOver(channel);
     }
+    this.#shut.delete(channel);
     if (isFirst) this.#dispatcher.retries.asked(channel.id);
     try {
       const answer = await this.#send(channel);
@@ -173,6 +183,11 @@ class AttemptLoop<Answer> {
     }
   }
 
+  #passOver(channel: Channel): { readonly failure: undefined } {
+    this.#shut.add(channel);
+    return { failure: undefined };
+  }
+
   /** One attempt with its own repeats: without the reasoning that was refused, and after a kept connection turned out to be dead. */
   async #send(channel: Channel): Promise<Answer> {
     const refused = this.#refused.get(channel.id) ?? NOTHING;
@@ -180,6 +195,7 @@ class AttemptLoop<Answer> {
       return await this.#once(channel, refused);
     } catch (thrown) {
       const error = upstreamFailure(thrown);
+      if (verdictOf(error) === 'lost') throw error;
       if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
       const more = refusedReasoning(error);
       if (more !== undefined && this.#plan.carries?.has(more) === true && !refused.has(more)) {
@@ -191,7 +207,17 @@ class AttemptLoop<Answer> {
     }
   }
 
+  /** No failure of the upstream's, whatever it is: no other Channel is asked. */
+  async #prepare(channel: Channel): Promise<void> {
+    try {
+      await this.#plan.beforeAttempt?.(channel, this.#modelOf(channel));
+    } catch (thrown) {
+      throw toGatewayError(thrown);
+    }
+  }
+
   async #once(channel: Channel, refused: ReadonlySet<ReasoningFace>): Promise<Answer> {
+    if (this.#plan.beforeAttempt !== undefined) await this.#prepare(channel);
     const { clock } = this.#dispatcher;
     const note: AttemptNote = {};
     const startedAtMs = clock.now();
@@ -230,8 +256,10 @@ class AttemptLoop<Answer> {
   #failed(thrown: unknown, channel: Channel, permit: Permit): Failure | undefined {
     const error = upstreamFailure(thrown);
     reportTo(permit, error);
-    if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
     const verdict = verdictOf(error);
+    // Also when the exchange was aborted: whoever began it must know that its outcome is unclear.
+    if (verdict === 'lost') throw error;
+    if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
     if (verdict === 'stop') throw error;
     this.#readyAt.set(channel.id, Number.POSITIVE_INFINITY);
     if (verdict === 'unsuitable') {
@@ -250,6 +278,13 @@ class AttemptLoop<Answer> {
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
     return isTransient(error) ? { channel, readyAt: now, invited: false } : undefined;
+  }
+
+  /** A Channel that named a time is waited for once without being paid for; more than that would be a second layer of the client's own retries. */
+  #isAskedAgain({ invited, channel }: Failure): boolean {
+    if (!invited || this.#awaited.has(channel)) return this.#mayRepeat(channel);
+    this.#awaited.add(channel);
+    return true;
   }
 
   /** Only when every Channel has failed, and within the Channel's budget: most clients repeat a request by themselves. */
@@ -298,11 +333,12 @@ class AttemptLoop<Answer> {
     return soonest === 0 ? undefined : soonest;
   }
 
+  /** The request is called wrong only when no Channel was passed over: one that was may be able to say it. */
   #final(): GatewayError {
     if (this.#errors.length > 0) return finalError(this.#errors, this.#comeBackMs());
-    if (this.#unsuitable !== undefined) return this.#unsuitable;
     if (this.#crowded) return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
-    return noneFit(this.#plan.channels, this.#circuit, this.#dispatcher.health);
+    if (this.#unsuitable !== undefined && this.#shut.size === 0) return this.#unsuitable;
+    return noneFit([...this.#shut], this.#circuit, this.#dispatcher.health);
   }
 }
 

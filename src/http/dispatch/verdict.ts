@@ -1,5 +1,5 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
-import { GatewayError } from '../../codecs/canonical/error.ts';
+import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import type { ReasoningFace } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
@@ -14,11 +14,14 @@ export type Verdict =
   /** The next Channel may do better. */
   | 'next'
   /** The request itself is wrong, says this upstream. If all say the same, the client is told. */
-  | 'deterministic';
+  | 'deterministic'
+  /** The upstream may be doing what was asked, and it must not be done twice: never another attempt. */
+  | 'lost';
 
 /** By our code first, else by the upstream's status. */
 export function verdictOf(error: GatewayError): Verdict {
-  if (error.code === 'unsupported_conversion') return 'unsuitable';
+  if (error.details.lost === true) return 'lost';
+  if (error.code === 'unsupported_conversion' || error.code === 'item_not_found') return 'unsuitable';
   if (!isUpstreamFault(error)) return 'stop';
   return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
 }
@@ -39,6 +42,35 @@ export function isTransient({ details: { reason, upstream } }: GatewayError): bo
 export function failureOf(error: GatewayError): Pick<AttemptEntry, 'errorCode' | 'errorText'> {
   const { upstream, reason } = error.details;
   return { errorCode: upstream?.code ?? reason ?? error.code, errorText: upstream?.text ?? error.message };
+}
+
+const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
+  http_status: true,
+  error_event: true,
+  network: true,
+  timeout: true,
+  truncated: true,
+  undecodable: true,
+  illegal_lifecycle: true,
+  malformed_event: true,
+  not_representable: true,
+  empty: true,
+};
+
+/** Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be anything. */
+export function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
+  if (errorCode === undefined) return '';
+  if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
+  return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
+}
+
+/** For the log line: each failed attempt as its Channel and reason; undefined where none failed. */
+export function failedAttempts(attempts: readonly AttemptEntry[]): readonly string[] | undefined {
+  if (attempts.every(({ errorCode }) => errorCode === undefined)) return undefined;
+  return attempts.flatMap((attempt) => {
+    const reason = attemptReason(attempt);
+    return reason === '' ? [] : [`${attempt.channelId} ${reason}`];
+  });
 }
 
 /** Tells the circuit what was learnt of the Channel. */
@@ -93,7 +125,8 @@ export function refusedReasoning(error: GatewayError): ReasoningFace | undefined
 
 /** No Channel can even be asked, their circuits are open: says when the first of them may be again. */
 export function noneFit(channels: readonly Channel[], circuit: string, health: Health): GatewayError {
-  return noHealthyUpstream(Math.max(1000, Math.min(...channels.map(({ id }) => health.closedForMs(id, circuit)))));
+  const waits = channels.map(({ id }) => health.closedForMs(id, circuit));
+  return noHealthyUpstream(waits.length === 0 ? 1000 : Math.max(1000, Math.min(...waits)));
 }
 
 function noHealthyUpstream(retryAfterMs: number): GatewayError {

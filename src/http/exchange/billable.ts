@@ -24,7 +24,9 @@ export function billableUsage(usage: Usage): BillableUsage {
     ['input', input - imageInput],
     ['cachedInput', sum('cacheRead')],
     ['cacheWrite5m', sum('cacheWrite5m')],
+    ['cacheWrite30m', usage.cacheWrite30m ?? 0],
     ['cacheWrite1h', sum('cacheWrite1h')],
+    ['cacheWrite12h', usage.cacheWrite12h ?? 0],
     ['cacheWriteUnsplit', sum('cacheWrite')],
     ['output', output - reasoning - imageOutput],
     ['reasoning', reasoning],
@@ -36,6 +38,8 @@ export function billableUsage(usage: Usage): BillableUsage {
     ...Object.fromEntries(classes.filter(([, count]) => count !== 0)),
     ...(usage.meters === undefined ? {} : { meters: boundedMeters(usage.meters) }),
     ...(usage.serviceTier === undefined ? {} : { serviceTier: usage.serviceTier.slice(0, MAX_NAME) }),
+    ...(usage.speed === undefined ? {} : { speed: usage.speed.slice(0, MAX_NAME) }),
+    ...(usage.geo === undefined ? {} : { geo: usage.geo.slice(0, MAX_NAME) }),
   };
 }
 

@@ -14,6 +14,8 @@ const BYTES_A_TOKEN = 4;
 const IMAGE_TOKENS = 1_000;
 /** Reserved for the output when neither the client nor the operator set a cap. */
 const DEFAULT_OUTPUT = 4_096;
+/** The largest cap of a model that does not say its own: no vendor's is larger, and a client may ask for any number. */
+export const LARGEST_OUTPUT = 131_072;
 
 /** Receives the texts and media of a request or an answer. */
 interface Count {
@@ -36,9 +38,10 @@ export function estimateInput(request: CanonicalRequest): number {
   return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
-/** The most output tokens: the client's cap, else the model's, else a default. */
+/** The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can say. */
 export function estimateOutput(request: CanonicalRequest, model: Model): number {
-  return request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT;
+  const cap = model.maxOutputTokens ?? LARGEST_OUTPUT;
+  return Math.min(request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT, cap);
 }
 
 function toolText(tool: CanonicalRequest['tools'][number]): string {
@@ -142,8 +145,9 @@ async function countTokens(text: string): Promise<number> {
 export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(request, whole());
   if (isCallsOnly(reported)) return countedUsage(request, whole()).then((counted) => ({ ...reported, ...counted }));
-  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
-  const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
+  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, output } = reported;
+  const inputs = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h];
+  const knowsInput = inputs.some((count) => count !== undefined);
   return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
 }
 

@@ -2,7 +2,7 @@
  * Accounts for one exchange: opened when it is dispatched, settled exactly once however it ends, with one log line and one row. Decides what
  * an ending costs (design: "Settlement"). Knows no dialect.
  */
-import { ERRORS, type GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
+import type { GatewayError } from '../../codecs/canonical/error.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import { defined } from '../../codecs/defined.ts';
 import type { BillableUsage } from '../../store/charge.ts';
@@ -13,7 +13,7 @@ import type { Admitted } from './admit.ts';
 import { billableUsage } from './billable.ts';
 import { boundedEntry } from './bounded-entry.ts';
 import type { Channel } from '../config/config.ts';
-import { failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
+import { attemptReason, failedAttempts, failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
 import type { CallContext } from '../gateway.ts';
 
 /** How an exchange ended. `usage` is billed; without it the exchange costs nothing, or what a failed attempt reported. */
@@ -28,19 +28,6 @@ export interface MeterOptions {
   readonly stream: boolean;
   readonly effort?: string;
 }
-
-const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
-  http_status: true,
-  error_event: true,
-  network: true,
-  timeout: true,
-  truncated: true,
-  undecodable: true,
-  illegal_lifecycle: true,
-  malformed_event: true,
-  not_representable: true,
-  empty: true,
-};
 
 export class Meter {
   /** Every attempt so far, in order. */
@@ -214,7 +201,7 @@ export class Meter {
         model: entry.model,
         channel: entry.channelId,
         attempts: entry.attempts.length,
-        failed_attempts: failuresOf(entry.attempts),
+        failed_attempts: failedAttempts(entry.attempts),
         stream: entry.stream,
         status: entry.httpStatus,
         error_code: entry.errorCode,
@@ -235,22 +222,6 @@ function tokensOf(usage: BillableUsage | undefined): number {
   if (usage === undefined) return 0;
   const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
   return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
-}
-
-/** For the log line: each failed attempt as its Channel and reason; undefined where none failed. */
-function failuresOf(attempts: readonly AttemptEntry[]): readonly string[] | undefined {
-  if (attempts.every(({ errorCode }) => errorCode === undefined)) return undefined;
-  return attempts.flatMap((attempt) => {
-    const reason = attemptReason(attempt);
-    return reason === '' ? [] : [`${attempt.channelId} ${reason}`];
-  });
-}
-
-/** Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be anything. */
-function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
-  if (errorCode === undefined) return '';
-  if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
-  return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
 }
 
 /** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */

@@ -18,6 +18,7 @@ import { type Admitted, checkModel, reserve } from '../exchange/admit.ts';
 import { identify } from '../request/authenticate.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import { Waiting } from '../exchange/reply.ts';
+import { arrivingBody } from '../request/arriving-body.ts';
 import type { Call } from '../gateway.ts';
 import { takeLimits } from '../limits/take-limits.ts';
 import { estimateImage } from './billing.ts';
@@ -31,8 +32,8 @@ const MAX_AT_ONCE = 4;
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
   const { gateway, config } = call;
   const principal = await identify(call);
-  const place = gateway.keySlots.enter(call, principal.key.id, config.limits.multipartBytes);
-  const request = await receiveImageRequest(call, operation, place);
+  const body = await arrivingBody(call, principal, config.limits.multipartBytes);
+  const request = await receiveImageRequest(call, operation, body);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);

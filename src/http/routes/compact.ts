@@ -39,7 +39,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const { principal } = prepared;
   const accountId = principal.account.id;
   const request = client.decodeRequest(prepared.text, prepared.json, {
-    open: (sealed) => gateway.envelopes.open(sealed, accountId),
+    open: gateway.envelopes.opener(accountId),
     ...(prepared.item === undefined ? {} : { item: prepared.item }),
   });
   call.notes.model = request.model;
@@ -71,10 +71,10 @@ function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly u
 async function receive(call: Call): Promise<PreparedRequest> {
   const { gateway } = call;
   const principal = await identify(call);
-  const { text, json } = await receiveJson(call, principal);
-  refuseStream(json);
-  const past = await findPrevious(gateway, principal, json);
-  return recall({ gateway, principal, text, json, past });
+  const received = await receiveJson(call, principal);
+  refuseStream(received.json);
+  const past = await findPrevious(gateway, principal, received.json);
+  return recall({ gateway, principal, ...received, past });
 }
 
 function refuseStream(json: JsonObject): void {

@@ -1,4 +1,5 @@
 /** `POST /v1/embeddings`: forwarded to an OpenAI-compatible upstream and billed by its input. */
+import { invalid } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import {
   decodeEmbeddingAnswer,
@@ -10,8 +11,9 @@ import {
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
 import { admit, checkModel } from '../exchange/admit.ts';
+import type { Channel } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
-import { eligibleChannels } from '../dispatch/candidates.ts';
+import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
 import { ask, forward } from '../exchange/forward.ts';
 import type { Handler } from '../gateway.ts';
@@ -24,12 +26,13 @@ export const embeddings: Handler = async (call) => {
   const request = readEmbeddingRequest(text, json);
   call.notes.model = request.model;
   const model = checkModel(config, principal, request.model, 'embedding');
+  if (request.isTokenIds) refuseTokenIds(channelsOfModel(config, model.name, principal.account.class));
   const channels = eligibleChannels(config, {
     model: model.name,
     accountClass: principal.account.class,
     types: EMBEDDING_TYPES,
   });
-  const estimate = { input: countTokens(request), output: 0 };
+  const estimate = { input: request.tokens, output: 0 };
   const admitted = await admit(call, principal, model, estimate);
   const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
   await forward(call, admitted, {
@@ -43,13 +46,13 @@ export const embeddings: Handler = async (call) => {
   });
 };
 
-const CHARS_A_TOKEN = 4;
-
-function countTokens(request: EmbeddingRequest): number {
-  return request.inputs.reduce((sum, input) => sum + Math.ceil(input.length / CHARS_A_TOKEN), 0);
+/** Throws a 400 where no Channel of the model reads token ids: a text would do. */
+function refuseTokenIds(channels: readonly Channel[]): void {
+  if (channels.length > 0 && !channels.some(({ type }) => EMBEDDING_TYPES.has(type)))
+    throw invalid('input', 'No upstream of this model takes token ids: send the input as text.');
 }
 
 /** For an upstream that reported nothing: counted and flagged. */
 function estimated(request: EmbeddingRequest): Usage {
-  return { input: Math.max(1, countTokens(request)), estimated: true };
+  return { input: Math.max(1, request.tokens), estimated: true };
 }

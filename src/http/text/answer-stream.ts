@@ -1,19 +1,18 @@
 /**
- * An upstream's answer as steps: body → SSE decode → upstream events → canonical events → order. Holds nothing back, and loses nothing that
- * arrived before a failure. Its timers measure the upstream only: they pause while the client is slow.
+ * An upstream's body read by the first stages of the pipeline (`codecs/pipeline.ts`). Holds nothing back, and loses nothing that arrived
+ * before a failure. Its timers measure the upstream only: they pause while the client is slow.
  */
+import { append } from '../../codecs/append.ts';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
-import { Order } from '../../codecs/canonical/order.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
+import { type Answer, readAnswer, readWhole } from '../../codecs/pipeline.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
-import { chain } from '../../streams/chain.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { PumpSource } from '../../streams/pump.ts';
-import { sseDecode } from '../../streams/sse-decode.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFailure } from '../errors.ts';
@@ -39,8 +38,8 @@ export interface AnswerSource extends PumpSource<Step> {
 export class AnswerStream implements AnswerSource {
   readonly #reader: BodyReader;
   readonly #decoder: EventDecoder;
-  readonly #order = new Order();
   readonly #stages: Stage<Uint8Array, Step>;
+  readonly fold: Fold;
   readonly #timers: IdleTimers;
   readonly #clock: Clock;
   /** Running once the dialect's finish was seen. */
@@ -55,14 +54,12 @@ export class AnswerStream implements AnswerSource {
   constructor(body: BodyReader, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = body;
     this.#decoder = decoder;
-    this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
+    const { steps, fold } = readAnswer(decoder, options.maxEventBytes);
+    this.#stages = steps;
+    this.fold = fold;
     this.#timers = options.timers;
     this.#maxBytes = options.maxBytes;
     this.#clock = options.clock;
-  }
-
-  get fold(): Fold {
-    return this.#order.fold;
   }
 
   get ended(): boolean {
@@ -133,20 +130,18 @@ export class AnswerStream implements AnswerSource {
 
 /** A whole JSON answer to a request for a stream, as a stream that arrives at once. */
 export function wholeAsSource(step: Step): AnswerSource {
-  return new WholeSource(step);
+  // Without its text: that is a whole body and not an event, so the client's events are built from the canonical ones.
+  return new WholeSource(readWhole({ events: step.events }));
 }
 
 class WholeSource implements AnswerSource {
-  readonly #step: Step;
-  readonly #order = new Order();
+  readonly fold: Fold;
+  readonly #steps: readonly Step[];
   #taken = false;
 
-  constructor(step: Step) {
-    this.#step = step;
-  }
-
-  get fold(): Fold {
-    return this.#order.fold;
+  constructor({ steps, fold }: Answer<readonly Step[]>) {
+    this.#steps = steps;
+    this.fold = fold;
   }
 
   get ended(): boolean {
@@ -156,9 +151,7 @@ class WholeSource implements AnswerSource {
   take(out: Step[]): boolean {
     if (this.#taken) return true;
     this.#taken = true;
-    // Without its text: that is a whole body and not an event, so the client's events are built from the canonical ones.
-    this.#order.push({ events: this.#step.events }, out);
-    this.#order.end();
+    append(out, this.#steps);
     return true;
   }
 

@@ -5,13 +5,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
-import { fold, type Whole } from '../../codecs/canonical/fold.ts';
+import type { Fold, Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
-import { Order } from '../../codecs/canonical/order.ts';
 import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
+import { type Answer, readWhole } from '../../codecs/pipeline.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -22,7 +22,7 @@ import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
 import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
-import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
+import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
@@ -79,17 +79,17 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
     const { codec, context, encoded, head, timers } = sent;
-    let steps: readonly Step[];
+    let answer: Answer<readonly Step[]>;
     if (contentTypeOf(head) === 'text/event-stream') {
       const source = await openSource(sent, options);
-      steps = await readToEnd(source);
+      answer = { steps: await readToEnd(source), fold: source.fold };
     } else {
-      steps = [codec.decodeResponse(await readWhole(head.body, options.config.limits.answerBytes), context)];
-      checkOrder(steps);
+      answer = readWhole(codec.decodeResponse(await readBody(head.body, options.config.limits.answerBytes), context));
     }
     timers.stop();
-    const whole = fold(steps.flatMap(({ events }) => events));
+    const { steps, fold } = answer;
     throwEarlyFailure(steps);
+    const whole = wholeOf(fold);
     const [only] = steps;
     const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
     return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
@@ -171,7 +171,7 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
 }
 
 async function openWhole({ codec, context, head, timers }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readWhole(head.body, options.config.limits.answerBytes);
+  const text = await readBody(head.body, options.config.limits.answerBytes);
   timers.stop();
   return wholeAsSource(codec.decodeResponse(text, context));
 }
@@ -227,9 +227,9 @@ function arrival(source: AnswerSource): Promise<void> {
   return new Promise((resolve) => source.ready(resolve));
 }
 
-function checkOrder(steps: readonly Step[]): void {
-  const order = new Order();
-  const out: Step[] = [];
-  for (const step of steps) order.push(step, out);
-  order.end();
+/** Of an answer that has ended, which the order has checked. */
+function wholeOf(fold: Fold): Whole {
+  const { outcome } = fold;
+  if (outcome === undefined) throw new Error('an answer without an outcome passed the order');
+  return fold.whole(outcome);
 }

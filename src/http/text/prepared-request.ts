@@ -1,5 +1,6 @@
 /** A request of a text endpoint whose body was read and whose history was found. The same for HTTP and for a WebSocket turn. */
 import type { JsonObject } from '../../codecs/canonical/json.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { RequestContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { OwnInput } from '../history/client-path.ts';
@@ -20,6 +21,8 @@ export interface PreparedRequest {
   /** Which items a Channel stored itself. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
   readonly remember?: Remember;
+  /** Refuses a decoded request that this transport does not take. */
+  readonly inspect?: (request: CanonicalRequest) => void;
   /** Where the client's own input stands in `text`, when it is not all of it. */
   readonly own?: OwnInput;
 }

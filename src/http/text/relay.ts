@@ -5,8 +5,8 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, ClientEncoder, Frame } from '../../codecs/codec.ts';
+import { writeAnswer } from '../../codecs/pipeline.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
-import { sealed } from '../../streams/seal.ts';
 import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -37,7 +37,7 @@ export function relay(
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
   const observer = new RelayObserver(held, output, watch);
-  const stage = sealed(output.encoder, (reason) => observer.fail(reason));
+  const stage = writeAnswer(output.encoder, (reason) => observer.fail(reason));
   const pumped = pump(source, stage, new FramedWriter(committed), observer);
   // The head is sent with the first batch, in one write; without a batch it is sent alone.
   if (observer.silent) committed.flushHead();

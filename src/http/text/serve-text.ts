@@ -2,8 +2,7 @@
  * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec differs.
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
-import type { JsonObject } from '../../codecs/canonical/json.ts';
-import type { ClientCodec, RequestContext } from '../../codecs/codec.ts';
+import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { admit, checkModel } from '../exchange/admit.ts';
 import { identify } from '../request/authenticate.ts';
@@ -14,7 +13,7 @@ import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
-import { receiveJson } from '../request/receive-json.ts';
+import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { facesIn, needOf } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
@@ -24,20 +23,18 @@ import { TextExchange } from './text-exchange.ts';
 export type Prepare = (
   call: CallContext,
   principal: Principal,
-  text: string,
-  json: JsonObject,
+  received: ReceivedJson,
 ) => PreparedRequest | Promise<PreparedRequest>;
 
 /** Throws only before anything was sent to the client. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
   const principal = await identify(call);
-  const { text, json } = await receiveJson(call, principal);
-  const prepared = await prepare(call, principal, text, json);
+  const prepared = await prepare(call, principal, await receiveJson(call, principal));
   // Returned without `await`: a suspended frame would keep the body in memory for as long as the answer lasts.
   return answerText(call, codec, prepared, new Waiting(call));
 }
 
-const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, json });
+const asItCame: Prepare = (_call, principal, { text, json }) => ({ principal, text, json });
 
 /** Answers a prepared request over HTTP or WebSocket. Throws as {@link serveText} does. */
 export function answerText(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
@@ -59,8 +56,9 @@ async function prepareExchange(
   const { gateway, config } = call;
   const { principal, text, json } = prepared;
   const accountId = principal.account.id;
-  const open: RequestContext['open'] = (sealed) => gateway.envelopes.open(sealed, accountId);
+  const open = gateway.envelopes.opener(accountId);
   const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
+  prepared.inspect?.(decoded);
   const request = asCarried(decoded, prepared);
   call.notes.model = request.model;
   call.notes.stream = request.stream;

@@ -5,6 +5,7 @@
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { identify } from '../request/authenticate.ts';
+import type { KeySlot } from '../request/key-slots.ts';
 import { Committed, type Reply } from '../exchange/reply.ts';
 import type { CallContext } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -14,10 +15,11 @@ import type { Answered } from '../history/remembering.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { answerText } from '../text/serve-text.ts';
 import type { ClientEvent } from './client-event.ts';
-import type { Continuation } from './continuation.ts';
+import type { Continuation, RequestText } from './continuation.ts';
 import { eventText, type Spelling } from './event-text.ts';
 import type { Outlet } from './outlet.ts';
 import type { Version } from './version.ts';
+import { refuseOrphanResults } from './orphan-results.ts';
 import { warmUp } from './warm-up.ts';
 
 /** What makes a turn. */
@@ -27,6 +29,8 @@ export interface TurnOptions {
   readonly call: CallContext;
   readonly codec: ClientCodec;
   readonly event: TurnEvent;
+  /** What its message takes of its key. */
+  readonly slot: KeySlot;
   readonly version: Version;
   /** The stream id that the client sent. */
   readonly streamId: string | undefined;
@@ -38,28 +42,54 @@ export interface TurnOptions {
 
 const ENDINGS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
+const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
+
 /** Throws only before anything was sent. Resolves when the turn is settled. */
 export async function answerTurn(options: TurnOptions): Promise<void> {
-  const { call, event } = options;
+  const { call } = options;
   const principal = await identify(call);
-  const size = event.kind === 'create' ? event.text.length : event.input.length;
-  const slot = call.gateway.keySlots.acquire(principal.key.id, size, call.config.limits.key);
+  const place = call.gateway.keySlots.acquire(principal.key.id, 0, call.config.limits.key);
   try {
     await answerFor(principal, options);
   } finally {
-    slot.release();
+    place.release();
   }
 }
 
 async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
-  const { call, codec, event, version, streamId, outlet, continuation, onEnding } = options;
+  const { call, event, continuation } = options;
+  const request = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
+  const evict = (): void => {
+    // A turn that the client cancelled, or that a drain ended, says nothing against what it continued.
+    if (!call.gone.aborted) continuation.evict(request.json['previous_response_id']);
+  };
+  try {
+    await answerRequest(principal, request, options, evict);
+  } catch (thrown) {
+    evict();
+    throw thrown;
+  }
+}
+
+/** `onFailure`: the answer ends in a failure that the client is sent. */
+async function answerRequest(
+  principal: Principal,
+  request: RequestText,
+  options: TurnOptions,
+  onFailure: () => void,
+): Promise<void> {
+  const { call, codec, event, slot, version, streamId, outlet, continuation, onEnding } = options;
   const { gateway } = call;
   const spelling: Spelling = { isV1: version === 'v1', streamId };
-  const request = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
   const past = await continuation.find(principal, request);
-  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, request);
+  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(principal, turn, answered, request);
   const { text, json } = request;
-  const prepared: PreparedRequest = { ...(await recall({ gateway, principal, text, json, past, onTurn })), stream: true };
+  const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
+  const prepared: PreparedRequest = {
+    ...recalled,
+    stream: true,
+    ...(past === undefined ? {} : { inspect: refuseOrphanResults }),
+  };
   if (event.envelope['generate'] === false) {
     const frames = await warmUp(call, codec, prepared).catch((thrown: unknown) => {
       throw atClientPath(thrown, prepared.own);
@@ -68,6 +98,7 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
     return;
   }
   const spell = (frame: Frame): string => {
+    if (FAILURES.has(frame.event ?? '')) onFailure();
     if (ENDINGS.has(frame.event ?? '')) onEnding();
     return eventText(frame, spelling);
   };

@@ -2,14 +2,13 @@
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
+import { priceList } from './price-list-schema.ts';
 
 const TEXT = 'Embeddings and completions';
 const ACCOUNT = 'Account';
 const SERVICE = 'Service';
 const more = { additionalProperties: true } as const;
 const model = Type.String({ description: 'One of the names listed by `/v1/models`.' });
-const prices = (description: string) =>
-  Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, description });
 const modelEntry = Type.Object(
   {
     id: Type.String(),
@@ -22,11 +21,6 @@ const modelEntry = Type.Object(
   },
   { description: 'Has the members that the SDKs of OpenAI and of Anthropic read.' },
 );
-const longContext = Type.Object({
-  above: Type.Integer({ description: 'A number of input tokens.' }),
-  prices: prices('The prices for more input than that.'),
-});
-
 export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
   {
     id: 'create-embedding',
@@ -43,7 +37,15 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
         schema: Type.Object(
           {
             model,
-            input: Type.Union([Type.String(), Type.Array(Type.String())]),
+            input: Type.Union(
+              [
+                Type.String(),
+                Type.Array(Type.String()),
+                Type.Array(Type.Integer({ minimum: 0 })),
+                Type.Array(Type.Array(Type.Integer({ minimum: 0 }))),
+              ],
+              { description: 'Texts, or token ids (upstreams of the chat and responses types).' },
+            ),
             encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
             dimensions: Type.Optional(Type.Integer({ minimum: 1 })),
           },
@@ -300,35 +302,7 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
         status: 200,
         text: 'The list.',
         contentType: 'application/json',
-        schema: Type.Object({
-          object: Type.Literal('price_list'),
-          currency: Type.Literal('USD'),
-          unit: Type.Literal('per_million_tokens', { description: 'The unit of every price that `units` does not list.' }),
-          units: prices('The unit of each price: `per_million_tokens`, `per_image`, `per_video` or `per_thousand_calls`.'),
-          updated_at: Type.String({ format: 'date-time' }),
-          version: Type.String({ description: 'A digest: equal versions mean equal lists.' }),
-          models: Type.Array(
-            Type.Object({
-              id: Type.String(),
-              kind: Type.Enum(['text', 'embedding', 'image', 'video']),
-              prices: prices('`input`, `cached_input`, `output` …, each as a decimal string.'),
-              long_context: Type.Optional(longContext),
-              service_tiers: Type.Optional(
-                Type.Unsafe<object>({
-                  type: 'object',
-                  additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
-                }),
-              ),
-              service_tier_long_context: Type.Optional(
-                Type.Unsafe<object>({
-                  type: 'object',
-                  additionalProperties: longContext,
-                  description: 'Like `long_context`, for the tiers that have one.',
-                }),
-              ),
-            }),
-          ),
-        }),
+        schema: priceList,
       },
     ],
     errors: [],

@@ -130,7 +130,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     rules: [
       'To continue with the full history, append every output item of the last turn unchanged, then the new message. This works across models and gateways.',
       'To continue with `previous_response_id`, send only what is new. The history belongs to the key, is kept for 30 minutes in one process, and may be evicted earlier.',
-      'An `item_reference` names an item of an answer that was kept. Upstreams of other protocols are told what it said; a responses upstream looks it up itself.',
+      'An `item_reference` names an item of an answer that was kept. Upstreams of other protocols are told what it said, or the request is 400 `item_not_found`; a responses upstream looks it up itself.',
       'An answer that cannot be completed ends with `response.failed`, never with a success.',
     ],
     bodies: [
@@ -150,6 +150,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     errors: [
       ...INFERENCE_ERRORS,
       'previous_response_not_found',
+      'item_not_found',
       'unsupported_conversion',
       'background_not_supported',
       'response_not_representable',
@@ -178,7 +179,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'response.done', text: 'On v1 connections, instead of `response.completed`.' },
       {
         name: 'error',
-        text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. The codes are those of POST, plus `invalid_websocket_event`, `websocket_busy` (another answer is still running), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`.',
+        text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. The codes are those of POST, plus `invalid_websocket_event`, `websocket_busy` (another answer is still running), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`, `tool_call_not_found`, `response_cancel_not_active`. A turn that fails lets go of the response that it continued.',
       },
     ],
     errors: [
@@ -188,8 +189,11 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       'upgrade_required',
       'shutting_down',
       'previous_response_not_found',
+      'item_not_found',
       'invalid_websocket_event',
       'websocket_busy',
+      'tool_call_not_found',
+      'response_cancel_not_active',
       'websocket_history_limit_exceeded',
       'websocket_connection_limit_reached',
     ],

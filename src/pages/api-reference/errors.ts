@@ -14,6 +14,9 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   background_not_supported: '`background: true` is not offered.',
   previous_response_not_found:
     'The id is unknown, older than 30 minutes, or belongs to another key or process. Send the whole history instead.',
+  item_not_found:
+    'The input names an item by an id that is unknown, older than 30 minutes, or of another key or process. Send the item itself.',
+  tool_call_not_found: 'A turn that continues a response has the result of a call that the conversation does not have.',
   idempotency_key_required: 'Creating a video needs an `Idempotency-Key` header.',
   model_not_allowed: 'The key may not use this model.',
   model_not_found: 'There is no such model for this account.',
@@ -48,6 +51,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
     'The connection has used up its turns (128 by default) and closes. Open another one and send the whole history.',
   websocket_busy: 'This connection is already answering a request; it answers one at a time.',
   websocket_history_limit_exceeded: 'The conversation is too large to be continued on this connection.',
+  response_cancel_not_active: 'No response is being generated on this connection.',
   invalid_websocket_event: 'A message must be one JSON object of type `response.create`.',
 };
 

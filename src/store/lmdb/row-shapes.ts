@@ -20,6 +20,10 @@ const USAGE = listed<BillableUsage>(
     videos: 'plain',
     meters: PAIRS,
     serviceTier: 'plain',
+    cacheWrite30m: 'plain',
+    cacheWrite12h: 'plain',
+    speed: 'plain',
+    geo: 'plain',
   },
   (usage) => [
     usage.input,
@@ -35,6 +39,10 @@ const USAGE = listed<BillableUsage>(
     usage.videos,
     usage.meters && PAIRS.list(usage.meters),
     usage.serviceTier,
+    usage.cacheWrite30m,
+    usage.cacheWrite12h,
+    usage.speed,
+    usage.geo,
   ],
 );
 
@@ -73,8 +81,17 @@ const LINE = listed<ChargeLine>(
     rate: INTEGER,
     per: 'plain',
     amount: INTEGER,
+    multiplier: 'plain',
   },
-  (line) => [line.item, line.billedAs, line.quantity, INTEGER.list(line.rate), line.per, INTEGER.list(line.amount)],
+  (line) => [
+    line.item,
+    line.billedAs,
+    line.quantity,
+    INTEGER.list(line.rate),
+    line.per,
+    INTEGER.list(line.amount),
+    line.multiplier,
+  ],
 );
 
 const LINES = listOf(LINE);

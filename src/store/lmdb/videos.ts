@@ -23,6 +23,7 @@ import {
   type Circumstance,
   decide,
   dueAt,
+  FAR_MS,
   type Earlier,
   isIdempotencyKey,
   isOwned,
@@ -140,6 +141,7 @@ function due(tables: Tables, nowMs: number, limit: number, { states = DUE_STATES
   const without = new Set(inHand);
   const entries = states.flatMap((state) => [
     ...tables.videoDue.getKeys({ start: [state, 0, ''], end: [state, nowMs + 1, ''], limit: limit + without.size }),
+    ...tables.videoDue.getKeys({ start: [state, nowMs + FAR_MS, ''], end: [state, UNDUE, ''], limit: limit + without.size }),
   ]);
   const wanted = entries.filter(([, , id]) => !without.has(id)).sort(([, a], [, b]) => a - b);
   return wanted

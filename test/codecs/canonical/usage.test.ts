@@ -12,7 +12,7 @@ import {
 import { billableUsage } from '../../../src/http/exchange/billable.ts';
 import { encodeUsage, UsageReader } from '../../../src/codecs/messages/answer/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/answer/outcome.ts';
-import { readTokenUsage } from '../../../src/codecs/answers/token-usage.ts';
+import { readTokenUsage, writeTokenUsage } from '../../../src/codecs/answers/token-usage.ts';
 
 test('a counter is a number or a numeric string; anything else is unknown, never negative and never a number out of nowhere', () => {
   for (const [value, count] of [
@@ -103,11 +103,39 @@ test('a later report wins field by field, and takes nothing back', () => {
 });
 
 test('the whole prompt is what was not cached, what was read and what was written, whatever of them is known', () => {
-  const usage = { input: 1, cacheRead: 20, cacheWrite: 300, cacheWrite5m: 4_000, cacheWrite1h: 50_000 };
-  assert.equal(totalInput(usage), 54_321);
-  assert.equal(totalCacheWrite(usage), 54_300);
+  const writes = { cacheWrite: 300, cacheWrite5m: 4_000, cacheWrite1h: 50_000, cacheWrite30m: 600_000, cacheWrite12h: 7_000_000 };
+  const usage = { input: 1, cacheRead: 20, ...writes };
+  assert.equal(totalInput(usage), 7_654_321);
+  assert.equal(totalCacheWrite(usage), 7_654_300);
   assert.equal(totalInput({}), 0);
   for (const [name, count] of Object.entries(usage)) assert.equal(totalInput({ [name]: count }), count, name);
+});
+
+test('OpenAI reports cache writes by its own lifetimes, and clients of that form read them again', () => {
+  const details = {
+    cached_tokens: 100,
+    cache_write_tokens: 60,
+    cache_write_tokens_details: { ttl_12h_tokens: 20, ttl_30m_tokens: 40 },
+  };
+  const expected = { input: 40, cacheRead: 100, cacheWrite: 0, cacheWrite30m: 40, cacheWrite12h: 20, output: 5 };
+  const chat = readTokenUsage({ prompt_tokens: 200, prompt_tokens_details: details, completion_tokens: 5, total_tokens: 205 });
+  assert.deepEqual(chat, expected);
+  const responses = readUsage({
+    usage: { input_tokens: 200, input_tokens_details: details, output_tokens: 5, total_tokens: 205 },
+  });
+  assert.deepEqual(responses, expected);
+  assert.deepEqual(billableUsage(expected), { input: 40, cachedInput: 100, cacheWrite30m: 40, cacheWrite12h: 20, output: 5 });
+  assert.deepEqual(readTokenUsage(writeTokenUsage(expected)), { ...expected, reasoning: 0, audioInput: 0, audioOutput: 0 });
+});
+
+test('messages: the speed and the region that were served are billed, whichever report names them', () => {
+  const reader = new UsageReader();
+  reader.read({ input_tokens: 10, output_tokens: 1, speed: 'fast', inference_geo: 'us', service_tier: 'standard' });
+  const usage = reader.read({ output_tokens: 7, speed: null });
+  assert.deepEqual(usage, { input: 10, output: 7, serviceTier: 'standard', speed: 'fast', geo: 'us' });
+  assert.deepEqual(billableUsage(usage ?? {}), { input: 10, output: 7, serviceTier: 'standard', speed: 'fast', geo: 'us' });
+  const { speed, inference_geo } = encodeUsage(usage);
+  assert.deepEqual([speed, inference_geo], ['fast', 'us']);
 });
 
 test('any figure that is no zero is a report', () => {

@@ -11,6 +11,7 @@ import { Health } from '../../../src/http/dispatch/health.ts';
 import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
 import type { Taken } from '../../../src/http/dispatch/taken.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channelsOf } from './channels.ts';
 
@@ -159,7 +160,7 @@ test('a repeat that an open circuit would not let through is neither waited for 
 test('the budget of repeats grows with the exchanges, not with the repeats', async () => {
   const invited = setUp({ a: [said(429, 1)] });
   errorOf(await invited.run());
-  assert.equal(invited.asked.length, 5);
+  assert.equal(invited.asked.length, 2);
   assert.equal(spendable(invited), 3);
   const busy = setUp({ a: ['fine'] });
   for (let count = 0; count < 6; count++) answerOf(await busy.run({ maxAttempts: 99 }));
@@ -171,9 +172,20 @@ test('the budget of repeats grows with the exchanges, not with the repeats', asy
 });
 
 test('the wait between rounds doubles, four times', async () => {
-  const loop = setUp({ a: [said(429, 0)] }, {}, () => 1);
+  const loop = setUp({ a: [said(429, 0)] }, { a: { options: { retries: 5 } } }, () => 1);
+  for (let count = 0; count < 99; count++) loop.retries.asked('a');
   errorOf(await loop.run({ maxAttempts: 7 }));
   assert.deepEqual(loop.asked, ['0 a', '251 a', '752 a', '1753 a', '3754 a', '7755 a', '11756 a']);
+});
+
+test('each Channel that names a time is waited for once: then the client is told how long to wait', async () => {
+  const only = setUp({ a: [said(429, 1000)] });
+  const told = errorOf(await only.run());
+  assert.deepEqual(only.asked, ['0 a', '1001 a']);
+  assert.deepEqual([told.code, told.status, told.details.retryAfterMs], ['upstream_error', 502, 1000]);
+  const two = setUp({ a: [said(429, 100)], b: [said(503, 100)] });
+  errorOf(await two.run());
+  assert.deepEqual(two.asked, ['0 a', '1 b', '101 a', '103 b']);
 });
 
 test('an invited Channel is waited for if its time is short, and needs no budget', async () => {
@@ -328,6 +340,71 @@ test('a Channel that cannot say the request is no attempt, and the reason is tol
   const last = notConvertible('top_k', 'No.');
   assert.equal(await setUp({ a: [refusal], b: [last] }).run(), refusal, 'the first says why');
   assert.equal(errorOf(await setUp({ a: [refusal], b: [said(500)] }).run()).code, 'upstream_error');
+});
+
+test('the request is called wrong only when no Channel was passed over that may be able to say it', async () => {
+  const refusal = notConvertible('tools', 'No.');
+  const cooled = setUp({ a: [refusal], b: ['never'] });
+  cooled.health.enter('b', 'm')?.rateLimited(7000);
+  const shut = errorOf(await cooled.run());
+  assert.deepEqual([shut.code, shut.status, shut.details.retryAfterMs], ['no_healthy_upstream', 503, 6999]);
+  assert.deepEqual(cooled.asked, ['0 a']);
+
+  const full = setUp({ a: [refusal], b: ['fine'] }, { b: { options: { max_concurrency: 1, max_queue: 0 } } });
+  const first = answerOf(await full.run());
+  assert.equal(errorOf(await full.run()).code, 'overloaded');
+  first.succeeded();
+  answerOf(await full.run());
+});
+
+test('what must be on disk before an attempt is awaited before each one, and before nothing else', async () => {
+  const loop = setUp({ a: [said(503)], b: [said(429, 10), 'fine'], c: ['never'] }, { b: { models: { m: 'their-m' } } });
+  loop.health.enter('c', 'm')?.rateLimited(7000);
+  const begun: string[] = [];
+  answerOf(
+    await loop.run({
+      async beforeAttempt({ id }, upstreamModel) {
+        await aTick();
+        begun.push(`${id} ${upstreamModel} ${loop.asked.length}`);
+      },
+    }),
+  );
+  assert.deepEqual(begun, ['a m 0', 'b their-m 1', 'b their-m 2']);
+});
+
+test('an attempt that must not begin is not sent, and no other Channel is asked', async () => {
+  for (const [thrown, code] of [
+    [new GatewayError('video_submission_started', 'No.'), 'video_submission_started'],
+    [new StoreError('unavailable', 'away'), 'store_unavailable'],
+    [Object.assign(new Error('full'), { code: 'ENOSPC' }), 'internal_error'],
+  ] as const) {
+    const loop = setUp({ a: ['never'], b: ['never'] }, { a: { options: { max_concurrency: 1 } } });
+    const ended = errorOf(await loop.run({ beforeAttempt: () => Promise.reject(thrown) }));
+    assert.equal(ended.code, code);
+    assert.deepEqual([loop.asked, loop.attempts], [[], []]);
+    assert.equal(loop.concurrency.running('a'), 0);
+    assert.ok(loop.health.isFit('a', 'm'));
+  }
+});
+
+test('an attempt whose outcome is unclear is the last one, also where its Channel may be repeated, and also when the exchange was aborted', async () => {
+  const unclear = (details: ErrorDetails): GatewayError => fault({ ...details, lost: true });
+  const cause = Object.assign(new Error('closed'), { code: 'ECONNRESET', socket: { bytesRead: 100 } });
+  for (const error of [
+    unclear({ reason: 'network', cause }),
+    unclear({ reason: 'http_status', upstream: { status: 503, retryAfterMs: 10 } }),
+    unclear({ reason: 'timeout' }),
+  ]) {
+    const loop = setUp({ a: [error], b: ['never'] }, { a: { options: { retries: 5 } } });
+    assert.equal(await loop.run(), error);
+    assert.deepEqual([loop.asked, loop.attempts.length], [['0 a'], 1]);
+  }
+  const cut = setUp({ a: [unclear({})], b: ['never'] });
+  cut.clock.setTimeout(() => cut.client.abort(new GatewayError('client_closed_request', 'Gone.')), 1);
+  assert.equal(errorOf(await cut.run()).details.lost, true);
+  const sick = setUp({ a: [unclear({ reason: 'network' })] }, {}, () => 0, { ...SETTINGS, failures: 1 });
+  errorOf(await sick.run());
+  assert.equal(sick.health.isFit('a', 'm'), false, 'its circuit learns of it');
 });
 
 test('a fault of nobody upstream ends the exchange', async () => {

@@ -11,6 +11,7 @@ import {
   estimateOutput,
   withPictures,
 } from '../../../src/http/exchange/estimate.ts';
+import type { Model } from '../../../src/http/config/config.ts';
 import { MODELS, testConfig } from '../../support/test-gateway.ts';
 import { requestOf } from '../../support/wire.ts';
 
@@ -181,4 +182,17 @@ test('I8: pictures are counted where the report does not', () => {
   assert.deepEqual(withPictures({ output: 1 }, wholeOf(picture, text('a'), picture, voice)), { output: 1, images: 2 });
   assert.deepEqual(withPictures({ output: 1, images: 1 }, wholeOf(picture, picture)), { output: 1, images: 1 });
   assert.deepEqual(withPictures({ output: 1 }, wholeOf(text('a'), voice)), { output: 1 });
+});
+
+test('a reservation is never for more than the model can say, whatever the client asks for', () => {
+  const model = (maxOutputTokens?: number): Model => ({
+    ...(testConfig({ models: MODELS }).models.get('m') ?? assert.fail()),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  });
+  const asking = (maxOutputTokens?: number) => requestOf('chat', maxOutputTokens === undefined ? {} : { maxOutputTokens });
+  assert.equal(estimateOutput(asking(), model()), 4_096);
+  assert.equal(estimateOutput(asking(10 ** 12), model()), 131_072);
+  assert.equal(estimateOutput(asking(10 ** 12), model(8_000)), 8_000);
+  assert.equal(estimateOutput(asking(100), model(8_000)), 100);
+  assert.equal(estimateOutput(asking(), model(8_000)), 8_000);
 });

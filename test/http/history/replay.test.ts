@@ -244,14 +244,15 @@ test('F37: nobody reads an item of another key, or one that is over, by its id',
   simulator.enqueue(say('A secret.'));
   const { output } = await create(gateway, { model: 'messages', input: 'hi' });
   const input = [{ role: 'user', content: 'hi' }, ...output.map(({ id }) => ({ type: 'item_reference', id })), 'and?'];
-  const reads = async (headers: Record<string, string> = {}): Promise<boolean> => {
-    simulator.enqueue(say('Yes.'));
-    await create(gateway, { model: 'chat_completion', input, store: false }, headers);
-    return lastText().includes('A secret.');
-  };
-  assert.deepEqual([await reads(), await reads({ authorization: 'Bearer sk-mizu-other' })], [true, false]);
+  simulator.enqueue(say('Yes.'));
+  await create(gateway, { model: 'chat_completion', input, store: false });
+  assert.ok(lastText().includes('A secret.'));
+  const ask = { model: 'chat_completion', input, store: false };
+  const asked = simulator.requests.length;
+  assert.equal((await refused(gateway, ask, { authorization: 'Bearer sk-mizu-other' })).code, 'item_not_found');
   clock.advance(HISTORY_TTL_MS);
-  assert.equal(await reads(), false);
+  assert.equal((await refused(gateway, ask)).code, 'item_not_found');
+  assert.equal(simulator.requests.length, asked);
 });
 
 test('F37: an unknown, a foreign and an expired id read the same', async () => {
@@ -414,4 +415,24 @@ test('the client’s own text survives: numbers, unknown members and order of st
     lastText().includes('"input":[{"role":"user","content":"a","x_note":1.50},{"content":"b","role":"user"},'),
     lastText(),
   );
+});
+
+test('what is brought back counts like a body: in bytes, in values, and in what its key holds', async () => {
+  const limits = { json_bytes: 200_000, json_values: 2_000 };
+  await using gateway = await testGateway(configOf({ limits }));
+  const input = [{ role: 'user', content: 'x'.repeat(120_000) }];
+  const first = await create(gateway, { model: 'messages', input });
+  const over = await refused(gateway, { model: 'messages', previous_response_id: first.id, input });
+  assert.deepEqual([over.status, over.code, over.param], [413, 'request_too_large', 'previous_response_id']);
+  await create(gateway, { model: 'messages', previous_response_id: first.id, input: 'short' });
+  const many = Array.from({ length: 400 }, () => ({ role: 'user', content: 'x' }));
+  const wide = await create(gateway, { model: 'messages', input: many });
+  const wider = await refused(gateway, { model: 'messages', previous_response_id: wide.id, input: many });
+  assert.deepEqual([wider.status, wider.code], [413, 'request_too_large']);
+  gateway.configure(configOf({ limits: { ...limits, key_body_bytes: 150_000 } }));
+  simulator.enqueue({ ...say('one two three four five six'), pace: { ms: 40 } });
+  const open = await gateway.post('/v1/responses', { model: 'messages', input: 'y'.repeat(40_000), stream: true });
+  const full = await refused(gateway, { model: 'messages', previous_response_id: first.id, input: 'short' });
+  assert.deepEqual([full.status, full.code], [429, 'rate_limited']);
+  await open.text();
 });

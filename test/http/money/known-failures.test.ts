@@ -426,7 +426,7 @@ test('U15: thinking tokens of a messages upstream are reasoning tokens to chat a
       const details = client === 'chat' ? usage.completion_tokens_details : usage.output_tokens_details;
       assert.equal(details.reasoning_tokens, 60, client);
       assert.equal(client === 'chat' ? usage.completion_tokens : usage.output_tokens, 100, client);
-      assert.deepEqual(row.usage, { input: 10, output: 40, reasoning: 60, serviceTier: 'standard' });
+      assert.deepEqual(row.usage, { input: 10, output: 40, reasoning: 60, serviceTier: 'standard', geo: 'not_available' });
       assert.equal(dollars(row), 10n * 5_000n + 40n * 25_000n + 60n * 30_000n);
     }
   }

@@ -105,6 +105,10 @@ class Turn implements fc.AsyncCommand<Model, Real> {
         model.lost.push(model.retained.id);
       model.retained = known;
     }
+    if (expected === 'failed' && previous !== undefined && previous === model.retained) {
+      if (!model.stored.some((at) => at.id === previous.id)) model.lost.push(previous.id);
+      model.retained = undefined;
+    }
     if (this.#store && expected !== 'failed') model.stored.push(known);
     else if (expected !== 'completed') model.lost.push(id);
   }

@@ -368,7 +368,7 @@ test('F26: bad messages are answered and the connection goes on', async () => {
     ['[]', null],
     ['', null],
     ['{}', 'type'],
-    [{ type: 'response.steer' }, 'type'],
+    [{ type: 'response.steered' }, 'type'],
     [{ type: 7 }, 'type'],
     [{ type: 'response.append' }, 'input'],
     [`{"type":"response.create","input":${'['.repeat(600)}${']'.repeat(600)}}`, null],
@@ -510,6 +510,9 @@ test('response.cancel ends the turn in its own words; the connection goes on', a
   client.send({ type: 'response.cancel' });
   assert.equal(errorOf(await client.next(({ type }) => type === 'error')).code, 'cancelled');
   assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+  client.send({ type: 'response.cancel', stream_id: 'lane' });
+  const nothing = await client.next();
+  assert.deepEqual([errorOf(nothing).code, nothing['stream_id']], ['response_cancel_not_active', 'lane']);
 });
 
 test('W6: an upstream that dies in mid-turn ends in response.failed, a refused one in an error frame; both can be retried', async () => {
@@ -519,14 +522,112 @@ test('W6: an upstream that dies in mid-turn ends in response.failed, a refused o
   simulator.enqueue({ ...say('a b c d e f'), faults: [{ type: 'cut', at: 5 }] });
   const broken = await client.turn(create({ store: false, previous_response_id: good.id }));
   assert.equal(broken.at(-1)?.type, 'response.failed');
+  const stale = await client.turn(create({ store: false, previous_response_id: good.id }));
+  assert.equal(errorOf(stale[0]).code, 'previous_response_not_found');
   simulator.enqueue({ faults: [{ type: 'status', status: 500 }] });
-  const refused = await client.turn(create({ store: false, previous_response_id: good.id }));
+  const refused = await client.turn(create({ store: false }));
   assert.deepEqual(errorOf(refused[0]), { status: 502, code: 'upstream_error', param: null });
   gateway.running.gateway.dispatcher.health.keepOnly(new Set());
-  const again = await client.turn(create({ store: false, previous_response_id: good.id }));
+  const again = await client.turn(create({ store: false }));
   assert.equal(again.at(-1)?.type, 'response.completed');
   const failedId = responseOf(broken.at(-1)).id;
   assert.equal(errorOf((await client.turn(create({ previous_response_id: failedId })))[0]).code, 'previous_response_not_found');
+});
+
+test('a continuation that fails lets go of the id that it named, on this connection alone', async () => {
+  await using gateway = await testGateway(configOf());
+  const client = await connect(gateway);
+  const orphan = [{ type: 'function_call_output', call_id: 'call_missing', output: 'nobody asked' }];
+  const faults: [string, object][] = [
+    ['error', { input: orphan }],
+    ['error', { model: 'nosuch' }],
+    ['error', { tools: 5 }],
+  ];
+  for (const [type, fault] of faults) {
+    const good = responseOf((await client.turn(create({ store: false }))).at(-1));
+    const failed = await client.turn(create({ store: false, previous_response_id: good.id, ...fault }));
+    assert.equal(failed.at(-1)?.type, type);
+    const retry = await client.turn(create({ store: false, previous_response_id: good.id }));
+    assert.deepEqual(errorOf(retry[0]), {
+      status: 400,
+      code: 'previous_response_not_found',
+      param: 'previous_response_id',
+    });
+    // What the key stored is no matter of the connection.
+    const stored = responseOf((await client.turn(create())).at(-1));
+    await client.turn(create({ previous_response_id: stored.id, ...fault }));
+    assert.equal((await client.turn(create({ previous_response_id: stored.id }))).at(-1)?.type, 'response.completed');
+    // A failure of something else lets go of nothing.
+    const kept = responseOf((await client.turn(create({ store: false }))).at(-1));
+    await client.turn(create({ store: false, previous_response_id: 'resp_mizu_00000000000000000000000000000000' }));
+    assert.equal((await client.turn(create({ previous_response_id: kept.id }))).at(-1)?.type, 'response.completed');
+  }
+});
+
+test('the result of a call that is nowhere in the conversation: refused in a turn that continues, left out in one that does not', async () => {
+  await using gateway = await testGateway(configOf());
+  for (const model of UPSTREAMS) {
+    const client = await connect(gateway, { headers: V1 });
+    const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+    simulator.enqueue({ reply: { pieces: [{ type: 'tool', name: 'look', arguments: '{}' }] } });
+    const called = responseOf((await client.turn(create({ model, tools }))).at(-1));
+    const callId = called.output.find(({ type }) => type === 'function_call')?.call_id;
+    const result = { type: 'function_call_output', call_id: callId, output: 'blue' };
+    const orphan = { type: 'function_call_output', call_id: 'call_missing', output: 'grey' };
+    const before = simulator.requests.length;
+    const continued = create({ model, tools, previous_response_id: called.id, input: [result, orphan] });
+    assert.deepEqual(errorOf((await client.turn(continued)).at(-1)), {
+      status: 400,
+      code: 'tool_call_not_found',
+      param: 'input[1].call_id',
+    });
+    const warm = create({ model, tools, previous_response_id: called.id, input: [result, orphan], generate: false });
+    assert.equal(errorOf((await client.turn(warm)).at(-1)).code, 'tool_call_not_found');
+    assert.equal(simulator.requests.length, before);
+    const good = create({ model, tools, previous_response_id: called.id, input: [result] });
+    assert.equal((await client.turn(good)).at(-1)?.type, 'response.done');
+    const appended = { type: 'response.append', input: [orphan] };
+    assert.deepEqual(errorOf((await client.turn(appended)).at(-1)), {
+      status: 400,
+      code: 'tool_call_not_found',
+      param: 'input[0].call_id',
+    });
+    if (model !== 'responses') {
+      const fresh = await client.turn(create({ model, tools, input: [{ role: 'user', content: 'hi' }, orphan] }));
+      assert.equal(fresh.at(-1)?.type, 'response.done');
+      assert.ok(!simulator.requests.at(-1)?.text.includes('grey'));
+    }
+    client.ws.close();
+  }
+});
+
+test('response.steer is refused in the vendor’s own event, with the input as it was, and disturbs no turn', async () => {
+  await using gateway = await testGateway(configOf());
+  const client = await connect(gateway);
+  const steer = async (event: object) => {
+    client.send({ type: 'response.steer', ...event });
+    const { error, steer, ...rest } = await client.next(({ type }) => type === 'response.steer.failed');
+    assert.equal(rest['sequence_number'], 0);
+    const { code, type } = error as { code: string; type: string };
+    assert.equal(type, 'invalid_request_error');
+    return { code, steer, lane: rest['stream_id'] };
+  };
+  const input = [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'only "blue"' }] }];
+  const half: object[] = [{}, { previous_response_id: 'resp_1' }, { input }, { previous_response_id: 5, input }];
+  half.push({ previous_response_id: 'resp_1', input: '' }, { previous_response_id: 'resp_1', input: [] });
+  half.push({ previous_response_id: 'resp_1', input: [{ role: 'system', content: 'x' }] });
+  for (const event of half) assert.equal((await steer(event)).code, 'invalid_input', JSON.stringify(event));
+  assert.deepEqual(await steer({ previous_response_id: 'resp_1', input, stream_id: 'lane' }), {
+    code: 'response_not_found',
+    steer: { input, previous_response_id: 'resp_1' },
+    lane: 'lane',
+  });
+  simulator.enqueue(slow('a b c d e f g h'));
+  client.send(create());
+  const begun = responseOf(await client.next(({ type }) => type === 'response.created'));
+  assert.equal((await steer({ previous_response_id: begun.id, input: 'hurry' })).code, 'steering_not_supported');
+  const end = responseOf(await client.next(({ type }) => type === 'response.completed'));
+  assert.equal((await steer({ previous_response_id: end.id, input: 'hurry' })).code, 'response_already_completed');
 });
 
 test('W12: a turn that failed, was cut or was cancelled behind a whole tool call leaves nothing that is continued', async () => {
@@ -540,13 +641,6 @@ test('W12: a turn that failed, was cut or was cancelled behind a whole tool call
   ];
   const next = create({ store: false, tools, previous_response_id: good.id, input: 'a vanished turn' });
   const ways: [string, () => Promise<ServerEvent | undefined>][] = [
-    [
-      'response.failed',
-      async () => {
-        simulator.enqueue({ reply: { pieces: called }, faults: [{ type: 'no-terminal' }] });
-        return (await client.turn(next)).at(-1);
-      },
-    ],
     [
       'response.incomplete',
       async () => {
@@ -581,6 +675,12 @@ test('W12: a turn that failed, was cut or was cancelled behind a whole tool call
     const sent = simulator.requests.at(-1)?.text ?? '';
     assert.ok(sent.includes('the good turn') && !sent.includes('vanished'), sent);
   }
+  const { id } = responseOf((await client.turn(create({ store: false, tools, input: 'another good turn' }))).at(-1));
+  simulator.enqueue({ reply: { pieces: called }, faults: [{ type: 'no-terminal' }] });
+  const failed = (await client.turn({ ...next, previous_response_id: id })).at(-1);
+  assert.equal(failed?.type, 'response.failed');
+  for (const event of [create({ store: false, tools, previous_response_id: id }), { type: 'response.append', input: 'appended' }])
+    assert.equal(errorOf((await client.turn(event)).at(-1)).code, 'previous_response_not_found');
 });
 
 test('W8: a create without a previous id is a new conversation', async () => {
@@ -702,7 +802,7 @@ test('a conversation over its bound is refused by name and the connection goes o
   const first = responseOf((await client.turn(create({ input: 'x'.repeat(2_000), store: false }))).at(-1));
   const over = await client.turn(create({ input: 'y'.repeat(3_000), previous_response_id: first.id }));
   assert.deepEqual([errorOf(over[0]).status, errorOf(over[0]).code], [413, 'websocket_history_limit_exceeded']);
-  assert.equal((await client.turn(create({ input: 'z', previous_response_id: first.id }))).at(-1)?.type, 'response.completed');
+  assert.equal((await client.turn(create({ input: 'z' }))).at(-1)?.type, 'response.completed');
 });
 
 test('F17: a reader that takes nothing stops the upstream and is let go after the write stall', async () => {

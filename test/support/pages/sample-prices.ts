@@ -21,6 +21,11 @@ export const SAMPLE: PriceList = {
       id: 'claude-opus-4-8',
       kind: 'text',
       prices: { input: '5.00', cached_input: '0.50', cache_write_5m: '6.25', cache_write_1h: '10.00', output: '25.00' },
+      speeds: {
+        fast: { multiplier: '6' },
+        turbo: { prices: { output: '90.00' }, longContext: { above: 200_000, prices: { output: '120.00' } } },
+      },
+      geos: { us: { multiplier: '1.1' } },
     },
     {
       id: 'claude-haiku-4-5',

@@ -1,6 +1,6 @@
 /** Reads one entry of `tool_calls` in a delta or a message. Does not know to which call of the answer it belongs. */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import { signatureOf } from '../call-signatures.ts';
+import { signatureOf } from '../opaque.ts';
 import { hasOnly } from '../lifecycle.ts';
 import { listAt, malformed, objectAt, nonEmptyString } from '../wire.ts';
 

@@ -10,7 +10,7 @@ import { isObjectText, type JsonValue } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { customToolOf, FreeformReader } from '../../tools/freeform.ts';
-import { callOpaque } from '../call-signatures.ts';
+import { callOpaque } from '../opaque.ts';
 import { type Piece, readPiece } from './call-pieces.ts';
 import { malformed, objectAt } from '../wire.ts';
 

@@ -11,13 +11,12 @@ import { joinBase64, mimeOfAudioFormat } from '../../media.ts';
 import { readAnnotation } from './annotations.ts';
 import { callOfBlock, joinText, jsonText, summaryOf, thoughtOf } from './content-blocks.ts';
 import { readDetail } from '../details.ts';
-import { readImage } from '../images.ts';
+import { readImage, listAt, objectAt, textAt, nonEmptyString } from '../wire.ts';
 import { finishReason } from './outcome.ts';
 import { ReasoningItems } from './decode-reasoning.ts';
 import { Texts } from './decode-texts.ts';
 import { ToolCalls } from './decode-calls.ts';
 import { callEntries } from './call-pieces.ts';
-import { listAt, objectAt, textAt, nonEmptyString } from '../wire.ts';
 
 interface Audio {
   /** The index of its item; undefined until its first piece. */

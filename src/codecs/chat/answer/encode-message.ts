@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { ResponseContext } from '../../codec.ts';
 import { present } from '../../requests/members.ts';
 import { UNKNOWN_FORMAT } from '../details.ts';
-import { writeImage } from '../images.ts';
+import { writeImage } from '../wire.ts';
 import type { CallsReason } from './outcome.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';

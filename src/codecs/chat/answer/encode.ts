@@ -19,7 +19,7 @@ import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../../answers/turns.ts';
 import { writeAnnotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import { imageSignatureId, sealedEntry } from '../envelopes.ts';
+import { imageSignatureId, sealedEntry, textSignatureId } from '../opaque.ts';
 import {
   callsReason,
   mediaMember,
@@ -33,7 +33,6 @@ import {
 } from './encode-message.ts';
 import { NativeStream } from './splice.ts';
 import { finishOf } from './outcome.ts';
-import { textSignatureId } from '../signed-texts.ts';
 import { DONE } from '../wire.ts';
 
 interface OpenItem {

@@ -15,7 +15,7 @@ import { TextJoin } from '../../answers/text-join.ts';
 import { readTokenUsage, writeTokenUsage } from '../../answers/token-usage.ts';
 import { Answer } from './decode-message.ts';
 import { writeAnnotation } from './annotations.ts';
-import { imageSignatureId, sealedEntry } from '../envelopes.ts';
+import { imageSignatureId, sealedEntry, textSignatureId } from '../opaque.ts';
 import { failureIn, undecodable } from '../errors.ts';
 import {
   callsReason,
@@ -30,7 +30,6 @@ import {
 } from './encode-message.ts';
 import { bodyEdits } from './splice.ts';
 import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
-import { textSignatureId } from '../signed-texts.ts';
 import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {

@@ -6,12 +6,10 @@ import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.
 import type { RequestContext } from '../../codec.ts';
 import { type JsonPath, jsonSlicer } from '../../json/text.ts';
 import { arrayAt, objectAt, optionalString, present, requiredString } from '../../requests/members.ts';
-import { callOpaque, signatureOf } from '../call-signatures.ts';
-import { imageSignatureId } from '../envelopes.ts';
+import { callOpaque, signatureOf, imageSignatureId, type SignedText, signTexts, UNKNOWN_RANGE } from '../opaque.ts';
 import { HistoryReasoning, readOpaque } from './decode-reasoning.ts';
-import { readImage } from '../images.ts';
+import { readImage } from '../wire.ts';
 import { readContent, readResultParts } from './decode-parts.ts';
-import { type SignedText, signTexts, UNKNOWN_RANGE } from '../signed-texts.ts';
 
 /** Reads `messages`; `text` is the exact body. Throws `invalid_request` with the path of what is wrong. */
 export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {

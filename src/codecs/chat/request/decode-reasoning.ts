@@ -15,8 +15,7 @@ import {
   readDetail,
   SCALAR_FORM,
 } from '../details.ts';
-import { isImageSignatureId } from '../envelopes.ts';
-import { type SignedText, textRangeOf } from '../signed-texts.ts';
+import { isImageSignatureId, type SignedText, textRangeOf } from '../opaque.ts';
 
 /** How many groups a fragment is compared with. Fragments of one item stand near each other, and comparing all would take quadratic time. */
 const MAX_OPEN_GROUPS = 256;

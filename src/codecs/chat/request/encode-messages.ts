@@ -23,11 +23,10 @@ import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
-import { CALL_FORM, signedCall } from '../call-signatures.ts';
+import { CALL_FORM, signedCall } from '../opaque.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
-import { missingReasoning } from './missing-reasoning.ts';
 
 /** An assistant message that is being built. */
 interface AssistantDraft {
@@ -321,4 +320,12 @@ function contentOf({ texts }: AssistantDraft): string {
 
 function functionCall(id: string, name: string, args: string): JsonObject {
   return { id, type: 'function', function: { name, arguments: args } };
+}
+
+/**
+ * The `reasoning_content` for an assistant turn that calls tools and has none, such as a turn of another model. Servers that want reasoning
+ * back (DeepSeek) refuse such a turn without the member; an empty one is enough. Undefined for Channels that do not replay reasoning.
+ */
+export function missingReasoning({ replayReasoningContent }: CodecOptions): string | undefined {
+  return replayReasoningContent === true ? '' : undefined;
 }

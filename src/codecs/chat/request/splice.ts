@@ -12,9 +12,9 @@ import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { gatewayMembers, present } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
-import { SIGNATURE_PATH, signatureOf } from '../call-signatures.ts';
+import { SIGNATURE_PATH, signatureOf } from '../opaque.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
-import { missingReasoning } from './missing-reasoning.ts';
+import { missingReasoning } from './encode-messages.ts';
 
 const NONE: Effort = 'none';
 

@@ -7,7 +7,7 @@ import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { TextJoin } from '../../answers/text-join.ts';
-import { checkText, finishReason } from './text.ts';
+import { checkText, finishReason } from './whole.ts';
 
 export class CompletionsEncoder implements ClientEncoder {
   readonly #context: ResponseContext;

@@ -1,10 +1,11 @@
 /** The whole `text_completion` body. */
 import type { Whole } from '../../canonical/fold.ts';
-import type { Native } from '../../canonical/event.ts';
+import type { Native, ItemHead } from '../../canonical/event.ts';
 import type { ResponseContext } from '../../codec.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { TextJoin } from '../../answers/text-join.ts';
-import { checkText, finishReason } from './text.ts';
+import { notRepresentable } from '../../canonical/error.ts';
+import type { Outcome } from '../../canonical/outcome.ts';
 
 export function encodeResponse(whole: Whole, _native: Native | undefined, context: ResponseContext): string {
   const finish = finishReason(whole.outcome);
@@ -23,4 +24,24 @@ export function encodeResponse(whole: Whole, _native: Native | undefined, contex
     choices: [{ text, index: 0, logprobs: null, finish_reason: finish }],
     ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
   });
+}
+
+/** Throws `response_not_representable` for calls and media. */
+export function checkText(kind: ItemHead['kind']): void {
+  if (kind === 'toolCall') throw notRepresentable('The answer calls a tool, which legacy completions cannot say.');
+  if (kind === 'media') throw notRepresentable('The answer holds media, which legacy completions cannot say.');
+}
+
+export function finishReason(outcome: Outcome): 'stop' | 'length' | 'content_filter' {
+  if (outcome.status === 'completed') return 'stop';
+  if (outcome.status !== 'incomplete') throw outcome.error;
+  switch (outcome.reason) {
+    case 'content_filter':
+      return 'content_filter';
+    case 'pause':
+    case 'compaction':
+      return 'stop';
+    default:
+      return 'length';
+  }
 }

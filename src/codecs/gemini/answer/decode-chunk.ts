@@ -2,6 +2,8 @@
 import { upstreamFault } from '../../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { inCamelCase } from './spelling.ts';
+import type { Media } from '../../canonical/item.ts';
+import { mimeOfFilename, sniffMime } from '../../media.ts';
 
 /** One response object of a stream, or the only one. */
 export interface Chunk {
@@ -102,4 +104,25 @@ export function arrayOrEmpty(holder: JsonObject, name: string): readonly JsonVal
 
 export function malformed(member: string): Error {
   return upstreamFault('malformed_event', `The upstream sent a chunk with a malformed ${member}.`);
+}
+
+/** The media of a part with `inlineData` or `fileData`. */
+export function readMedia(part: JsonObject): Media {
+  const inline = optionalObject(part, 'inlineData');
+  if (inline !== undefined) {
+    const data = optionalString(inline, 'data');
+    if (data === undefined) throw malformed('inlineData');
+    const mime = optionalString(inline, 'mimeType') ?? sniffMime(data) ?? 'application/octet-stream';
+    return { type: typeOf(mime), source: { from: 'inline', mime, data } };
+  }
+  const file = optionalObject(part, 'fileData');
+  const url = file === undefined ? undefined : optionalString(file, 'fileUri');
+  if (file === undefined || url === undefined) throw malformed('fileData');
+  const mime = optionalString(file, 'mimeType') ?? mimeOfFilename(url);
+  return { type: typeOf(mime ?? ''), source: { from: 'url', url, ...(mime === undefined ? {} : { mime }) } };
+}
+
+function typeOf(mime: string): Media['type'] {
+  if (mime.startsWith('image/')) return 'image';
+  return mime.startsWith('audio/') ? 'audio' : 'file';
 }

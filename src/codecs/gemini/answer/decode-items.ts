@@ -14,11 +14,10 @@ import type { DecodeContext } from '../../codec.ts';
 import { logprobsOf } from '../../answers/logprobs.ts';
 import { customToolOf, unwrapFreeform } from '../../tools/freeform.ts';
 import { essenceOf, joinBase64 } from '../../media.ts';
-import { objectText } from '../arguments.ts';
+import { objectText } from '../wire.ts';
 import type { CitedSources } from './decode-citations.ts';
-import { readMedia } from './decode-media.ts';
+import { readMedia, malformed } from './decode-chunk.ts';
 import type { PartialArguments } from './decode-arguments.ts';
-import { malformed } from './decode-chunk.ts';
 import { formOf, type Span, sign } from '../signatures.ts';
 
 interface OpenText {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical/request.ts';
 import type { ModelFacts } from '../../codec.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
-import type { LossLog } from './loss-log.ts';
+import type { LossLog } from '../losses.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;

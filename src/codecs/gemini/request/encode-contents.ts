@@ -13,11 +13,10 @@ import { customToolOf } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { titledText } from '../../media.ts';
 import type { ToolNames } from '../../tools/names.ts';
-import { argumentsOf } from '../arguments.ts';
-import type { LossLog } from './loss-log.ts';
+import { argumentsOf, type Content, type FunctionResponse, type Part } from '../wire.ts';
+import type { LossLog } from '../losses.ts';
 import { mediaPart } from './encode-media.ts';
 import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from '../signatures.ts';
-import type { Content, FunctionResponse, Part } from '../wire.ts';
 
 export interface Conversation {
   readonly systemInstruction?: { readonly parts: readonly Part[] };

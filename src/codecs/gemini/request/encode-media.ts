@@ -12,7 +12,7 @@ import {
   realMime,
   titledText,
 } from '../../media.ts';
-import type { LossLog } from './loss-log.ts';
+import type { LossLog } from '../losses.ts';
 import type { Part } from '../wire.ts';
 
 /** The part for `media`. Throws `unsupported_conversion` at the media's own path where the protocol has none. */

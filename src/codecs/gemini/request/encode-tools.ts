@@ -8,7 +8,7 @@ import { freeformSchema } from '../../tools/freeform.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
-import type { LossLog } from './loss-log.ts';
+import type { LossLog } from '../losses.ts';
 
 /** Letters, digits, `_`, `.`, `:` and `-`; the first is a letter or `_`. Older models take no more than 64 characters. */
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_.:-]/g, maxLength: 64, startsWithLetter: true };

@@ -7,7 +7,7 @@ import { nameAllTools } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeGenerationConfig } from './encode-config.ts';
-import { LossLog } from './loss-log.ts';
+import { LossLog } from '../losses.ts';
 import { encodeTools, NAME_RULE } from './encode-tools.ts';
 import { writeJson } from '../wire.ts';
 

@@ -4,14 +4,14 @@
  */
 import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { Citation, ItemStatus, MediaItem, OutputItem, ReasoningItem } from '../../canonical/item.ts';
+import type { Citation, ItemStatus, MediaItem, OutputItem, ReasoningItem, Media, MediaSource } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Block, BlockHost } from './block.ts';
 import { type BlockKind, blockKind } from '../lifecycle.ts';
-import { redactedOpaque, signatureOpaque } from '../opaque-values.ts';
-import { mediaOf } from './decode-media.ts';
+import { redactedOpaque, signatureOpaque } from '../opaque.ts';
 import { ToolBlock } from './decode-tools.ts';
-import { malformed, nullableString, needString, parseObject } from '../wire.ts';
+import { malformed, nullableString, needString, parseObject, needObject } from '../wire.ts';
+import { sourceOfUrl } from '../../media.ts';
 
 /**
  * The reader for a block. `inputText` returns the exact JSON text of its `input`, or undefined where that is only a placeholder.
@@ -250,5 +250,29 @@ class NativeBlock implements Block {
     const id = this.#block['id'];
     const item: OutputItem = { kind: 'native', dialect: 'messages', body, ...(typeof id === 'string' ? { id } : {}) };
     out.push({ type: 'item.end', index: this.#index, item, status });
+  }
+}
+
+/** Undefined for a source of unknown type. Throws GatewayError blaming the upstream. */
+function mediaOf(block: JsonObject): Media | undefined {
+  const where = `${String(block['type'])} block`;
+  const source = sourceOf(needObject(block, 'source', where), where);
+  if (source === undefined) return undefined;
+  const filename = nullableString(block, 'title', where);
+  return { type: block['type'] === 'image' ? 'image' : 'file', source, ...(filename === undefined ? {} : { filename }) };
+}
+
+function sourceOf(source: JsonObject, where: string): MediaSource | undefined {
+  switch (source['type']) {
+    case 'base64':
+      return { from: 'inline', mime: needString(source, 'media_type', where), data: needString(source, 'data', where) };
+    case 'url':
+      return sourceOfUrl(needString(source, 'url', where));
+    case 'file':
+      return { from: 'reference', id: needString(source, 'file_id', where) };
+    case 'text':
+      return { from: 'text', text: needString(source, 'data', where) };
+    default:
+      return undefined;
   }
 }

@@ -20,7 +20,7 @@ import {
   thinkingText,
   wireInput,
 } from '../message-parts.ts';
-import { isRedacted } from '../opaque-values.ts';
+import { isRedacted } from '../opaque.ts';
 import { isEmptyInput } from '../wire.ts';
 
 /** What was written of one canonical item. */

@@ -11,7 +11,7 @@ import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { completeBlock, completeDelta, completeMessage } from './splice-members.ts';
-import { redactedOpaque, signatureOpaque } from '../opaque-values.ts';
+import { redactedOpaque, signatureOpaque } from '../opaque.ts';
 import { codesOf, errorFrame } from '../errors.ts';
 
 /** Upstream errors about the gateway's own credential or route: clients get a general type instead. */

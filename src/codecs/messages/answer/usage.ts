@@ -4,7 +4,15 @@
  * the input are zero.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteration, wholeOutput } from '../../canonical/usage.ts';
+import {
+  type CacheWrites,
+  countOf,
+  isPlaceholder,
+  totalCacheWrite,
+  type Usage,
+  type UsageIteration,
+  wholeOutput,
+} from '../../canonical/usage.ts';
 
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
@@ -81,6 +89,10 @@ export class UsageReader {
     if (meters.size > 0) usage.meters = meters;
     const tier = known.get('service_tier');
     if (typeof tier === 'string') usage.serviceTier = tier;
+    const speed = known.get('speed');
+    if (typeof speed === 'string') usage.speed = speed;
+    const geo = known.get('inference_geo');
+    if (typeof geo === 'string') usage.geo = geo;
     const native = Object.fromEntries([...known].filter(([key]) => !READ_MEMBERS.has(key)));
     if (Object.keys(native).length > 0) usage.native = native;
     return usage;
@@ -94,12 +106,6 @@ function reportsInput(report: JsonObject): boolean {
 
 function isPositive(count: JsonValue | undefined): boolean {
   return (countOf(count) ?? 0) > 0;
-}
-
-interface CacheWrites {
-  readonly cacheWrite?: number;
-  readonly cacheWrite5m?: number;
-  readonly cacheWrite1h?: number;
 }
 
 /** Cache writes by lifetime. A split that is older than the total and larger is stale (compaction replaces totals): then no lifetime is known. */
@@ -121,6 +127,8 @@ const READ_MEMBERS: ReadonlySet<string> = new Set([
   'cache_creation',
   'output_tokens_details',
   'service_tier',
+  'speed',
+  'inference_geo',
 ]);
 
 function iteration(one: JsonObject): UsageIteration {
@@ -160,6 +168,8 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
     ...encodeServerTools(known.meters),
     ...(passes.length === 0 ? {} : { iterations: passes.map(encodeIteration) }),
     ...encodeTier(known.serviceTier),
+    ...(known.geo === undefined ? {} : { inference_geo: known.geo }),
+    ...(known.speed === undefined ? {} : { speed: known.speed }),
   };
 }
 

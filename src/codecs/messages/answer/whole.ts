@@ -19,7 +19,7 @@ import {
   wireInput,
 } from '../message-parts.ts';
 import { messageEdits } from './splice.ts';
-import { isRedacted } from '../opaque-values.ts';
+import { isRedacted } from '../opaque.ts';
 import { encodeStop, endOfLast, readStop, stopMembers } from './outcome.ts';
 import { encodeUsage } from './usage.ts';
 import { needString } from '../wire.ts';

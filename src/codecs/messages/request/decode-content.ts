@@ -30,7 +30,7 @@ import {
   requiredString,
   wrongType,
 } from '../../requests/members.ts';
-import { REDACTED } from '../opaque-values.ts';
+import { REDACTED } from '../opaque.ts';
 import { restoreSignatures } from './decode-signatures.ts';
 import { clearedBefore, isForOneTurn, toolChange } from './decode-changes.ts';
 

@@ -15,12 +15,11 @@ import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
-import { REDACTED } from '../opaque-values.ts';
-import { CallIds } from './call-ids.ts';
+import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
-import { isEmptyInput } from '../wire.ts';
-import type { WireBlock } from './wire-block.ts';
+import { isEmptyInput, type WireBlock } from '../wire.ts';
+import { shortId } from '../../requests/short-id.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -273,4 +272,32 @@ function trimLastText(blocks: WireBlock[]): void {
 
 function textBlock(text: string, item: Item): WireBlock {
   return { json: { type: 'text', text }, cacheControl: item.cacheControl };
+}
+
+const MAX_LENGTH = 64;
+const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/**
+ * Some models number the calls of each turn anew, so one id may be in several turns. Each later use of an id gets an id of its own. The same
+ * conversation always gets the same ids.
+ */
+class CallIds {
+  readonly #uses = new Map<string, number>();
+
+  ofCall(id: string): string {
+    const use = (this.#uses.get(id) ?? 0) + 1;
+    this.#uses.set(id, use);
+    return wireId(id, use);
+  }
+
+  /** A result belongs to the latest call with its id. */
+  ofResult(id: string): string {
+    return wireId(id, this.#uses.get(id) ?? 1);
+  }
+}
+
+function wireId(id: string, use: number): string {
+  if (use === 1 && LEGAL.test(id)) return id;
+  const unique = use === 1 ? id : `${id} ${use}`;
+  return shortId(unique, unique.replace(/[^a-zA-Z0-9_-]/g, '_'), MAX_LENGTH);
 }

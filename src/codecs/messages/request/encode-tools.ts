@@ -10,7 +10,7 @@ import { freeformSchema } from '../../tools/freeform.ts';
 import type { SchemaTexts } from '../../schemas/text.ts';
 import { sameTool, type ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
-import type { WireBlock } from './wire-block.ts';
+import type { WireBlock } from '../wire.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
 export function encodeTools(

@@ -15,8 +15,7 @@ import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './splice.ts';
-import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE } from '../wire.ts';
-import { limitBreakpoints, renderAll } from './wire-block.ts';
+import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE, limitBreakpoints, renderAll } from '../wire.ts';
 
 const PATH = '/messages';
 

@@ -11,7 +11,7 @@ import { customToolOf } from '../../tools/freeform.ts';
 import { readAnnotation } from '../annotations.ts';
 import { logprobsOf, readLogprobs } from '../../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../../media.ts';
-import { writeForm } from '../opaque-form.ts';
+import { writeForm } from '../opaque.ts';
 import { IMAGE_FACTS, arrayOrEmpty, malformed, OPAQUE_MEMBERS, needString, nonEmptyString } from '../wire.ts';
 
 const DIALECT = 'responses';

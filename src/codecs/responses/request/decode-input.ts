@@ -96,6 +96,8 @@ export function readInputItem(
  */
 function readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Item[] {
   const { id } = item;
+  // Its content stands in the conversation already.
+  if (typeof id === 'string' && reader.named.has(id)) return [];
   const named = typeof id === 'string' ? reader.context.item?.(id) : undefined;
   if (typeof id !== 'string' || named === undefined || isReference(named)) return [nativeItem(item, placeOf(path, turn))];
   reader.named.set(id, named);

@@ -25,7 +25,7 @@ import { mayReplay } from '../../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../../media.ts';
 import { shortId } from '../../requests/short-id.ts';
 import type { ToolNames } from '../../tools/names.ts';
-import { readForm } from '../opaque-form.ts';
+import { readForm } from '../opaque.ts';
 import { PARAGRAPH } from '../answer/decode-items.ts';
 import { nonEmptyString } from '../wire.ts';
 

@@ -1,0 +1,33 @@
+/**
+ * A turn that continues a response sends only what is new, so a result without its call is a mistake of the client: nothing that it could
+ * have left out. A turn that continues nothing may hold any history; what has no counterpart there is left out, as over HTTP.
+ */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Item } from '../../codecs/canonical/item.ts';
+import { isObject } from '../../codecs/canonical/json.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+
+/** Throws `tool_call_not_found` at the first result whose call is nowhere in the conversation. */
+export function refuseOrphanResults({ items }: CanonicalRequest): void {
+  const calls = new Set<string>();
+  for (const item of items) {
+    if (item.kind === 'toolCall') calls.add(item.callId);
+    // An upstream that stored the item knows what it was: it may be the call.
+    else if (isReference(item)) return;
+  }
+  for (const item of items) {
+    if (item.kind !== 'toolResult' || calls.has(item.callId)) continue;
+    const shown = item.callId.length > MOST_SHOWN ? `${item.callId.slice(0, MOST_SHOWN)}…` : item.callId;
+    throw new GatewayError('tool_call_not_found', `No tool call found for the output with call_id ${JSON.stringify(shown)}.`, {
+      param: `${item.at ?? 'input'}.call_id`,
+    });
+  }
+}
+
+const MOST_SHOWN = 100;
+
+function isReference(item: Item): boolean {
+  if (item.kind !== 'native' || !isObject(item.body)) return false;
+  const { type, role } = item.body;
+  return type === 'item_reference' || (type === undefined && role === undefined);
+}

@@ -1,0 +1,88 @@
+/** References to items that nobody keeps: refused for the Channel of the attempt, never left out. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
+import { testGateway } from '../../support/test-gateway.ts';
+import { connect } from '../websocket/socket-client.ts';
+
+const simulator = await startSimulator({ pace: { cut: 'packet' } });
+test.after(() => simulator.close());
+test.beforeEach(() => simulator.reset());
+
+const PRICE = { price: { input: '1', output: '2' } };
+const TYPES = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const OTHERS = TYPES.filter((type) => type !== 'responses');
+
+function configOf(models: Readonly<Record<string, readonly string[]>> = {}): object {
+  const channels = TYPES.map((type) => ({
+    id: type,
+    type,
+    base_url: simulator.url,
+    api_key: 'k',
+    models: [type, ...(models[type] ?? [])],
+  }));
+  return { channels, models: Object.fromEntries([...TYPES, 'mixed'].map((type) => [type, PRICE])) };
+}
+
+const TOOLS = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+const REFERENCES = [{ type: 'item_reference', id: 'fc_gone' }, { id: 'fc_gone' }];
+const inputOf = (reference: object) => [
+  { role: 'user', content: 'what colour?' },
+  { role: 'assistant', content: 'I look.' },
+  reference,
+  { type: 'function_call_output', call_id: 'call_1', output: 'blue' },
+];
+
+for (const model of OTHERS) {
+  test(`a reference that cannot be resolved is a 400 at its path towards ${model}, and nothing is asked`, async () => {
+    await using gateway = await testGateway(configOf());
+    for (const reference of REFERENCES) {
+      for (const stream of [false, true]) {
+        const answer = await gateway.post('/v1/responses', { model, tools: TOOLS, input: inputOf(reference), stream });
+        assert.equal(answer.status, 400);
+        const { error } = JSON.parse(await answer.text());
+        assert.deepEqual([error.type, error.code, error.param], ['invalid_request_error', 'item_not_found', 'input[2].id']);
+        assert.match(error.message, /"fc_gone"/);
+      }
+      const socket = await connect(gateway);
+      const [event] = await socket.turn({ type: 'response.create', model, tools: TOOLS, input: inputOf(reference) });
+      assert.deepEqual([event?.type, event?.['status']], ['error', 400]);
+      const error = event?.['error'] as { code: string; param: string };
+      assert.deepEqual([error.code, error.param], ['item_not_found', 'input[2].id']);
+      socket.ws.close();
+    }
+    assert.equal(simulator.requests.length, 0);
+  });
+}
+
+test('the path is that of the client’s own input, behind a history; a very long id is shown in part', async () => {
+  await using gateway = await testGateway(configOf());
+  const first = JSON.parse(await (await gateway.post('/v1/responses', { model: 'chat_completion', input: 'hi' })).text());
+  const input = ['go on', { type: 'item_reference', id: 'x'.repeat(5000) }];
+  const ask = { model: 'chat_completion', previous_response_id: first.id, input };
+  const { error } = JSON.parse(await (await gateway.post('/v1/responses', ask)).text());
+  assert.deepEqual([error.code, error.param], ['item_not_found', 'input[1].id']);
+  assert.ok(error.message.length < 200);
+});
+
+test('a responses upstream gets the reference as it is, and so does a model that has one beside another Channel', async () => {
+  await using gateway = await testGateway(configOf({ messages: ['mixed'], responses: ['mixed'] }));
+  for (const model of ['responses', 'mixed']) {
+    const reference = { type: 'item_reference', id: 'msg_gone' };
+    await (await gateway.post('/v1/responses', { model, input: ['hi', reference] })).text();
+    const sent = simulator.requests.at(-1);
+    assert.match(sent?.path ?? '', /\/responses$/);
+    assert.deepEqual(JSON.parse(sent?.text ?? '').input[1], reference);
+  }
+});
+
+test('an item that is named twice is said once', async () => {
+  await using gateway = await testGateway(configOf());
+  simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'Blue.' }] } });
+  const first = JSON.parse(await (await gateway.post('/v1/responses', { model: 'messages', input: 'colour?' })).text());
+  const reference = { type: 'item_reference', id: first.output[0].id };
+  const input = ['colour?', reference, 'sure?', reference, 'really?'];
+  const answer = await gateway.post('/v1/responses', { model: 'messages', input });
+  assert.equal(answer.status, 200);
+  assert.equal(simulator.requests.at(-1)?.text.split('Blue.').length, 2);
+});
