@@ -140,11 +140,11 @@ function limitsOf({ requestsPerMinute, tokensPerMinute }: Pick<LimitCount, 'requ
   return defined({ requestsPerMinute, tokensPerMinute });
 }
 
-/** A round each second until it is stopped. A store that is away is told once; each gateway then counts alone. */
+/** A round now, which tells what was taken before, and one each second until it is stopped. A store that is away is told once; each gateway then counts alone. */
 export function startLimitExchange(exchange: LimitExchange, clock: Clock, log: Logger): { stop(): void } {
   let isFailing = false;
   let isStopped = false;
-  let timer = clock.setTimeout(() => void tick(), EXCHANGE_MS);
+  let timer = clock.setTimeout(() => void tick(), 0);
   async function tick(): Promise<void> {
     try {
       await exchange.round();

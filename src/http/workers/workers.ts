@@ -119,8 +119,12 @@ class WorkerGroup {
     });
     cluster.on('exit', (worker) => limits.workerGone(worker.id));
     const by: LimitCounts['exchange'] = (me, counts) => limits.exchangeBy(this.serving()[0]?.id, me, counts);
-    const exchange = startLimitExchange(new LimitExchange(buckets, member, by, clock), clock, log);
-    void this.#ended.promise.then(() => exchange.stop());
+    const exchange = new LimitExchange(buckets, member, by, clock);
+    // A worker must be there to be asked.
+    cluster.once('listening', () => {
+      const running = startLimitExchange(exchange, clock, log);
+      void this.#ended.promise.then(() => running.stop());
+    });
     // The next message to a worker that has just died fails before its exit is noticed.
     cluster.on('fork', (worker) =>
       worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
