@@ -34,8 +34,8 @@ export interface Gateway {
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
-  readonly limits: Limits;
   readonly solvency: Solvency;
+  readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
   readonly log: Logger;

@@ -95,7 +95,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention(options);
   const limitExchange = exchangeLimits(options, buckets);
-  worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
+  worker = startVideoWorker({ ...options, ...gateway, holder: options.mint('process_') });
   return {
     gateway,
     port,

@@ -1,5 +1,5 @@
 /**
- * What must hold before a video task is created or changed, and when the worker looks at it. Pure; shared by every engine, which only
+ * What must hold before a video task is created or changed, and when the worker takes it up. Pure; shared by every engine, which only
  * fetches what these rules ask about and writes what they answer.
  */
 import type { AccountRecord } from './accounts.ts';
@@ -169,7 +169,7 @@ export function resolver(cause: { readonly id: string; readonly by: string; read
   return { by: cause.by, note: cause.note === undefined ? cause.id : `${cause.id}: ${cause.note}` };
 }
 
-/** When the worker should look (`UNDUE`: never by itself), or undefined when it never has to. */
+/** When the worker should take it up (`UNDUE`: never by itself), or undefined when it never has to. */
 export function dueAt(task: VideoTask): number | undefined {
   switch (task.state) {
     case 'queued':

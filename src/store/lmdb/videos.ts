@@ -85,10 +85,10 @@ export function createVideos(environment: Environment, reservations: Reservation
         return change(work, find(work.tables, id), what, { nowMs, leaseToken });
       }),
 
-    putOff: (looks, leaseToken, nowMs) =>
+    reschedule: (polls, leaseToken, nowMs) =>
       environment.transact((work) => {
         if (!holdsLease(work.tables, VIDEO_WORKER, leaseToken)) return refused({ reason: 'lease_lost' } as const);
-        const changed = looks.filter(
+        const changed = polls.filter(
           ({ id, dueAtMs }) => change(work, find(work.tables, id), { event: 'poll', dueAtMs }, { nowMs, leaseToken }).ok,
         );
         return done(changed.length);
@@ -212,7 +212,7 @@ function change(
   return done(next);
 }
 
-/** Writes the task and moves it in the index of what the worker should look at. */
+/** Writes the task and moves it in the index of what the worker should take up. */
 function store(work: Work, before: VideoTask | undefined, task: VideoTask): void {
   const old = before === undefined ? undefined : dueKey(before);
   const now = dueKey(task);

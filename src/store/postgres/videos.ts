@@ -143,10 +143,10 @@ export function createVideos(database: Database, reservations: Reservations): Vi
         return change(work, await find(work, id), what, { nowMs, leaseToken });
       }),
 
-    putOff: (looks, leaseToken, nowMs) =>
+    reschedule: (polls, leaseToken, nowMs) =>
       database.transact(async (work) => {
         if (!(await holdsLease(work, VIDEO_WORKER, leaseToken))) return refused({ reason: 'lease_lost' } as const);
-        const due = new Map(looks.map(({ id, dueAtMs }) => [id, dueAtMs]));
+        const due = new Map(polls.map(({ id, dueAtMs }) => [id, dueAtMs]));
         const changed = (await work.run(FIND_ALL, [[...due.keys()].filter(isTaskId)])).flatMap((row) => {
           const task = taskOf(row);
           const decided = decide(task, { event: 'poll', dueAtMs: due.get(task.id) ?? nowMs }, { nowMs, leaseToken });
