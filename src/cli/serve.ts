@@ -93,8 +93,9 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   log.level = atStart.log.level;
   if (options.workers > 1 && !isWorker) {
     // Each worker watches the file itself.
-    const { workers: count, clock, onSignal } = options;
-    return await runWorkers({ count, operations: atStart.operations, clock, log, onSignal });
+    const { workers: count, clock, mint, onSignal } = options;
+    const member = mint('limits_');
+    return await runWorkers({ count, operations: atStart.operations, clock, log, member, onSignal });
   }
   source.startWatching();
   const orphaned = primaryGone();

@@ -14,7 +14,10 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
-import { localLimits } from './limits/limits.ts';
+import { LimitBuckets } from './limits/buckets.ts';
+import { LimitExchange, startLimitExchange } from './limits/limit-exchange.ts';
+import { type Limits, localLimits } from './limits/limits.ts';
+import { workersLimits } from './limits/workers-limits.ts';
 import { KeySlots } from './request/key-slots.ts';
 import { Solvency } from './request/solvency.ts';
 import { localMemory, type Memory } from './history/memory.ts';
@@ -73,7 +76,8 @@ const SETTLE_MS = 5_000;
 export async function startGateway(options: StartOptions): Promise<RunningGateway> {
   let draining = false;
   let worker: VideoWorker | undefined;
-  const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() });
+  const buckets = new LimitBuckets();
+  const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() }, buckets);
   let before = options.config.current();
   const stopListening = options.config.onChange((config) => {
     applyConfig(gateway, before, config);
@@ -95,6 +99,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   }
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention(options);
+  const limitExchange = exchangeLimits(options, buckets);
   worker = startVideoWorker({ ...options, ...gateway, holder: options.mint('process_') });
   return {
     gateway,
@@ -103,6 +108,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     async stop() {
       draining = true;
       stopProbes();
+      limitExchange?.stop();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
       await close(operationsServer, gateway);
@@ -138,9 +144,24 @@ function createMemory({ clock, config, mint, worker }: StartOptions): Memory {
   return worker === undefined ? localMemory(history, mint) : workersMemory({ history, mint, clock, ...worker });
 }
 
-function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
+/** Of a worker its primary keeps the buckets. */
+function createLimits({ clock, store, worker }: StartOptions, buckets: LimitBuckets): Limits {
+  const alone = localLimits(clock, buckets);
+  return worker === undefined ? alone : workersLimits(worker.link, clock, alone, store.limitCounts);
+}
+
+/** Undefined in a worker: its primary exchanges the counts. */
+function exchangeLimits({ worker, mint, store, clock, log }: StartOptions, buckets: LimitBuckets): { stop(): void } | undefined {
+  if (worker !== undefined) return undefined;
+  const { limitCounts } = store;
+  const exchange = new LimitExchange(buckets, mint('limits_'), (member, counts) => limitCounts.exchange(member, counts), clock);
+  return startLimitExchange(exchange, clock, log);
+}
+
+function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals, buckets: LimitBuckets): Gateway {
   const { config, store, clock } = options;
   const { affinity } = config.current();
+  const limits = createLimits(options, buckets);
   const health = new Health(
     clock,
     () => config.current().health,
@@ -173,10 +194,10 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
+    limits,
     solvency: new Solvency(store.keys, clock),
     refusals: new RefusalRates(clock),
     tokenRates: new TokenRates(),
-    limits: localLimits(clock),
     memory: createMemory(options),
     log: options.log,
     metrics,

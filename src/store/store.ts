@@ -8,6 +8,7 @@ import type { EnvelopeSecrets } from './envelope-secrets.ts';
 import type { Keys } from './keys.ts';
 import type { Leases } from './leases.ts';
 import type { Ledger } from './ledger.ts';
+import type { LimitCounts } from './limit-counts.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Admission } from './reservations.ts';
 import type { Settlements } from './settlement.ts';
@@ -32,6 +33,7 @@ export interface Store {
   readonly requestLog: RequestLog;
   readonly videos: Videos;
   readonly leases: Leases;
+  readonly limitCounts: LimitCounts;
   readonly secrets: EnvelopeSecrets;
   /** When unhealthy, take no new work. Settlements in flight are still tried. */
   health(): StoreHealth;

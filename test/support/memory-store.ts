@@ -78,6 +78,7 @@ export function memoryStore(): MemoryStore {
     requestLog: missing('requestLog'),
     videos: missing('videos'),
     leases: missing('leases'),
+    limitCounts: { exchange: async () => [] },
     keys: {
       ...missing('keys'),
       async authenticate(token: string, nowMs: number) {

@@ -90,7 +90,7 @@ class Level {
   }
 }
 
-class Bucket {
+export class Bucket {
   limits: RateLimits;
   readonly requests = new Level();
   readonly tokens = new Level();

@@ -5,10 +5,13 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
-import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Config } from '../config/config.ts';
 import { routeMessage, type WorkerLink } from '../history/workers-memory.ts';
+import type { LimitCounts } from '../../store/limit-counts.ts';
+import { LimitBuckets } from '../limits/buckets.ts';
+import { LimitExchange, startLimitExchange } from '../limits/limit-exchange.ts';
+import { primaryLimits } from '../limits/workers-limits.ts';
 import { createOperationsServer, openOperations } from '../operations/operations.ts';
 import { workerReports } from './worker-reports.ts';
 
@@ -59,6 +62,8 @@ export interface WorkersOptions {
   readonly operations: Config['operations'];
   readonly clock: Clock;
   readonly log: Logger;
+  /** Another one for every process that ever counted limits. */
+  readonly member: string;
   readonly onSignal: (listener: (signal: Signal) => void) => void;
 }
 
@@ -105,7 +110,21 @@ class WorkerGroup {
       if (this.#phase === 'starting') this.#phase = 'serving';
     });
     cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
-    cluster.on('message', (worker, message: unknown) => routeMessage(message, worker.id, { workers: workerIds, sendTo }));
+    const { clock, member } = this.#options;
+    const buckets = new LimitBuckets();
+    const limits = primaryLimits(buckets, clock, sendTo);
+    cluster.on('message', (worker, message: unknown) => {
+      routeMessage(message, worker.id, { workers: workerIds, sendTo });
+      limits.hear(message, worker.id);
+    });
+    cluster.on('exit', (worker) => limits.workerGone(worker.id));
+    const by: LimitCounts['exchange'] = (me, counts) => limits.exchangeBy(this.serving()[0]?.id, me, counts);
+    const exchange = new LimitExchange(buckets, member, by, clock);
+    // A worker must be there to be asked.
+    cluster.once('listening', () => {
+      const running = startLimitExchange(exchange, clock, log);
+      void this.#ended.promise.then(() => running.stop());
+    });
     // The next message to a worker that has just died fails before its exit is noticed.
     cluster.on('fork', (worker) =>
       worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
@@ -237,7 +256,7 @@ function workerIds(): readonly number[] {
   return Object.keys(cluster.workers ?? {}).map(Number);
 }
 
-function sendTo(id: number, message: JsonObject): boolean {
+function sendTo(id: number, message: object): boolean {
   const worker = cluster.workers?.[id];
   if (worker === undefined || !worker.isConnected()) return false;
   worker.send(message);

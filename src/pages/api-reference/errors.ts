@@ -37,7 +37,8 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   unsupported_media_type: 'The body must be JSON; only image edits also take a form.',
   upgrade_required: 'This address speaks WebSocket. Plain HTTP clients use POST.',
   rate_limited: 'The key has too many requests, bodies or connections open at once. Try again after `Retry-After`.',
-  rate_limit_exceeded: 'Too many requests in a short time. Try again after `Retry-After`.',
+  rate_limit_exceeded:
+    'A limit of requests or tokens a minute, or of requests at once, is used up: of the key, its account, the model or the class of the account. Nothing was taken. Try again after `Retry-After`; the headers `x-ratelimit-…` of every answer say how much is left.',
   no_healthy_upstream: 'The model exists, but no upstream that could serve this request is healthy. Try again.',
   overloaded: 'Every upstream of the model is busy and its queue is full. Try again.',
   upstream_error: 'Every upstream that was tried failed. Try again.',
@@ -62,7 +63,6 @@ export const KEY_ERRORS = ['unauthorized', 'ip_not_allowed', 'store_unavailable'
 export const ADMISSION_ERRORS = [
   ...KEY_ERRORS,
   'rate_limited',
-  'rate_limit_exceeded',
   'invalid_request',
   'request_too_large',
   'request_timeout',
@@ -72,6 +72,7 @@ export const ADMISSION_ERRORS = [
   'model_pricing_required',
   'insufficient_balance',
   'api_key_spend_limit_reached',
+  'rate_limit_exceeded',
   'no_healthy_upstream',
 ] as const satisfies readonly ErrorCode[];
 

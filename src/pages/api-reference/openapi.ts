@@ -65,7 +65,7 @@ function operation(endpoint: EndpointReference): JsonObject {
             content: Object.fromEntries(bodies.map(({ contentType, schema }) => [contentType, { schema }])),
           },
         }),
-    responses: { ...successes(endpoint), ...failures(endpoint) },
+    responses: withLimitHeaders(endpoint, { ...successes(endpoint), ...failures(endpoint) }),
     ...(aliases.length === 0 ? {} : { 'x-aliases': aliases }),
   };
 }
@@ -79,6 +79,37 @@ function parametersOf(schema: TObject | undefined, place: 'path' | 'query'): Jso
     required: place === 'path' || required.has(name),
     schema: property,
   }));
+}
+
+const LIMIT_WORDS = {
+  limit: 'The tightest limit that applies, a minute.',
+  remaining: 'What is left of it.',
+  reset: 'The time until nothing of it is taken any more, for example `12ms`, `1.5s` or `6m0s`.',
+};
+const MESSAGES_RESET = 'The time at which nothing of it is taken any more, in RFC 3339.';
+
+/** Where limits apply, answers say how much is left; messages clients read it in the spelling of their SDK, too. */
+function withLimitHeaders(
+  { errors, errorBody }: EndpointReference,
+  responses: Record<string, JsonObject>,
+): Record<string, JsonObject> {
+  if (!errors.includes('rate_limit_exceeded') || errors.includes('upgrade_required')) return responses;
+  const header = (name: string, description: string) =>
+    [name, { description: `Only where a limit applies. ${description}`, schema: { type: 'string' } }] as const;
+  const headers = Object.fromEntries(
+    ['requests', 'tokens'].flatMap((unit) =>
+      Object.entries(LIMIT_WORDS).flatMap(([what, text]) => [
+        header(`x-ratelimit-${what}-${unit}`, text),
+        ...(errorBody === 'messages'
+          ? [header(`anthropic-ratelimit-${unit}-${what}`, what === 'reset' ? MESSAGES_RESET : text)]
+          : []),
+      ]),
+    ),
+  );
+  const limited = Object.entries(responses).map(([status, response]) =>
+    Number(status) < 300 || status === '429' ? [status, { ...response, headers }] : [status, response],
+  );
+  return Object.fromEntries(limited);
 }
 
 /** One entry a status: a JSON answer and its stream share theirs. */

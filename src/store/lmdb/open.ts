@@ -11,6 +11,7 @@ import { Environment, type Seams } from './environment.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
+import { createLimitCounts } from './limit-counts.ts';
 import { Owner } from './owners.ts';
 import { createRequestLog } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
@@ -37,6 +38,7 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     requestLog: createRequestLog(environment),
     videos: createVideos(environment, reservations),
     leases: createLeases(environment, owner),
+    limitCounts: createLimitCounts(environment),
     secrets,
     health: () => environment.health(),
     close: closeOnce({ settlements, owner, engine: () => environment.close() }),

@@ -5,6 +5,7 @@ import type { AccountRecord } from '../accounts.ts';
 import type { KeyRecord } from '../keys.ts';
 import { type Hold, type JournalHead, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
 import type { Lease } from '../leases.ts';
+import type { LimitCount } from '../limit-counts.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
@@ -35,6 +36,10 @@ export interface HoldRow extends Hold {
 /** The lease with the registration of the process that took it. */
 export interface LeaseRow extends Lease {
   readonly owner: string;
+}
+
+export interface LimitCountRow extends LimitCount {
+  readonly atMs: number;
 }
 
 export interface IdempotencyRow {
@@ -96,6 +101,8 @@ export interface Tables {
   /** [state, due at, task id]: open tasks only. */
   readonly videoDue: Database<true, [string, number, string]>;
   readonly leases: Database<LeaseRow, string>;
+  /** [member, bucket] */
+  readonly limitCounts: Database<LimitCountRow, [string, string]>;
 }
 
 export function openTables(root: RootDatabase): Tables {
@@ -133,6 +140,7 @@ export function openTables(root: RootDatabase): Tables {
     idempotency: open('idempotency'),
     videoDue: open('video_due'),
     leases: open('leases'),
+    limitCounts: open('limit_counts'),
   };
 }
 

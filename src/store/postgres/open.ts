@@ -10,6 +10,7 @@ import { Database } from './database.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
+import { createLimitCounts } from './limit-counts.ts';
 import { migratePostgres } from './migrate.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
 import { Owner } from './owners.ts';
@@ -75,6 +76,7 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     requestLog: createRequestLog(database),
     videos: createVideos(database, reservations),
     leases: createLeases(database, owner),
+    limitCounts: createLimitCounts(database),
     secrets,
     health: () => database.health(),
     close,

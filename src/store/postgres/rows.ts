@@ -38,7 +38,7 @@ export function int(row: Row, column: string): number {
   return value;
 }
 
-function maybeInt(row: Row, column: string): number | undefined {
+export function maybeInt(row: Row, column: string): number | undefined {
   return row[column] === null || row[column] === undefined ? undefined : int(row, column);
 }
 

@@ -1,0 +1,29 @@
+/** The counts of limits on LMDB, for several gateways on one folder. */
+import { type ForeignCount, HEARD_MS, type LimitCounts } from '../limit-counts.ts';
+import type { Environment } from './environment.ts';
+
+export function createLimitCounts(environment: Environment): LimitCounts {
+  const { clock } = environment.options;
+  return {
+    async exchange(member, counts) {
+      const nowMs = clock.now();
+      const old: [string, string][] = [];
+      const others: ForeignCount[] = [];
+      environment.look((tables) => {
+        for (const { key, value } of tables.limitCounts.getRange()) {
+          const { atMs, ...count } = value;
+          // A clock that went back makes a row of the future: it is one of now.
+          const ageMs = Math.max(0, nowMs - atMs);
+          if (ageMs > 2 * HEARD_MS) old.push(key);
+          else if (key[0] !== member && ageMs <= HEARD_MS) others.push({ ...count, member: key[0], ageMs });
+        }
+      });
+      if (counts.length === 0 && old.length === 0) return others;
+      await environment.transact((work) => {
+        for (const key of old) work.remove(work.tables.limitCounts, key);
+        for (const count of counts) work.put(work.tables.limitCounts, [member, count.bucket], { ...count, atMs: nowMs });
+      });
+      return others;
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/** Two whole gateways on one database: what a key has taken of its limits on one of them is taken on the other. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { codecs } from '../../../src/codecs/registry.ts';
+import { parseConfig } from '../../../src/http/config/parse.ts';
+import { fixedConfig } from '../../../src/http/config/source.ts';
+import { createLogger } from '../../../src/http/operations/logger.ts';
+import { startGateway } from '../../../src/http/start.ts';
+import { chargeFor } from '../../../src/store/charge.ts';
+import { parsePrice } from '../../../src/store/prices.ts';
+import { systemClock } from '../../../src/streams/clock.ts';
+import { funded } from '../../store/support/store.ts';
+import { onPostgres, openPlace } from '../../store/support/stores.ts';
+
+const ANSWER = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 400, completion_tokens: 600, total_tokens: 1000 },
+};
+
+async function upstream(t: TestContext) {
+  const held: ServerResponse[] = [];
+  const state = { holds: false, held, url: '' };
+  const server = createServer((incoming, response) => {
+    incoming.resume();
+    if (state.holds) held.push(response);
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return state;
+}
+
+async function gatewayOn(t: TestContext, place: string, upstreamUrl: string) {
+  const store = await openPlace(place);
+  const file = {
+    listen: { port: 0 },
+    operations: null,
+    channels: [{ id: 'a', type: 'chat_completion', base_url: upstreamUrl, api_key: 'k', models: ['m'] }],
+    models: { m: { price: { input: '1', output: '2' } } },
+  };
+  const options = { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: Date.now() };
+  const running = await startGateway({
+    config: fixedConfig(parseConfig(JSON.stringify(file), options)),
+    store,
+    codecs,
+    clock: systemClock,
+    mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
+    random: Math.random,
+    chargeFor,
+    log: createLogger('silent', { write: () => undefined }),
+    processFigures: false,
+  });
+  t.after(async () => {
+    running.cut();
+    await running.stop();
+    await store.close();
+  });
+  const ask = async (secret: string): Promise<number> => {
+    const response = await fetch(`http://127.0.0.1:${running.port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+    });
+    await response.text();
+    return response.status;
+  };
+  return { store, ask };
+}
+
+const PATIENCE_MS = 30_000;
+
+async function until(reached: () => Promise<boolean>, what: string): Promise<void> {
+  const started = performance.now();
+  while (!(await reached())) {
+    if (performance.now() - started > PATIENCE_MS) throw new Error(what);
+    await new Promise((next) => setTimeout(next, 100));
+  }
+}
+
+onPostgres(({ place }) => {
+  test('two gateways count as one within two seconds: requests, tokens, and requests at once', {
+    timeout: 120_000,
+  }, async (t) => {
+    const url = await place(t);
+    const behind = await upstream(t);
+    const [one, two] = [await gatewayOn(t, url, behind.url), await gatewayOn(t, url, behind.url)];
+    const owner = (rateLimits: object) => funded(one.store, 10n ** 12n, { rateLimits });
+
+    const { secret: perMinute } = await owner({ requestsPerMinute: 2 });
+    assert.deepEqual([await one.ask(perMinute), await one.ask(perMinute), await one.ask(perMinute)], [200, 200, 429]);
+    // Two a minute are one in 30 s: that nobody admits it here is what the other took.
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    assert.equal(await two.ask(perMinute), 429);
+
+    const { secret: tokens } = await owner({ tokensPerMinute: 500 });
+    assert.equal(await one.ask(tokens), 200);
+    await until(async () => (await two.ask(tokens)) === 429, 'the tokens of the other are not seen');
+
+    const { secret: atOnce } = await owner({ maxConcurrency: 1 });
+    behind.holds = true;
+    const open = one.ask(atOnce);
+    await until(async () => behind.held.length === 1, 'it never arrived');
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    assert.equal(await two.ask(atOnce), 429);
+    behind.holds = false;
+    for (const response of behind.held.splice(0))
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+    assert.equal(await open, 200);
+    await until(async () => (await two.ask(atOnce)) === 200, 'the place stays taken');
+  });
+});

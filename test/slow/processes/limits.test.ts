@@ -1,0 +1,104 @@
+/** Limits by time with several worker processes: they count as one, also when one of them dies with requests under way. */
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { Agent, request } from 'undici';
+import { freePort, install, type Serving, waitFor } from '../../support/processes.ts';
+
+const ANSWER = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+};
+
+/** Answers at once, or holds every request until it is let go. */
+async function upstream(t: TestContext) {
+  const held: ServerResponse[] = [];
+  const state = { holds: false, held, url: '' };
+  const server = createServer((incoming, response) => {
+    incoming.resume();
+    if (state.holds) held.push(response);
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return state;
+}
+
+/** Every request on a connection of its own, so that both workers get some. */
+async function ask(serving: Serving, key: string): Promise<number> {
+  const dispatcher = new Agent({ pipelining: 0 });
+  const { statusCode, body } = await request(`${serving.url}/v1/chat/completions`, {
+    method: 'POST',
+    dispatcher,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+  });
+  await body.text();
+  await dispatcher.close();
+  return statusCode;
+}
+
+test('two workers count as one: requests a minute, requests at once, and what a worker that is killed was answering', async (t) => {
+  const behind = await upstream(t);
+  const port = await freePort();
+  await using place = await install({
+    operations: { port },
+    channels: [{ id: 'one', type: 'chat_completion', base_url: behind.url, api_key: 'k', models: ['m'] }],
+    models: { m: { price: { input: '1', output: '2' } } },
+  });
+  const limited = async (...limits: string[]): Promise<string> =>
+    (await place.run('keys', 'create', '--account', 'tests', ...limits)).out.trim();
+  const [perMinute, atOnce] = [await limited('--requests-per-minute', '20'), await limited('--max-concurrency', '4')];
+  const serving = await place.serve('--workers', '2');
+  const operations = `http://127.0.0.1:${port}`;
+  const pids = (): Promise<number[]> =>
+    waitFor(
+      async () => {
+        const health = await fetch(`${operations}/healthz`);
+        const report: { workers?: { pid: number }[] } = JSON.parse(await health.text());
+        return health.status === 200 ? report.workers?.map(({ pid }) => pid) : undefined;
+      },
+      () => `two workers never were ready: ${serving.text()}`,
+    );
+  await pids();
+
+  const statuses = await Promise.all(Array.from({ length: 60 }, () => ask(serving, perMinute)));
+  const served = statuses.filter((status) => status === 200).length;
+  assert.deepEqual(new Set(statuses), new Set([200, 429]));
+  // What drains while they are asked is a third a second.
+  assert.ok(served >= 20 && served <= 24, `${served} were served`);
+  const metrics = await (await fetch(`${operations}/metrics`)).text();
+  assert.match(metrics, new RegExp(`^mizu_rate_limited_total\\{scope="key",limit="requests"\\} ${60 - served}$`, 'm'));
+
+  // One after another is never too many, whichever worker gets it.
+  const single = await limited('--max-concurrency', '1');
+  for (let n = 0; n < 40; n++) assert.equal(await ask(serving, single), 200, `request ${n}`);
+
+  behind.holds = true;
+  const open = Array.from({ length: 4 }, () => ask(serving, atOnce).catch(() => 0));
+  await waitFor(
+    () => (behind.held.length === 4 ? true : undefined),
+    () => `${behind.held.length} arrived`,
+  );
+  assert.deepEqual(await Promise.all([ask(serving, atOnce), ask(serving, atOnce)]), [429, 429]);
+  // Connections go to the workers in turn, so that each is answering two. With both killed, the port would be another one.
+  const [first = 0] = await pids();
+  process.kill(first, 'SIGKILL');
+  behind.holds = false;
+  await waitFor(
+    async () => ((await ask(serving, atOnce).catch(() => 0)) === 200 ? true : undefined),
+    () => `the places of dead workers stay taken: ${serving.text()}`,
+  );
+  for (const response of behind.held) response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+  assert.deepEqual((await Promise.all(open)).sort(), [0, 0, 200, 200]);
+  assert.equal(await serving.stop(), 0);
+});
