@@ -30,6 +30,8 @@ interface Call {
   tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
+  /** They began with an empty object: a placeholder, unless nothing follows. */
+  hasPlaceholder: boolean;
   /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
   freeform: FreeformReader | undefined;
   opaque: Opaque | undefined;
@@ -77,7 +79,7 @@ export class ToolCalls {
   /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined || isNullInput(call, piece) || newInput(call, piece, false) === '') return undefined;
+    if (call?.index === undefined || isNoInput(call, piece) || newInput(call, piece, false) === '') return undefined;
     call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
@@ -146,9 +148,10 @@ export class ToolCalls {
       if (call.freeform !== undefined) pushDelta(call.index, call.freeform.end(), out);
       const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
       const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
-      if (call.input.trim() === '' && call.flavour === 'function' && status === 'completed') {
-        call.input += '{}';
-        out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
+      const isNone = call.input.trim() === '' && call.flavour === 'function';
+      if (isNone && (status === 'completed' || call.hasPlaceholder)) {
+        call.input += EMPTY_OBJECT;
+        pushDelta(call.index, EMPTY_OBJECT, out);
       }
       const item: ToolCallItem = {
         kind: 'toolCall',
@@ -173,7 +176,7 @@ export class ToolCalls {
     if (piece.name === undefined || this.#continuesName(call, piece)) return call;
     if (!sameName(call, piece)) return undefined;
     if (piece.id !== undefined && call.upstreamId !== undefined) return isUnfinished(call) ? call : undefined;
-    const isAnother = piece.index === undefined ? call.input !== '' : startsNewInput(call, piece);
+    const isAnother = piece.index === undefined ? inputOf(call) !== '' : startsNewInput(call, piece);
     return piece.id === undefined && isAnother ? undefined : call;
   }
 
@@ -207,6 +210,7 @@ export class ToolCalls {
       isNamePartial: false,
       tool: undefined,
       input: '',
+      hasPlaceholder: false,
       freeform: undefined,
       opaque: undefined,
     };
@@ -217,7 +221,7 @@ export class ToolCalls {
   }
 
   #extend(call: Call, given: Piece, out: CanonicalEvent[]): void {
-    const piece = isNullInput(call, given.input) ? { ...given, input: '' } : given;
+    const piece = isNoInput(call, given.input) ? { ...given, input: '' } : given;
     this.#last = call;
     if (piece.id !== undefined && call.upstreamId === undefined) call.upstreamId = piece.id;
     if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
@@ -255,6 +259,7 @@ export class ToolCalls {
     if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
       call.freeform = new FreeformReader();
     if (custom !== undefined) call.flavour = 'custom';
+    if (call.freeform !== undefined) call.input = inputOf(call);
     call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
@@ -275,13 +280,27 @@ function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
   if (piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex) return true;
-  return piece.input !== known.input && startsNewInput(known, piece);
+  return piece.input !== inputOf(known) && startsNewInput(known, piece);
 }
 
-/** Some models write `null` for a call without arguments (Groq). */
-function isNullInput({ flavour, input }: Call, piece: string): boolean {
-  return piece === 'null' && input === '' && flavour === 'function';
+/**
+ * True for a first piece that is no argument yet: some models write `null` for a call without arguments (Groq), some servers an empty
+ * object before the real one.
+ */
+function isNoInput(call: Call, piece: string): boolean {
+  if (call.input !== '' || call.flavour !== 'function') return false;
+  if (call.hasPlaceholder && piece.trim() === '') return true;
+  if (piece !== 'null' && piece !== EMPTY_OBJECT) return false;
+  call.hasPlaceholder ||= piece === EMPTY_OBJECT;
+  return true;
 }
+
+/** The arguments so far, the placeholder included. */
+function inputOf({ input, hasPlaceholder }: Call): string {
+  return input === '' && hasPlaceholder ? EMPTY_OBJECT : input;
+}
+
+const EMPTY_OBJECT = '{}';
 
 /** True for arguments that are not a whole object yet. */
 function isUnfinished({ flavour, input }: Call): boolean {
@@ -290,7 +309,7 @@ function isUnfinished({ flavour, input }: Call): boolean {
 
 /** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
 function startsNewInput(call: Call, piece: Piece): boolean {
-  return piece.input.trimStart().startsWith('{') && isObjectText(call.input);
+  return piece.input.trimStart().startsWith('{') && isObjectText(inputOf(call));
 }
 
 /**
