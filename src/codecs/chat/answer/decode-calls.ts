@@ -47,6 +47,8 @@ export class ToolCalls {
   readonly #byPosition = new Map<number, Call>();
   #legacy: Call | undefined;
   #last: Call | undefined;
+  /** The calls that got a placeholder since other content arrived. */
+  readonly #placeholders: Call[] = [];
   /** Named calls whose items have not started: the name of the first may be partial, the others wait for it. */
   readonly #held: Call[] = [];
   /** The wire names of the declared tools; made when first needed. */
@@ -79,7 +81,12 @@ export class ToolCalls {
   /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined || isNoInput(call, piece) || newInput(call, piece, false) === '') return undefined;
+    if (call?.index === undefined) return undefined;
+    if (isNoInput(call, piece)) {
+      this.#placeholders.push(call);
+      return undefined;
+    }
+    if (newInput(call, piece, false) === '') return undefined;
     call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
@@ -124,6 +131,7 @@ export class ToolCalls {
    * the partial name of `current`.
    */
   beginHeld(out: CanonicalEvent[], current?: Call): void {
+    if (current === undefined) this.#endPlaceholders(out);
     for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) {
       if (call.isNamePartial && (call === current || !this.#names.includes(call.name))) return;
       this.#beginFirstHeld(call, out);
@@ -133,6 +141,17 @@ export class ToolCalls {
   /** Starts every held call: no more content arrives, so every name is whole. */
   beginAllHeld(out: CanonicalEvent[]): void {
     for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) this.#beginFirstHeld(call, out);
+    this.#endPlaceholders(out);
+  }
+
+  /** Other content follows, or nothing: an empty object that stands for itself is the arguments of its call. */
+  #endPlaceholders(out: CanonicalEvent[]): void {
+    if (this.#placeholders.length === 0) return;
+    for (const call of this.#placeholders.splice(0)) {
+      if (call.index === undefined || call.input !== '' || !call.hasPlaceholder) continue;
+      call.input = EMPTY_OBJECT;
+      pushDelta(call.index, EMPTY_OBJECT, out);
+    }
   }
 
   #beginFirstHeld(call: Call, out: CanonicalEvent[]): void {
@@ -221,7 +240,9 @@ export class ToolCalls {
   }
 
   #extend(call: Call, given: Piece, out: CanonicalEvent[]): void {
-    const piece = isNoInput(call, given.input) ? { ...given, input: '' } : given;
+    const isNone = isNoInput(call, given.input);
+    if (isNone) this.#placeholders.push(call);
+    const piece = isNone ? { ...given, input: '' } : given;
     this.#last = call;
     if (piece.id !== undefined && call.upstreamId === undefined) call.upstreamId = piece.id;
     if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
