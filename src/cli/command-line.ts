@@ -97,6 +97,7 @@ const OPTIONS = {
   from: { type: 'string' },
   to: { type: 'string' },
   ref: { type: 'string' },
+  head: { type: 'string' },
   after: { type: 'string' },
   account: { type: 'string' },
   name: { type: 'string' },

@@ -100,7 +100,7 @@ function conversionOf(context: ConvertContext): Conversion {
   const secret = { id: 1, bytes: Buffer.alloc(32, 'mizu convert') };
   const envelopes = createEnvelopes({ current: () => secret, byId: (id) => (id === secret.id ? secret : undefined) });
   const file = textOption(context, 'request');
-  const open = (sealed: string): Opaque | undefined => envelopes.open(sealed, ACCOUNT);
+  const open = envelopes.opener(ACCOUNT);
   const given = file === undefined ? emptyRequest(client) : readRequest(file, client, context.readFile, open);
   const request: CanonicalRequest = { ...given, stream: context.options['whole'] !== true };
   const owner: Owner = { channelType: upstream.channelType, scope: 'convert', model: request.model };

@@ -20,7 +20,7 @@ import type { Metrics } from '../http/operations/metrics.ts';
 import { createLogger } from '../http/operations/logger.ts';
 import { channelReport, healthReport } from '../http/operations/operations.ts';
 import { type RunningGateway, startGateway } from '../http/start.ts';
-import { answerPrimary } from '../http/workers/worker-reports.ts';
+import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.ts';
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
@@ -111,6 +111,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   } finally {
     source.close();
     await store.close();
+    if (isWorker && metrics !== undefined) await tellLastMetrics(metrics);
     leavePrimary();
   }
 }

@@ -120,6 +120,9 @@ function describe(task: VideoTask): string {
   if ('upstreamId' in task && task.upstreamId !== undefined) lines.push(`  upstream  ${task.upstreamId}`);
   if (task.state === 'unknown') lines.push(`  reason    ${task.reason}`);
   if (task.state === 'succeeded') lines.push(`  output    ${task.outputUrl}`);
-  if (task.state === 'failed') lines.push(`  error     ${task.error.code}: ${task.error.message}`);
+  if (task.state === 'failed') {
+    lines.push(`  error     ${task.error.code}: ${task.error.message}`);
+    if (task.error.upstreamText !== undefined) lines.push(`  it said   ${task.error.upstreamText}`);
+  }
   return lines.map(oneLine).join('\n');
 }

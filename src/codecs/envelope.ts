@@ -9,6 +9,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { CHANNEL_TYPES } from './canonical/dialect.ts';
+import { GatewayError } from './canonical/error.ts';
 import { type JsonValue, parseJson } from './canonical/json.ts';
 import { ENVELOPE_PREFIX, isEnvelope, type Opaque, type Owner } from './canonical/opaque.ts';
 
@@ -30,8 +31,11 @@ export interface Envelopes {
    * this one, is sealed like any other value, so that it can find its way back.
    */
   seal(opaque: Opaque, accountId: string): string;
-  /** Undefined for anything that this gateway did not seal for this account, or that was changed. Never throws. */
-  open(sealed: string, accountId: string): Opaque | undefined;
+  /**
+   * Opens the envelopes of one request: undefined for anything that this gateway did not seal for this account, or that was changed. Throws
+   * `request_too_large` once they inflate to more than {@link MAX_OPENED_BYTES} together: a few bytes may stand for thousands of times as many.
+   */
+  opener(accountId: string): (sealed: string) => Opaque | undefined;
 }
 
 const VERSION = 1;
@@ -42,6 +46,8 @@ const DEFLATED = 1;
 const DEFLATE_ABOVE_BYTES = 1024;
 /** Limits what a deflated value may inflate to. No vendor's value is nearly as long. */
 const MAX_CONTENT_BYTES = 32 * 1024 * 1024;
+/** Limits what all values of one request may inflate to. */
+const MAX_OPENED_BYTES = 64 * 1024 * 1024;
 
 export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
   const keys = new Map<number, Keys>();
@@ -53,9 +59,29 @@ export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
     return made;
   };
 
-  const envelopes: Envelopes = {
+  /** Whether this gateway sealed it for this account; its content is not inflated for that. */
+  const isOurs = (value: string, accountId: string): boolean => isEnvelope(value) && decrypted(value, accountId) !== undefined;
+
+  const decrypted = (sealed: string, accountId: string): Buffer | undefined => {
+    const bytes = decodeBase64url(sealed);
+    if (bytes === undefined || bytes.length <= HEADER_BYTES + NONCE_BYTES + TAG_BYTES || bytes[0] !== VERSION) return undefined;
+    const secret = secrets.byId(bytes[1] ?? 0);
+    if (secret === undefined) return undefined;
+    const nonceEnd = HEADER_BYTES + NONCE_BYTES;
+    const decipher = createDecipheriv('aes-256-gcm', keysOf(secret).cipherKey, bytes.subarray(HEADER_BYTES, nonceEnd));
+    decipher.setAAD(additionalData(bytes.subarray(0, HEADER_BYTES), accountId));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(nonceEnd, -TAG_BYTES)), decipher.final()]);
+    } catch {
+      // Tampered, truncated or of another account: the same answer for all, so that it reveals nothing.
+      return undefined;
+    }
+  };
+
+  return {
     seal(opaque, accountId) {
-      if (isEnvelope(opaque.value) && envelopes.open(opaque.value, accountId) !== undefined) return opaque.value;
+      if (isOurs(opaque.value, accountId)) return opaque.value;
       const secret = secrets.current();
       const { cipherKey, nonceKey } = keysOf(secret);
       const content = encodeContent(opaque);
@@ -71,26 +97,18 @@ export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
       return ENVELOPE_PREFIX + Buffer.concat([header, nonce, ciphertext, cipher.getAuthTag()]).toString('base64url');
     },
 
-    open(sealed, accountId) {
-      const bytes = decodeBase64url(sealed);
-      if (bytes === undefined || bytes.length <= HEADER_BYTES + NONCE_BYTES + TAG_BYTES || bytes[0] !== VERSION) return undefined;
-      const secret = secrets.byId(bytes[1] ?? 0);
-      if (secret === undefined) return undefined;
-      try {
-        const nonceEnd = HEADER_BYTES + NONCE_BYTES;
-        const decipher = createDecipheriv('aes-256-gcm', keysOf(secret).cipherKey, bytes.subarray(HEADER_BYTES, nonceEnd));
-        decipher.setAAD(additionalData(bytes.subarray(0, HEADER_BYTES), accountId));
-        decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-        const content = Buffer.concat([decipher.update(bytes.subarray(nonceEnd, -TAG_BYTES)), decipher.final()]);
-        const opaque = decodeContent(content);
+    opener(accountId) {
+      let left = MAX_OPENED_BYTES;
+      return (sealed) => {
+        const content = decrypted(sealed, accountId);
+        const plain = content === undefined ? undefined : plainOf(content, left);
+        if (plain === undefined) return undefined;
+        left -= plain.length;
+        const opaque = readContent(plain);
         return opaque === undefined ? undefined : { ...opaque, sealed };
-      } catch {
-        // Tampered, truncated or of another account: the same answer for all, so that it reveals nothing.
-        return undefined;
-      }
+      };
     },
   };
-  return envelopes;
 }
 
 interface Keys {
@@ -129,9 +147,26 @@ function encodeContent(opaque: Opaque): Buffer {
   return Buffer.concat([Buffer.from([0]), plain]);
 }
 
-function decodeContent(content: Buffer): Opaque | undefined {
+/** Inflated; undefined for a value that is larger than any may be. Throws `request_too_large` where only `left` is in the way. */
+function plainOf(content: Buffer, left: number): Buffer | undefined {
   const body = content.subarray(1);
-  const plain = content[0] === DEFLATED ? inflateRawSync(body, { maxOutputLength: MAX_CONTENT_BYTES }) : body;
+  const bound = Math.min(MAX_CONTENT_BYTES, left);
+  const plain = content[0] === DEFLATED ? inflated(body, bound) : body;
+  if (plain !== undefined && plain.length <= bound) return plain;
+  if (bound === MAX_CONTENT_BYTES) return undefined;
+  throw new GatewayError('request_too_large', `The encrypted values of the request are over ${MAX_OPENED_BYTES} bytes together.`);
+}
+
+/** Undefined for what is larger than `bound`: what was authenticated inflates. */
+function inflated(body: Buffer, bound: number): Buffer | undefined {
+  try {
+    return inflateRawSync(body, { maxOutputLength: Math.max(1, bound) });
+  } catch {
+    return undefined;
+  }
+}
+
+function readContent(plain: Buffer): Opaque | undefined {
   const headEnd = 4 + plain.readUInt32BE(0);
   const head = parseJson(plain.toString('utf8', 4, headEnd));
   if (!Array.isArray(head)) return undefined;

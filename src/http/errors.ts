@@ -18,6 +18,7 @@ const UPSTREAM: Readonly<Record<StreamErrorReason, { readonly reason: UpstreamRe
   encoded_body: { reason: 'undecodable', message: 'The upstream sent an encoded answer that was not asked for.' },
   source_closed: { reason: 'truncated', message: 'The upstream closed the connection before its answer was complete.' },
   first_data_timeout: { reason: 'timeout', message: 'The upstream did not begin to answer in time.' },
+  unfinished_answer: { reason: 'timeout', message: 'The upstream did not finish its answer in time.' },
   idle_timeout: { reason: 'timeout', message: 'The upstream fell silent in the middle of its answer.' },
   write_stall: { reason: 'network', message: 'The client stopped reading.' },
   client_gone: { reason: 'network', message: 'The client closed the connection.' },

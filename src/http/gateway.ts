@@ -12,13 +12,19 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { Limits, LimitTicket } from './limits/limits.ts';
 import type { KeySlots } from './request/key-slots.ts';
+import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
+import type { Leavers } from './server/leavers.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
+import type { Tokenizer } from './exchange/tokenizer.ts';
+import type { RefusalRates } from './exchange/refusal-rates.ts';
+import type { TokenRates } from './exchange/token-rates.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -31,17 +37,23 @@ export interface Gateway {
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
+  readonly solvency: Solvency;
+  readonly refusals: RefusalRates;
+  readonly tokenRates: TokenRates;
+  readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
+  readonly tokenizer: Tokenizer;
+  readonly leavers: Leavers;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */
   readonly videoCreated: () => void;
-  /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
+  /** Reasons why no new work is taken (`draining`, `store`, `tokenizer`); empty when ready. */
   readonly unready: () => readonly string[];
 }
 
@@ -52,8 +64,11 @@ export interface CallNotes {
   /** As the client named it. */
   model?: string;
   stream?: boolean;
-  /** A {@link Meter} writes the row. */
-  metered?: boolean;
+  /** It became an `Exchange` (or several), which has the line and the row; until then it is a refusal. */
+  admitted?: boolean;
+  /** What the call has taken of the limits that apply to it, and how much was left then, as headers. */
+  limit?: LimitTicket;
+  limitHeaders?: Readonly<Record<string, string>>;
   /** Code of a failure that was sent inside a stream, after the 200. */
   failure?: string;
 }

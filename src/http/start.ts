@@ -14,7 +14,9 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { localLimits } from './limits/limits.ts';
 import { KeySlots } from './request/key-slots.ts';
+import { Solvency } from './request/solvency.ts';
 import { localMemory, type Memory } from './history/memory.ts';
 import { type WorkerLink, workersMemory } from './history/workers-memory.ts';
 import { ResponseHistory } from './history/response-history.ts';
@@ -23,10 +25,14 @@ import { createOperationsServer, openOperations, type OperationsServer, reportsO
 import { startRetention } from './operations/retention.ts';
 import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
+import { Leavers } from './server/leavers.ts';
 import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
+import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
+import { RefusalRates } from './exchange/refusal-rates.ts';
+import { TokenRates } from './exchange/token-rates.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -40,6 +46,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Default: the tables of `gpt-tokenizer`. */
+  readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
   readonly site?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
@@ -87,7 +95,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   }
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention(options);
-  worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
+  worker = startVideoWorker({ ...options, ...gateway, holder: options.mint('process_') });
   return {
     gateway,
     port,
@@ -115,6 +123,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
     await operations?.close();
     await gateway.upstreams.close();
     gateway.memory.close();
+    gateway.tokenizer.close();
     await gateway.tracer.close();
   }
 }
@@ -145,6 +154,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     pendingSettlements: () => store.settlements.pending,
     processFigures: options.processFigures,
   });
+  const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
     store,
@@ -163,14 +173,24 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
+    solvency: new Solvency(store.keys, clock),
+    refusals: new RefusalRates(clock),
+    tokenRates: new TokenRates(),
+    limits: localLimits(clock),
     memory: createMemory(options),
     log: options.log,
     metrics,
     tracer: tracerOf(options),
     inFlight: new InFlight(),
+    tokenizer,
+    leavers: new Leavers(),
     site: options.site ?? NO_SITE,
     videoCreated,
-    unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],
+    unready: () => [
+      ...(isDraining() ? ['draining'] : []),
+      ...(store.health().healthy ? [] : ['store']),
+      ...(tokenizer.tried ? [] : ['tokenizer']),
+    ],
   };
 }
 

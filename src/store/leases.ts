@@ -10,7 +10,7 @@ export interface Lease {
 }
 
 export interface Leases {
-  /** Takes a lease that is free, expired, left by a process that is known to be dead, or already this holder's (then it keeps its token). */
+  /** `ttlMs`: at most {@link MAX_LEASE_MS}. Takes a lease that is free, expired, left by a process that is known to be dead, or already this holder's (then it keeps its token). */
   acquire(
     name: string,
     holder: string,
@@ -20,6 +20,9 @@ export interface Leases {
   renew(name: string, token: number, ttlMs: number, nowMs: number): Promise<Result<Lease, { readonly reason: 'lost' }>>;
   release(name: string, token: number): Promise<void>;
 }
+
+/** A lease that ends later than this was taken under a clock that had jumped, and holds nobody off. */
+export const MAX_LEASE_MS = 3_600_000;
 
 /** The lease of the one process that works on video tasks. */
 export const VIDEO_WORKER = 'video-worker';

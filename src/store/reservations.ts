@@ -4,7 +4,8 @@
  * A request is admitted while `balance − reserved > 0` and, for each limited window, `spent + held + reserved < limit`, where
  * `reserved` is what this process admitted before it. So with E the estimate and C the real charge of each request in
  * flight, one process can pass a limit by at most the last admitted request's charge plus Σ max(0, C − E) of those in
- * flight; N processes on one store, which do not see each other's reservations, by N times that plus what the others hold
+ * flight, where for a balance E is at most what the key itself may still spend: a limited key holds up no more of its account.
+ * N processes on one store, which do not see each other's reservations, by N times that plus what the others hold
  * in flight. A balance only goes below zero by that much.
  */
 import type { LedgerAccount } from './ledger.ts';
@@ -47,13 +48,23 @@ export class Reservations {
     return this.#byKey.get(keyId) ?? 0n;
   }
 
-  reserve(payer: LedgerAccount, keyId: string, estimate: bigint): Reservation {
-    return new HeldReservation(estimate, (more) => {
-      addTo(this.#byPayer, payer, more);
-      addTo(this.#byKey, keyId, more);
+  /** `room`: what the key may still spend; undefined for a key without limits. */
+  reserve(payer: LedgerAccount, keyId: string, estimate: bigint, room = estimate): Reservation {
+    const ofPayer = estimate < room ? estimate : room;
+    return new HeldReservation({ ofPayer, ofKey: estimate }, (more) => {
+      addTo(this.#byPayer, payer, more.ofPayer);
+      addTo(this.#byKey, keyId, more.ofKey);
     });
   }
 }
+
+/** A key reserves the whole estimate of itself, or what it leaves would be given out again and again; of its account it takes no more than it may spend. */
+interface Amounts {
+  readonly ofPayer: bigint;
+  readonly ofKey: bigint;
+}
+
+const NONE: Amounts = { ofPayer: 0n, ofKey: 0n };
 
 /** Nothing is kept of whom nothing is in flight for. */
 function addTo(sums: Map<string, bigint>, name: string, more: bigint): void {
@@ -63,14 +74,14 @@ function addTo(sums: Map<string, bigint>, name: string, more: bigint): void {
 }
 
 class HeldReservation implements Reservation {
-  #nanos = 0n;
+  #held = NONE;
   #released = false;
   #handedOver = false;
-  readonly #add: (more: bigint) => void;
+  readonly #add: (more: Amounts) => void;
 
-  constructor(nanos: bigint, add: (more: bigint) => void) {
+  constructor(amounts: Amounts, add: (more: Amounts) => void) {
     this.#add = add;
-    this.#change(nanos);
+    this.#change(amounts);
   }
 
   release(): void {
@@ -79,18 +90,18 @@ class HeldReservation implements Reservation {
 
   handOver(charge: bigint): () => void {
     this.#handedOver = true;
-    this.#change(charge);
+    this.#change({ ofPayer: charge, ofKey: charge });
     return () => this.#end();
   }
 
   #end(): void {
-    this.#change(0n);
+    this.#change(NONE);
     this.#released = true;
   }
 
-  #change(nanos: bigint): void {
+  #change(now: Amounts): void {
     if (this.#released) return;
-    this.#add(nanos - this.#nanos);
-    this.#nanos = nanos;
+    this.#add({ ofPayer: now.ofPayer - this.#held.ofPayer, ofKey: now.ofKey - this.#held.ofKey });
+    this.#held = now;
   }
 }

@@ -64,14 +64,24 @@ export function dayNumber(name: string): number | undefined {
 
 export const NOTHING_SPENT: SpendRow = { total: 0n, hour: 0, hourly: 0n, day: 0, daily: 0n, held: 0n };
 
-/** What of a row counts at `nowMs`. A clock that went back finds the window it left still counted. */
+/** How far a window may begin after now and still count: clocks of machines differ, and are put right, by less. */
+const CLOCK_SLACK_MS = 5 * 60_000;
+
+/**
+ * What of a row counts at `nowMs`. A clock that was put back a little finds the window that it left still counted. One that had jumped finds
+ * nothing of the window it came from, which may be a month away: its key would be locked for as long.
+ */
 export function spendAt(row: SpendRow, nowMs: number): Spend {
   return {
     total: row.total,
-    hourly: row.hour >= hourOf(nowMs) ? row.hourly : 0n,
-    daily: row.day >= dayOf(nowMs) ? row.daily : 0n,
+    hourly: isCurrent(row.hour, hourOf, nowMs) ? row.hourly : 0n,
+    daily: isCurrent(row.day, dayOf, nowMs) ? row.daily : 0n,
     held: row.held,
   };
+}
+
+function isCurrent(window: number, windowOf: (ms: number) => number, nowMs: number): boolean {
+  return window >= windowOf(nowMs) && window <= windowOf(nowMs + CLOCK_SLACK_MS);
 }
 
 /** The row after spending `nanos` at `nowMs`. */
@@ -79,9 +89,9 @@ export function addSpend(row: SpendRow, nanos: bigint, nowMs: number): SpendRow 
   const spend = spendAt(row, nowMs);
   return {
     total: row.total + nanos,
-    hour: Math.max(row.hour, hourOf(nowMs)),
+    hour: isCurrent(row.hour, hourOf, nowMs) ? row.hour : hourOf(nowMs),
     hourly: spend.hourly + nanos,
-    day: Math.max(row.day, dayOf(nowMs)),
+    day: isCurrent(row.day, dayOf, nowMs) ? row.day : dayOf(nowMs),
     daily: spend.daily + nanos,
     held: row.held,
   };
@@ -99,4 +109,16 @@ export function reachedWindow(limits: SpendLimits, spend: Spend, extra: bigint):
   if (limits.hourly !== undefined && spend.hourly + pending >= limits.hourly) return 'hourly';
   if (limits.daily !== undefined && spend.daily + pending >= limits.daily) return 'daily';
   return undefined;
+}
+
+/** What a key may still spend in the tightest of its windows, with `extra` in flight; undefined for a key without limits. Never negative. */
+export function roomLeft(limits: SpendLimits, spend: Spend, extra: bigint): bigint | undefined {
+  let room: bigint | undefined;
+  for (const window of ['total', 'hourly', 'daily'] as const) {
+    const limit = limits[window];
+    if (limit === undefined) continue;
+    const left = limit - spend[window] - spend.held - extra;
+    if (room === undefined || left < room) room = left;
+  }
+  return room === undefined || room > 0n ? room : 0n;
 }

@@ -1,5 +1,5 @@
 /**
- * What must hold before a video task is created or changed, and when the worker looks at it. Pure; shared by every engine, which only
+ * What must hold before a video task is created or changed, and when the worker takes it up. Pure; shared by every engine, which only
  * fetches what these rules ask about and writes what they answer.
  */
 import type { AccountRecord } from './accounts.ts';
@@ -24,6 +24,8 @@ import {
 
 /** "Never by itself": later than every time, and still an exact integer. */
 export const UNDUE = Number.MAX_SAFE_INTEGER - 2;
+/** A task that is due later than this was given its time by a clock that had jumped, and is due now. No worker waits for a day. */
+export const FAR_MS = 24 * 3_600_000;
 /** What `all` and `list` give at the most. */
 export const MAX_LIST = 1000;
 /** Why a task that was in submission under an earlier lease is `unknown`. */
@@ -167,7 +169,7 @@ export function resolver(cause: { readonly id: string; readonly by: string; read
   return { by: cause.by, note: cause.note === undefined ? cause.id : `${cause.id}: ${cause.note}` };
 }
 
-/** When the worker should look (`UNDUE`: never by itself), or undefined when it never has to. */
+/** When the worker should take it up (`UNDUE`: never by itself), or undefined when it never has to. */
 export function dueAt(task: VideoTask): number | undefined {
   switch (task.state) {
     case 'queued':

@@ -32,6 +32,8 @@ export function nextTask(
       return { ...core, state: 'running', submission: task.submission, upstreamId, dueAtMs, polls: 0, ...deadline };
     }
     case 'poll':
+      // That it waits on is no news to its owner: `updated_at` stays.
+      if (task.state === 'queued') return { ...task, dueAtMs: change.dueAtMs };
       if (task.state !== 'running' && task.state !== 'unknown') return undefined;
       return { ...task, updatedAtMs: nowMs, dueAtMs: change.dueAtMs, polls: task.polls + 1 };
     case 'succeed': {
@@ -51,7 +53,9 @@ export function nextTask(
     case 'fail': {
       const submission = submissionOf(task);
       const known = submission === undefined ? {} : { submission };
-      const error = { code: storable(change.error.code), message: storable(change.error.message) };
+      const { upstreamText } = change.error;
+      const words = upstreamText === undefined ? {} : { upstreamText: storable(upstreamText) };
+      const error = { code: storable(change.error.code), message: storable(change.error.message), ...words };
       return { ...core, state: 'failed', ...known, ...upstreamIdOf(task), error, endedAtMs: nowMs };
     }
     case 'lose': {

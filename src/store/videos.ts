@@ -12,13 +12,22 @@ export type VideoState = 'queued' | 'submitting' | 'running' | 'succeeded' | 'fa
  * - `submit`: submission begins; durable before the first byte goes upstream
  * - `retry`: this attempt was refused for certain, nothing was accepted; the next attempt begins
  * - `accept`: the upstream gave its id
- * - `poll`: a query that decided nothing (still in progress, or the query failed)
+ * - `poll`: nothing was decided (no Channel may be asked yet, still in progress, or the query failed)
  * - `lose`: the outcome is unclear
  */
 export type VideoEvent = 'cancel' | 'submit' | 'retry' | 'accept' | 'poll' | 'succeed' | 'fail' | 'lose';
 
 export const VIDEO = {
-  queued: { cancel: 'cancelled', submit: 'submitting', retry: no, accept: no, poll: no, succeed: no, fail: 'failed', lose: no },
+  queued: {
+    cancel: 'cancelled',
+    submit: 'submitting',
+    retry: no,
+    accept: no,
+    poll: 'queued',
+    succeed: no,
+    fail: 'failed',
+    lose: no,
+  },
   submitting: {
     cancel: no,
     submit: no,
@@ -94,9 +103,11 @@ export interface VideoSubmission {
 export interface VideoError {
   readonly code: string;
   readonly message: string;
+  /** What the upstream itself wrote when it refused the task, bounded in length; for operators only. */
+  readonly upstreamText?: string;
 }
 
-/** Each state carries only what is true in it. `dueAtMs`: when the worker should look again. */
+/** Each state carries only what is true in it. `dueAtMs`: when the worker takes it up again. */
 export type VideoTask = TaskCore &
   (
     | { readonly state: 'queued'; readonly dueAtMs: number }
@@ -174,16 +185,16 @@ export type NotChanged =
   /** Another process holds the worker's lease now. Nothing was changed; stop. */
   | { readonly reason: 'lease_lost' };
 
-/** A look at a task that decided nothing. */
-export interface Look {
+/** When a task is due again of which nothing was decided. */
+export interface NextPoll {
   readonly id: string;
   readonly dueAtMs: number;
 }
 
 export interface DueQuery {
-  /** Default: every state that a worker looks at. */
+  /** Default: every state in which a worker takes tasks up. */
   readonly states?: readonly DueState[];
-  /** Ids of what it is looking at already. */
+  /** Ids of what it has in hand already. */
   readonly inHand?: Iterable<string>;
 }
 
@@ -221,10 +232,14 @@ export interface Videos {
   /** The worker's changes: fenced by its lease in the same transaction. */
   change(id: string, change: VideoChange, leaseToken: number, nowMs: number): Promise<Result<VideoTask, NotChanged>>;
   /**
-   * Many looks that decided nothing, in one transaction: when each is due again. A task that is polled no more is passed over. Gives
-   * how many were put off.
+   * Tasks of which nothing was decided, in one transaction: when each is due again. A task that is over, or in submission, is passed over.
+   * Gives how many were rescheduled.
    */
-  putOff(looks: readonly Look[], leaseToken: number, nowMs: number): Promise<Result<number, { readonly reason: 'lease_lost' }>>;
+  reschedule(
+    polls: readonly NextPoll[],
+    leaseToken: number,
+    nowMs: number,
+  ): Promise<Result<number, { readonly reason: 'lease_lost' }>>;
   /** An operator's word about an `unknown` task; journaled with who said so. Repeated under the same cause it gives the task again. */
   resolve(
     id: string,
@@ -232,7 +247,7 @@ export interface Videos {
     cause: { readonly id: string; readonly by: string; readonly note?: string },
     nowMs: number,
   ): Promise<Result<VideoTask, NotChanged>>;
-  /** Tasks that the worker should look at, the most overdue first. */
+  /** Tasks that the worker should take up, the most overdue first. */
   due(nowMs: number, limit: number, query?: DueQuery): Promise<VideoTask[]>;
   /** Tasks left in `submitting` by an earlier lease: their outcome is unclear, so they become `unknown`. Call after taking the lease. */
   loseAbandoned(leaseToken: number, nowMs: number): Promise<VideoTask[]>;

@@ -15,6 +15,8 @@ const STREAM_ERROR_REASONS = [
   /** The source closed without an end and without an error of its own. */
   'source_closed',
   'first_data_timeout',
+  /** A whole answer had begun when its time was over. */
+  'unfinished_answer',
   'idle_timeout',
   /** The reader took nothing for too long. */
   'write_stall',

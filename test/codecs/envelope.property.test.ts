@@ -38,8 +38,8 @@ test('what is sealed opens to the same, for its own account only', () => {
     fc.property(opaques, fc.string(), fc.string(), (opaque, account, other) => {
       const sealed = envelopes.seal(opaque, account);
       assert.match(sealed, /^mz2\.[A-Za-z0-9_-]+$/);
-      assert.deepEqual(envelopes.open(sealed, account), { ...opaque, sealed });
-      if (other !== account) assert.equal(envelopes.open(sealed, other), undefined);
+      assert.deepEqual(envelopes.opener(account)(sealed), { ...opaque, sealed });
+      if (other !== account) assert.equal(envelopes.opener(other)(sealed), undefined);
     }),
   );
 });
@@ -60,7 +60,7 @@ test('an envelope of another gateway, or of another account, is a value like any
     fc.property(opaques, fc.string(), (opaque, account) => {
       for (const value of [above.seal(opaque, account), envelopes.seal(opaque, `${account}b`), 'mz2.', 'mz2.none']) {
         const sealed = envelopes.seal({ ...opaque, value }, account);
-        assert.equal(envelopes.open(sealed, account)?.value, value);
+        assert.equal(envelopes.opener(account)(sealed)?.value, value);
       }
     }),
   );
@@ -72,9 +72,9 @@ test('V7: one changed, missing or added character opens to nothing', () => {
       const sealed = envelopes.seal(opaque, 'a');
       const index = at % sealed.length;
       const changed = sealed.slice(0, index) + character + sealed.slice(index + 1);
-      if (changed !== sealed) assert.equal(envelopes.open(changed, 'a'), undefined);
-      assert.equal(envelopes.open(sealed.slice(0, index), 'a'), undefined);
-      assert.equal(envelopes.open(sealed.slice(0, index) + character + sealed.slice(index), 'a'), undefined);
+      if (changed !== sealed) assert.equal(envelopes.opener('a')(changed), undefined);
+      assert.equal(envelopes.opener('a')(sealed.slice(0, index)), undefined);
+      assert.equal(envelopes.opener('a')(sealed.slice(0, index) + character + sealed.slice(index)), undefined);
     }),
   );
 });
@@ -82,9 +82,9 @@ test('V7: one changed, missing or added character opens to nothing', () => {
 test('garbage never throws', () => {
   fc.assert(
     fc.property(fc.string(), fc.base64String(), (text, base64) => {
-      assert.equal(envelopes.open(text, 'a'), undefined);
-      assert.equal(envelopes.open(`mz2.${text}`, 'a'), undefined);
-      assert.equal(envelopes.open(`mz2.AQE${base64}`, 'a'), undefined);
+      assert.equal(envelopes.opener('a')(text), undefined);
+      assert.equal(envelopes.opener('a')(`mz2.${text}`), undefined);
+      assert.equal(envelopes.opener('a')(`mz2.AQE${base64}`), undefined);
     }),
   );
 });
@@ -92,8 +92,8 @@ test('garbage never throws', () => {
 test('a rotated secret still opens, a removed one does not', () => {
   const opaque: Opaque = { owner: { channelType: 'messages', scope: 's', model: 'm' }, value: 'v' };
   const sealed = envelopes.seal(opaque, 'a');
-  assert.equal(createEnvelopes(secretsOf(1, 2)).open(sealed, 'a')?.value, 'v');
-  assert.equal(createEnvelopes(secretsOf(2)).open(sealed, 'a'), undefined);
+  assert.equal(createEnvelopes(secretsOf(1, 2)).opener('a')(sealed)?.value, 'v');
+  assert.equal(createEnvelopes(secretsOf(2)).opener('a')(sealed), undefined);
   assert.notEqual(createEnvelopes(secretsOf(1, 2)).seal(opaque, 'a'), sealed);
 });
 
@@ -111,14 +111,26 @@ test('what earlier versions sealed still opens: clients keep it for as long as t
     'mz2.AQeugldjrsjUSQW3wl_uR78vXgIrQphYkz6gYL5HSSrGyp9RYtLdJwaW9V6tFTYCMPWY_PTp8_wfrzeJYwVyr2fPNM-2Opz2KB9PdNRKCoAHDUAiF9TtjqE1VUlX2ZA';
   const deflated = 'mz2.AQd3rjLD4d0oA26IeVNiOsWq5hgxXTnMoGZdBuXzI7WVxlyEZBvIJQIQLXAxn_K3bhGUt2bw_9A84nPK7kliK9oFV9-i';
   const owner = { channelType: 'responses', scope: 'https://up.example', model: 'm' } as const;
-  assert.deepEqual(kept.open(short, 'acct_1'), { owner, value: 'short', itemId: 'rs_1', form: 'empty', sealed: short });
+  assert.deepEqual(kept.opener('acct_1')(short), { owner, value: 'short', itemId: 'rs_1', form: 'empty', sealed: short });
   const long = { owner: { client: 'chat' }, value: 'long '.repeat(300), sealed: deflated };
-  assert.deepEqual(kept.open(deflated, 'acct_1'), long);
+  assert.deepEqual(kept.opener('acct_1')(deflated), long);
   const sealing = createEnvelopes({ current: () => ({ id: 7, bytes: new Uint8Array(32).fill(5) }), byId: () => undefined });
   assert.equal(
     sealing.seal({ owner, value: 'short', itemId: 'rs_1', form: 'empty' }, 'acct_1'),
     short,
     'prompt caches outlive an update',
   );
-  assert.equal(sealing.open(short, 'acct_1'), undefined, 'a secret that is gone is no exception');
+  assert.equal(sealing.opener('acct_1')(short), undefined, 'a secret that is gone is no exception');
+});
+
+test('the envelopes of one request inflate to at most 64 MiB together, and are then 413; the next request begins anew', () => {
+  const opaque: Opaque = { owner: { channelType: 'messages', scope: 's', model: 'm' }, value: 'a'.repeat(20 * 2 ** 20) };
+  const sealed = envelopes.seal(opaque, 'a');
+  assert.ok(sealed.length < 64 * 1024, 'a few bytes stand for many');
+  const open = envelopes.opener('a');
+  for (let time = 0; time < 3; time++) assert.equal(open(sealed)?.value.length, opaque.value.length);
+  assert.throws(() => open(sealed), { code: 'request_too_large' });
+  assert.throws(() => open(sealed), { code: 'request_too_large' });
+  assert.equal(open('mz2.none'), undefined);
+  assert.equal(envelopes.opener('a')(sealed)?.value.length, opaque.value.length);
 });

@@ -379,10 +379,13 @@ export const TARGETS: readonly Target[] = [
         byId: (id) => (id === 1 ? ENVELOPE_SECRET : undefined),
       });
       const sealed = envelopes.seal({ owner: { channelType: 'responses', scope: 's', model: 'm' }, value }, account);
-      assert.equal(envelopes.open(sealed, account)?.value, value.isWellFormed() ? value : envelopes.open(sealed, account)?.value);
-      assert.equal(envelopes.open(sealed, `${account}x`), undefined);
+      assert.equal(
+        envelopes.opener(account)(sealed)?.value,
+        value.isWellFormed() ? value : envelopes.opener(account)(sealed)?.value,
+      );
+      assert.equal(envelopes.opener(`${account}x`)(sealed), undefined);
       const forged = edited(sealed, edits);
-      if (forged !== sealed) assert.equal(envelopes.open(forged, account), undefined);
+      if (forged !== sealed) assert.equal(envelopes.opener(account)(forged), undefined);
     },
   },
   {

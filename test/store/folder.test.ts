@@ -1,6 +1,6 @@
 /** The folder of a store: made where there is none, for the gateway's user alone; one that is there keeps the rights that its owner gave it. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
@@ -21,6 +21,26 @@ test('a folder that the gateway makes is for its own user', async (t) => {
   chmodSync(given, 0o750);
   await (await openLmdbStore(options(given))).close();
   assert.equal(rightsOf(given), '750');
+});
+
+test('the files of a store are for the gateway’s user alone, also in a folder that was there, and those of an older version become so', async (t) => {
+  const path = tempDirectory(t);
+  chmodSync(path, 0o755);
+  const open = async (): Promise<void> => {
+    const clock = new FakeClock();
+    const store = await openLmdbStore(options(path, { clock, ballastBytes: 1024 }));
+    for (let look = 0; look < 100 && !existsSync(join(path, 'ballast')); look++) {
+      clock.advance(1_000);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await store.close();
+    const files = readdirSync(path);
+    assert.ok(files.includes('data.mdb') && files.includes('lock.mdb') && files.includes('ballast'), files.join());
+    for (const file of files) assert.equal(rightsOf(join(path, file)), '600', file);
+  };
+  await open();
+  for (const file of readdirSync(path)) chmodSync(join(path, file), 0o644);
+  await open();
 });
 
 test('a folder that cannot be made is refused, and not asked for ever', { skip: !existsSync('/proc/self') }, async () => {

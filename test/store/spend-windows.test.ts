@@ -1,7 +1,16 @@
 /** The arithmetic of spend windows alone; what a store does with it is in contract.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addSpend, dayName, dayNumber, isLimited, NOTHING_SPENT, reachedWindow, spendAt } from '../../src/store/spend-windows.ts';
+import {
+  addSpend,
+  dayName,
+  dayNumber,
+  isLimited,
+  NOTHING_SPENT,
+  reachedWindow,
+  roomLeft,
+  spendAt,
+} from '../../src/store/spend-windows.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -19,12 +28,33 @@ test('an hour and a day end at their fixed UTC boundary, the total never', () =>
   assert.deepEqual(at(NOON + DAY_MS / 2), [12n, 0n, 0n]);
 });
 
-test('a clock that went back finds the window that it left still counted, and spends into it', () => {
-  const row = addSpend(NOTHING_SPENT, 5n, NOON);
-  for (const earlier of [NOON - 1, NOON - HOUR_MS, NOON - DAY_MS]) {
+test('a clock that was put back a little finds the window that it left still counted, and spends into it', () => {
+  const midnight = NOON + DAY_MS / 2;
+  const row = addSpend(NOTHING_SPENT, 5n, midnight);
+  for (const earlier of [midnight - 1, midnight - 60_000, midnight - 5 * 60_000]) {
     assert.deepEqual(spendAt(row, earlier), { total: 5n, hourly: 5n, daily: 5n, held: 0n });
-    assert.deepEqual(spendAt(addSpend(row, 7n, earlier), NOON), { total: 12n, hourly: 12n, daily: 12n, held: 0n });
+    assert.deepEqual(spendAt(addSpend(row, 7n, earlier), midnight), { total: 12n, hourly: 12n, daily: 12n, held: 0n });
   }
+});
+
+test('F34: a clock that jumps a month and back locks no key: what was spent out there counts in total alone', () => {
+  for (const jump of [HOUR_MS, DAY_MS, 31 * DAY_MS]) {
+    const there = addSpend(addSpend(NOTHING_SPENT, 5n, NOON), 1_000n, NOON + jump);
+    assert.deepEqual(spendAt(there, NOON + 1), { total: 1_005n, hourly: 0n, daily: jump < DAY_MS / 2 ? 1_005n : 0n, held: 0n });
+    const back = addSpend(there, 7n, NOON + 1);
+    assert.equal(spendAt(back, NOON + 2).hourly, 7n);
+    assert.equal(spendAt(back, NOON + HOUR_MS).hourly, 0n);
+    assert.equal(spendAt(back, NOON + DAY_MS).daily, 0n);
+  }
+});
+
+test('the room of a key is that of its tightest window, less what is held and in flight', () => {
+  const spend = { total: 50n, hourly: 10n, daily: 30n, held: 3n };
+  assert.equal(roomLeft({}, spend, 1n), undefined);
+  assert.equal(roomLeft({ total: 100n, hourly: 20n }, spend, 2n), 5n);
+  assert.equal(roomLeft({ total: 60n, hourly: 20n }, spend, 2n), 5n);
+  assert.equal(roomLeft({ total: 55n, hourly: 20n }, spend, 2n), 0n);
+  assert.equal(roomLeft({ daily: 1n }, spend, 0n), 0n);
 });
 
 test('a window is reached at its limit, with what is held and what is in flight; the widest is named first', () => {

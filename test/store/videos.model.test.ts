@@ -98,11 +98,11 @@ const work = (n: number, change: VideoChange): Step =>
     changed(model, idOf(n), change.event, (await store.videos.change(idOf(n), change, token, clock.now())).ok);
   });
 
-/** A look at every task that decided nothing: those that are polled are put off, and none changes its state. */
-const putOff = new Step('put off', async (model, { store, token, clock }) => {
-  const looks = Array.from({ length: TASKS }, (_, n) => ({ id: idOf(n), dueAtMs: 7 }));
+/** Nothing is decided of any task: those that wait for something are rescheduled, and none changes its state. */
+const reschedule = new Step('reschedule', async (model, { store, token, clock }) => {
+  const polls = Array.from({ length: TASKS }, (_, n) => ({ id: idOf(n), dueAtMs: 7 }));
   const polled = [...model.tasks.values()].filter(({ state }) => VIDEO[state].poll !== null);
-  assert.equal(ok(await store.videos.putOff(looks, token, clock.now())), polled.length);
+  assert.equal(ok(await store.videos.reschedule(polls, token, clock.now())), polled.length);
 });
 
 const cancel = (n: number): Step =>
@@ -180,7 +180,7 @@ eachStore(({ makePlace, dropPlace, histories }) => {
       fc.tuple(task, change).map((args) => work(...args)),
       fc.tuple(task, change).map((args) => work(...args)),
       task.map(cancel),
-      fc.constant(putOff),
+      fc.constant(reschedule),
       task.map(race),
       fc.constant(takeOver),
       fc.constant(compare),

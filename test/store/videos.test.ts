@@ -315,7 +315,7 @@ eachStore(({ openStore, place }) => {
     assert.equal(await due(T0 + 8000), 'q');
   });
 
-  test('looks that decided nothing are put off together; what is polled no more, and a worker without the lease, change nothing', async (t) => {
+  test('tasks of which nothing was decided are rescheduled together; what is over, and a worker without the lease, change nothing', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 10_000n);
     const token = await lease(store);
@@ -329,8 +329,8 @@ eachStore(({ openStore, place }) => {
     await make('done', ['submit', 'accept', 'succeed']);
     const [queued, over] = [await store.videos.inspect('queued'), await store.videos.inspect('done')];
     const rows = (await store.ledger.verify()).rows;
-    const looks = ['queued', 'running', 'unknown', 'done', 'never', ''].map((id, n) => ({ id, dueAtMs: T0 + 100 + n }));
-    assert.equal(ok(await store.videos.putOff(looks, token, T0 + 7)), 2);
+    const polls = ['queued', 'running', 'unknown', 'done', 'never', ''].map((id, n) => ({ id, dueAtMs: T0 + 100 + n }));
+    assert.equal(ok(await store.videos.reschedule(polls, token, T0 + 7)), 3);
     for (const [id, dueAtMs] of [
       ['running', T0 + 101],
       ['unknown', T0 + 102],
@@ -342,11 +342,14 @@ eachStore(({ openStore, place }) => {
         T0 + 7,
       ]);
     }
-    assert.deepEqual([await store.videos.inspect('queued'), await store.videos.inspect('done')], [queued, over]);
+    // Whoever waits for a Channel sees no change.
+    assert.deepEqual(await store.videos.inspect('queued'), { ...queued, dueAtMs: T0 + 100 });
+    assert.deepEqual(await store.videos.inspect('done'), over);
+    assert.deepEqual(await store.videos.due(T0 + 99, 1), []);
     assert.deepEqual(await store.videos.due(T0 + 101, 1, { inHand: ['queued'] }).then((due) => due.map(({ id }) => id)), [
       'running',
     ]);
-    assert.deepEqual(refusal(await store.videos.putOff(looks, token + 1, T0)), { reason: 'lease_lost' });
+    assert.deepEqual(refusal(await store.videos.reschedule(polls, token + 1, T0)), { reason: 'lease_lost' });
     assert.deepEqual(await store.ledger.verify(), { rows, differences: [] });
   });
 });

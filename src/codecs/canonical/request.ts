@@ -141,10 +141,29 @@ export interface CanonicalRequest {
   readonly sessionId?: string;
 }
 
-/** The part of a request that is kept while its answer is read and written: without members that may be long and are not needed. */
+/** The part of a request that is kept while its answer is read and written. Of `json` it has what an answer repeats or is shaped by. */
 export type SentRequest = Omit<CanonicalRequest, 'text' | 'named'>;
+
+/** The conversation and unknown members are not among them: their values would stay in memory for as long as the answer takes. */
+const KEPT_MEMBERS: Partial<Record<Dialect, readonly string[]>> = {
+  chat: ['audio', 'functions', 'tools'],
+  responses: [
+    ...['frequency_penalty', 'instructions', 'max_output_tokens', 'max_tool_calls', 'metadata', 'parallel_tool_calls'],
+    ...['presence_penalty', 'prompt_cache_key', 'reasoning', 'safety_identifier', 'service_tier', 'temperature', 'text'],
+    ...['tool_choice', 'tools', 'top_logprobs', 'top_p', 'truncation', 'user'],
+  ],
+};
 
 export function asSent(request: CanonicalRequest): SentRequest {
   const { text: _text, named: _named, ...sent } = request;
-  return sent;
+  return { ...sent, json: keptMembers(request) };
+}
+
+function keptMembers({ dialect, json }: CanonicalRequest): JsonObject {
+  const kept: Record<string, JsonValue> = {};
+  for (const name of KEPT_MEMBERS[dialect] ?? []) {
+    const value = json[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
 }

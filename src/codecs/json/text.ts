@@ -2,13 +2,14 @@
 
 export type JsonPath = readonly (string | number)[];
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const BACKSLASH = 0x5c;
 export const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
+export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
+export const CLOSE_BRACKET = 0x5d;
 
 /** The index of the first character at or after `at` that is not white space. */
 export function skipSpace(text: string, at: number): number {
@@ -18,7 +19,7 @@ export function skipSpace(text: string, at: number): number {
 }
 
 /** The index after the string that begins at `at`; the length of a text that ends within it. */
-export function skipString(text: string, at: number): number {
+function skipString(text: string, at: number): number {
   let close = at;
   do {
     close = text.indexOf('"', close + 1);
@@ -27,9 +28,10 @@ export function skipString(text: string, at: number): number {
   return close + 1;
 }
 
-function isEscaped(text: string, at: number): boolean {
+/** Whether an odd number of backslashes stands before `at`; those before `from` do not count. */
+export function isEscaped(text: string, at: number, from = 0): boolean {
   let back = at - 1;
-  while (text.charCodeAt(back) === BACKSLASH) back -= 1;
+  while (back >= from && text.charCodeAt(back) === BACKSLASH) back -= 1;
   return (at - 1 - back) % 2 === 1;
 }
 

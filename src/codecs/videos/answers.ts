@@ -59,7 +59,7 @@ export function submissionRefusal(answer: UpstreamAnswer): Submission {
   if (status === 401 || status === 402 || status === 403 || status === 404 || status === 429) {
     const wait = retryAfterMs(answer);
     const refused = { code: 'upstream_error', message: 'The upstream did not take the task.' };
-    return { said: 'notTaken', error: refused, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
+    return { said: 'notTaken', error: refused, status, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
   }
   if (status >= 400 && status < 500 && status !== 408) return { said: 'refused', error };
   return { said: 'unclear', reason: `HTTP ${status}` };

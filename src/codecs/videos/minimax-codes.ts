@@ -7,8 +7,20 @@ import type { Submission, VideoFailure } from './upstream.ts';
 
 /** It will not make this video: sensitive input or output, invalid parameters. */
 const REFUSED = new Set([1026, 1027, 2013]);
-/** Limits, load, and refusals of our credential. Every other code (1000, 1001, 1013, …) leaves open whether a task was made. */
-const NOT_TAKEN = new Set([1002, 1004, 1008, 1033, 1039, 1041, 2049, 2056]);
+/**
+ * Limits, load, and refusals of our credential, with the HTTP status that each stands for. Every other code (1000, 1001, 1013, …) leaves
+ * open whether a task was made.
+ */
+const NOT_TAKEN: ReadonlyMap<number, number> = new Map([
+  [1002, 429],
+  [1004, 401],
+  [1008, 402],
+  [1033, 503],
+  [1039, 429],
+  [1041, 429],
+  [2049, 401],
+  [2056, 429],
+]);
 
 export function statusCode(body: JsonObject | undefined): number | undefined {
   const base = body?.['base_resp'];
@@ -33,8 +45,9 @@ export function readSubmission(answer: UpstreamAnswer): Submission {
 function byStatusCode(body: JsonObject | undefined): Submission {
   const code = statusCode(body);
   if (code !== undefined && REFUSED.has(code)) return { said: 'refused', error: failureByCode(body) };
-  if (code !== undefined && NOT_TAKEN.has(code))
-    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
+  const status = code === undefined ? undefined : NOT_TAKEN.get(code);
+  if (status !== undefined)
+    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' }, status };
   return { said: 'unclear', reason: `an answer without a task id, status_code ${code ?? 'missing'}` };
 }
 

@@ -26,8 +26,11 @@ export type Submission =
   | { readonly said: 'accepted'; readonly upstreamId: string }
   /** It will not make this video, whoever asks. */
   | { readonly said: 'refused'; readonly error: VideoFailure }
-  /** It took nothing now (limits, our credential): another Channel may, or this one after the time that it named. */
-  | { readonly said: 'notTaken'; readonly error: VideoFailure; readonly retryAfterMs?: number }
+  /**
+   * It took nothing now (limits, our credential): another Channel may, or this one after the time that it named. `status`: the HTTP status
+   * of that, be it that a code in a 200 stands for it.
+   */
+  | { readonly said: 'notTaken'; readonly error: VideoFailure; readonly status: number; readonly retryAfterMs?: number }
   /** It may have taken the task. */
   | { readonly said: 'unclear'; readonly reason: string };
 

@@ -4,7 +4,7 @@ import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
-import { buildModel, type ParsePrice } from './build-model.ts';
+import { buildModel, type ParsePrice, rateLimitsOf } from './build-model.ts';
 import {
   type Channel,
   COMPACT_SUFFIX,
@@ -84,7 +84,17 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     channelHeader: file.channel_header ?? false,
     ...channels,
     models,
+    classes: classesOf(file),
   });
+}
+
+function classesOf({ classes = {} }: ConfigFile): Config['classes'] {
+  return new Map(
+    Object.entries(classes).flatMap(([name, entry]) => {
+      const limits = rateLimitsOf(entry.limits);
+      return limits === undefined ? [] : [[name, limits]];
+    }),
+  );
 }
 
 /** The default port moves by one where `listen` uses it. */
@@ -107,12 +117,17 @@ function tracingOf({ tracing }: ConfigFile): Config['tracing'] {
 function limitsOf({ limits = {} }: ConfigFile): Limits {
   return {
     jsonBytes: limits.json_bytes ?? JSON_BYTES,
+    jsonValues: limits.json_values ?? 250_000,
     multipartBytes: limits.multipart_bytes ?? 64 * MIB,
     eventBytes: limits.event_bytes ?? 64 * MIB,
     answerBytes: limits.answer_bytes ?? 128 * MIB,
     bodyMs: limits.body_ms ?? 60_000,
     connections: limits.connections ?? 20_000,
-    key: { exchanges: limits.key_exchanges ?? 20_000, bodyBytes: limits.key_body_bytes ?? 1024 * MIB },
+    key: {
+      exchanges: limits.key_exchanges ?? 20_000,
+      bodyBytes: limits.key_body_bytes ?? 1024 * MIB,
+      allBytes: limits.body_bytes ?? 2048 * MIB,
+    },
   };
 }
 
@@ -142,7 +157,8 @@ function websocketOf({ websocket = {}, limits }: ConfigFile): WebSocketLimits {
     messageBytes: limits?.json_bytes ?? JSON_BYTES,
     idleMs: websocket.idle_ms ?? 600_000,
     lifetimeMs: websocket.lifetime_ms ?? 3_600_000,
-    ...defined({ perKey: websocket.per_key }),
+    perKey: websocket.per_key ?? 64,
+    unfinishedBytes: websocket.unfinished_bytes ?? 64 * MIB,
   };
 }
 

@@ -6,6 +6,7 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { RateLimits } from '../../store/rate-limits.ts';
 
 /** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
 export const COMPACT_SUFFIX = '-openai-compact';
@@ -80,16 +81,24 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  /** Whether it may reason out of sight. */
+  readonly mayReason: boolean;
+  /** Of all requests for it together. */
+  readonly rateLimits?: RateLimits;
 }
 
 /** Limits of one API key in one process. */
 export interface KeyLimits {
   readonly exchanges: number;
+  /** Each JSON value counts beside the bytes. */
   readonly bodyBytes: number;
+  /** The same of all keys together. */
+  readonly allBytes: number;
 }
 
 export interface Limits {
   readonly jsonBytes: number;
+  readonly jsonValues: number;
   readonly multipartBytes: number;
   readonly eventBytes: number;
   readonly answerBytes: number;
@@ -114,8 +123,10 @@ export interface WebSocketLimits {
   readonly idleMs: number;
   /** The age from which no turn is begun any more. */
   readonly lifetimeMs: number;
-  /** Undefined: as many as there are. */
-  readonly perKey?: number;
+  /** Connections that one key may have open. */
+  readonly perKey: number;
+  /** Of messages of one key that are not complete. */
+  readonly unfinishedBytes: number;
 }
 
 export interface Config {
@@ -167,4 +178,6 @@ export interface Config {
   /** Nothing is ever sent to them; that their models exist is all that is still known of them. */
   readonly disabledChannels: readonly Channel[];
   readonly models: ReadonlyMap<string, Model>;
+  /** Limits of account classes that have any, each of all its accounts together. */
+  readonly classes: ReadonlyMap<string, RateLimits>;
 }

@@ -33,6 +33,21 @@ const Channel = Type.Union([
   CHANNEL_SCHEMAS.minimax_video,
 ]);
 
+const RateLimit = (most: number, description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: most, description }));
+
+const RateLimits = (whose: string) =>
+  Type.Object(
+    {
+      requests_per_minute: RateLimit(
+        1_000_000_000,
+        'The requests that are admitted a minute, and at most at once after a pause.',
+      ),
+      tokens_per_minute: RateLimit(1_000_000_000, 'The same for input and output tokens together.'),
+      max_concurrency: RateLimit(1_000_000, 'The requests that may be under way at the same time.'),
+    },
+    { ...closed, description: `Limits of ${whose}. None by default.` },
+  );
+
 const Model = Type.Object(
   {
     kind: Type.Optional(
@@ -54,7 +69,20 @@ const Model = Type.Object(
     ),
     min_thinking_budget: Type.Optional(Type.Integer({ minimum: 0 })),
     max_thinking_budget: Type.Optional(Type.Integer({ minimum: 1 })),
-    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
+    max_output_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The most that is reserved for an answer. Used to estimate a request that sets no cap.',
+      }),
+    ),
+    reasoning: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description:
+          'Whether the model may reason out of sight. If not, a stream that its client left is charged by its text alone, and not by its time.',
+      }),
+    ),
+    limits: Type.Optional(RateLimits('all requests for this model together')),
   },
   closed,
 );
@@ -126,6 +154,14 @@ const LONGEST_TEXT = 536_870_888;
 const Limits = Type.Object(
   {
     json_bytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: LONGEST_TEXT, default: 33_554_432 })),
+    json_values: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        default: 250_000,
+        description:
+          'The most JSON values (objects, arrays, strings, numbers, literals) that a request may have, the history that it continues included.',
+      }),
+    ),
     multipart_bytes: Type.Optional(Type.Integer({ minimum: 1024, default: 67_108_864 })),
     event_bytes: Type.Optional(
       Type.Integer({
@@ -155,7 +191,15 @@ const Limits = Type.Object(
       Type.Integer({
         minimum: 1024,
         default: 1_073_741_824,
-        description: 'The bytes of request bodies that one API key may have in a process at once.',
+        description:
+          'The bytes of request bodies that one API key may have in a process at once, and 100 for each JSON value in them. Never more than half of what the process may have.',
+      }),
+    ),
+    body_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        default: 2_147_483_648,
+        description: 'The same of all keys together. Never more than a quarter of the heap that Node allows.',
       }),
     ),
   },
@@ -224,7 +268,14 @@ const Websocket = Type.Object(
     idle_ms: Milliseconds('A connection without a turn for this long is closed.', 600_000),
     lifetime_ms: Milliseconds('A connection that is older than this begins no new turn.', 3_600_000),
     per_key: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The connections that one key may have open. No limit by default.' }),
+      Type.Integer({ minimum: 1, default: 64, description: 'The connections that one key may have open in each process.' }),
+    ),
+    unfinished_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        default: 67_108_864,
+        description: 'The most that messages of one key, of which a part is still to come, may have in a process.',
+      }),
     ),
   },
   closed,
@@ -272,10 +323,18 @@ export const CONFIG_SCHEMA = Type.Object(
     channel_header: Type.Optional(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' })),
     channels: Type.Optional(Type.Array(Channel)),
     models: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Model)),
+    classes: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1 }),
+        Type.Object({ limits: Type.Optional(RateLimits('all accounts of this class together')) }, closed),
+        { description: 'Classes of accounts, by name.' },
+      ),
+    ),
   },
   { ...closed, $id: 'https://mizu.invalid/mizu.schema.json', title: 'Mizu configuration' },
 );
 
 export type ConfigFile = Static<typeof CONFIG_SCHEMA>;
 export type ChannelEntry = NonNullable<ConfigFile['channels']>[number];
+export type RateLimitsEntry = Static<ReturnType<typeof RateLimits>>;
 export type ModelEntry = NonNullable<ConfigFile['models']>[string];

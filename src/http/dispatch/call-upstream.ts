@@ -6,10 +6,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
+import { StreamError } from '../../streams/stream-error.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing, Upstreams } from './upstream.ts';
-import { headerOf, type UpstreamHead } from './upstream-call.ts';
+import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
 
 export interface CallOptions {
@@ -18,9 +19,13 @@ export interface CallOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   /** Asks for an event stream. */
   readonly stream: boolean;
+  /** Default: POST. */
+  readonly method?: 'GET' | 'POST';
   /** The answer may go on when `read` has settled: whoever reads on stops the timers. */
   readonly goesOn?: boolean;
   readonly trace?: ExchangeTrace;
+  /** For those who must know afterwards whether the upstream can have seen the request. */
+  onOpen?(call: UpstreamCall): void;
   decodeError(answer: UpstreamAnswer): Error;
 }
 
@@ -32,17 +37,20 @@ export async function callUpstream<Answer>(
   read: (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>,
 ): Promise<Answer> {
   const { channel, upstreamModel, note, signal } = target;
-  const { stream, clientHeaders, trace } = options;
+  const { stream, method, clientHeaders, trace } = options;
   const call = options.upstreams.open(channel, outgoing, {
     stream,
     signal,
     clientHeaders,
     upstreamModel,
+    ...(method === undefined ? {} : { method }),
     ...(trace === undefined ? {} : { traceHeaders: trace.nextAttempt() }),
   });
-  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => call.abort(error));
+  options.onOpen?.(call);
+  let head: UpstreamHead | undefined;
+  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => call.abort(timeoutOf(error, head)));
   try {
-    const head = await call.head;
+    head = await call.head;
     note.upstreamStatus = head.status;
     const requestId = headerOf(head.headers, 'x-request-id') || headerOf(head.headers, 'request-id');
     if (requestId !== '') note.upstreamRequestId = requestId;
@@ -62,11 +70,17 @@ export async function callUpstream<Answer>(
   }
 }
 
+/** A whole answer has one limit, until it is complete: one that had begun did not fail to begin. */
+function timeoutOf(error: StreamError, head: UpstreamHead | undefined): StreamError {
+  const isBegun = head?.body.begun === true && contentTypeOf(head) !== 'text/event-stream';
+  return isBegun && error.reason === 'first_data_timeout' ? new StreamError('unfinished_answer', error.message) : error;
+}
+
 /** Shorter ones are parts of ordinary words, and guessed before they are read. */
 const MIN_KEY_CHARS = 8;
 
 /** Servers quote the key that they were given; one of an operator's own making looks like no key. */
-function withoutKey(text: string, key = ''): string {
+export function withoutKey(text: string, key = ''): string {
   return key.length < MIN_KEY_CHARS ? text : text.replaceAll(key, '[redacted]');
 }
 

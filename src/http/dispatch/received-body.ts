@@ -23,6 +23,7 @@ export class ReceivedBody implements BodyReader {
   readonly #clock: Clock;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
+  #begun = false;
   #ended = false;
   #failure: Error | undefined;
   /** Nobody reads any more; what comes is thrown away. */
@@ -35,7 +36,13 @@ export class ReceivedBody implements BodyReader {
     this.#clock = clock;
   }
 
+  /** Whether any of it has arrived. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
   feed(chunk: Uint8Array): void {
+    this.#begun = true;
     this.#bytes += chunk.length;
     if (this.#left) {
       if (this.#bytes > BATCH_BYTES) this.#cut();

@@ -31,6 +31,8 @@ export interface Memory {
   turnsOf(named: NamedItems): TurnsByItem | Promise<TurnsByItem>;
   /** Undefined when it is saved at once. Never rejects: a turn that could not be saved is unknown afterwards. */
   save(turn: NewTurn): Promise<void> | undefined;
+  /** Keeps a turn in this process for a connection; see {@link ResponseHistory.keep}. */
+  keep: ResponseHistory['keep'];
   close(): void;
 }
 
@@ -45,6 +47,7 @@ export function localMemory(history: ResponseHistory, mint: Mint): Memory {
       history.save(id, owner, turn);
       return undefined;
     },
+    keep: (owner, turn, bytes, onDropped) => history.keep(owner, turn, bytes, onDropped),
     close: () => history.close(),
   };
 }

@@ -6,12 +6,24 @@ import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
+import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
+import { checkFigures } from '../request/body.ts';
+import type { KeySlot } from '../request/key-slots.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { ownerOf } from './owner-of.ts';
-import { inputItems, itemTexts, NO_ITEMS, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
+import {
+  inputItems,
+  type ItemTexts,
+  itemTexts,
+  NO_ITEMS,
+  type PastTurn,
+  pastTurn,
+  storingChannel,
+  withHistory,
+} from './past-turn.ts';
 import type { Answered } from './remembering.ts';
 
 /** The response id that a request continues. Throws `invalid_request` where it names native state too. */
@@ -35,7 +47,7 @@ function previousResponseNotFound(id: string): GatewayError {
 export async function findPrevious(gateway: Gateway, principal: Principal, json: JsonObject): Promise<PastTurn | undefined> {
   const id = previousIdOf(json);
   if (id === undefined) return undefined;
-  const past = await gateway.memory.find(id, ownerOf(principal));
+  const past = await recalled(gateway, gateway.memory.find(id, ownerOf(principal)), undefined);
   if (past === undefined) throw previousResponseNotFound(id);
   return past;
 }
@@ -46,25 +58,31 @@ export interface RecallOptions {
   readonly text: string;
   readonly json: JsonObject;
   readonly past: PastTurn | undefined;
+  /** What the key has taken for the request; what is brought back is added to it. */
+  readonly slot: KeySlot;
   /** Called with the finished turn before its last event is sent. */
   readonly onTurn?: (turn: PastTurn, answered: Answered) => void;
 }
 
-/** The request with its history, the items that it names by id, and a callback that saves the answer. */
-export async function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Promise<PreparedRequest> {
+/**
+ * The request with its history, the items that it names by id, and a callback that saves the answer. What is brought back counts like a body:
+ * throws `request_too_large`, `rate_limited` and `overloaded` as for one.
+ */
+export async function recall({ gateway, principal, text, json, past, slot, onTurn }: RecallOptions): Promise<PreparedRequest> {
   const { memory } = gateway;
+  const { history, limits } = gateway.config.current();
   const previousId = past === undefined ? undefined : previousIdOf(json);
   const responseId = memory.responseId(previousId);
   const isKept = json['store'] !== false && (json['conversation'] === undefined || json['conversation'] === null);
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
-  const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
+  const whole = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
   const turns = await turnsOfItems(gateway, principal, whole.json);
   return {
     principal,
     ...whole,
-    item: namedItems(turns, gateway.config.current().history.entryBytes),
+    item: namedItems(turns, { maxBytes: history.entryBytes, maxValues: limits.jsonValues }),
     stored: (channelId) => (itemId) => (storingChannel(past, itemId) ?? storingChannel(turns.get(itemId), itemId)) === channelId,
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
@@ -95,16 +113,45 @@ export async function recall({ gateway, principal, text, json, past, onTurn }: R
 const NO_TURNS: TurnsByItem = new Map();
 
 /** The stored turns of the items that a request names only by id. */
-async function turnsOfItems({ memory, config }: Gateway, principal: Principal, json: JsonObject): Promise<TurnsByItem> {
+async function turnsOfItems(gateway: Gateway, principal: Principal, json: JsonObject): Promise<TurnsByItem> {
   const itemIds = idsToFind(json);
   if (itemIds.length === 0) return NO_TURNS;
-  return await memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes: config.current().history.entryBytes });
+  const maxBytes = gateway.config.current().history.entryBytes;
+  return await recalled(gateway, gateway.memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes }), NO_TURNS);
+}
+
+/** Another worker that keeps it answers sooner, or is gone. */
+const RECALL_MS = 10_000;
+
+/** What is not told in time is unknown, as it is when the process that kept it has ended. */
+async function recalled<T>({ clock, log }: Gateway, found: T | Promise<T>, unknown: T): Promise<T> {
+  if (!(found instanceof Promise)) return found;
+  const late = new Error(`the history did not answer within ${RECALL_MS} ms`);
+  return await within(clock, RECALL_MS, found, () => late).catch((thrown: unknown) => {
+    if (thrown !== late) throw thrown;
+    log.error({ err: late }, 'history');
+    return unknown;
+  });
 }
 
 /** The history makes the input a list: any other value of the client's would be lost silently. */
 function refuseOtherInput(input: JsonValue | undefined): void {
   if (input === undefined || input === null || typeof input === 'string' || Array.isArray(input)) return;
   throw wrongType('input', 'a string or an array of items');
+}
+
+/** Weighed before it is made, and again before it is parsed. */
+function expanded({ config }: Gateway, text: string, own: ItemTexts, past: PastTurn, slot: KeySlot): ReturnType<typeof parsed> {
+  const { jsonBytes, jsonValues } = config.current().limits;
+  const bytes = past.totalBytes + text.length;
+  if (bytes > jsonBytes)
+    throw new GatewayError('request_too_large', `The request and what it continues have more than ${jsonBytes} bytes.`, {
+      param: 'previous_response_id',
+    });
+  slot.growTo(bytes);
+  const whole = withHistory(text, own, past);
+  checkFigures(whole, { maxValues: jsonValues, weigh: (values) => slot.setWeight(whole.length, values) });
+  return parsed(whole);
 }
 
 function parsed(text: string): { readonly text: string; readonly json: JsonObject } {

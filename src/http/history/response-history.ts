@@ -4,7 +4,7 @@
  *
  * A turn counts once, however many others continue it. An expired parent cannot be addressed any more, but its children keep it. To make room
  * the least recently used branch is dropped: its last turn, and all turns before it that no other branch needs, since a conversation without
- * its end is useless to a client.
+ * its end is useless to a client. A turn that a WebSocket keeps is a branch of its own beside those that can be found by id.
  */
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { HistoryLimits } from '../config/config.ts';
@@ -17,6 +17,23 @@ interface Entry {
   readonly owner: string;
   readonly turn: PastTurn;
   readonly createdAt: number;
+}
+
+/** A turn that a connection keeps for itself, whether or not it can be found by its id. */
+interface Kept extends Pick<Entry, 'owner' | 'turn'> {
+  /** What the connection keeps beside the turn. */
+  readonly bytes: number;
+  readonly onDropped: () => void;
+}
+
+type Tip = Entry | Kept;
+
+/** A connection's hold on a turn. */
+export interface KeptTurn {
+  /** It was used: others are dropped first. */
+  touch(): void;
+  /** Calling it again, or after it was dropped, does nothing. */
+  release(): void;
 }
 
 /** Reference count of a turn that entries and other turns hold. */
@@ -36,8 +53,8 @@ export class ResponseHistory {
   /** Turns by their owner and the id of one of their output items. */
   readonly #byItem = new Map<string, PastTurn>();
   /** Entries that nobody continued, least recently used first: in all, and by owner. */
-  readonly #tips = new Set<Entry>();
-  readonly #tipsOf = new Map<string, Set<Entry>>();
+  readonly #tips = new Set<Tip>();
+  readonly #tipsOf = new Map<string, Set<Tip>>();
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
   #timer: Timer | undefined;
@@ -93,6 +110,27 @@ export class ResponseHistory {
     return this.#entries.has(id);
   }
 
+  /**
+   * Keeps a turn for as long as a connection wants, within the same bounds as what can be found by id, and as likely to be dropped to make
+   * room: `onDropped` is then called. Undefined when it is too large. `bytes`: what is kept beside it.
+   */
+  keep(owner: string, turn: PastTurn, bytes: number, onDropped: () => void): KeptTurn | undefined {
+    this.#dropExpired();
+    const limits = this.#limits();
+    if (turn.totalBytes + bytes > Math.min(limits.entryBytes, limits.keyBytes, limits.totalBytes)) return undefined;
+    const kept: Kept = { owner, turn, bytes, onDropped };
+    this.#hold(turn, owner);
+    this.#count(owner, bytes);
+    this.#addTip(kept);
+    this.#makeRoom(limits, kept);
+    return {
+      touch: () => this.#touch(kept),
+      release: () => {
+        if (this.#tips.has(kept)) this.#dropBranch(kept);
+      },
+    };
+  }
+
   /** Forgets everything and stops its timer. */
   close(): void {
     this.#timer?.cancel();
@@ -105,7 +143,7 @@ export class ResponseHistory {
     return this.#clock.monotonic() - entry.createdAt >= HISTORY_TTL_MS;
   }
 
-  #touch(entry: Entry): void {
+  #touch(entry: Tip): void {
     if (!this.#tips.delete(entry)) return;
     this.#tips.add(entry);
     const own = this.#tipsOf.get(entry.owner);
@@ -113,14 +151,14 @@ export class ResponseHistory {
     own?.add(entry);
   }
 
-  #addTip(entry: Entry): void {
+  #addTip(entry: Tip): void {
     this.#tips.add(entry);
     const own = this.#tipsOf.get(entry.owner) ?? new Set();
     own.add(entry);
     this.#tipsOf.set(entry.owner, own);
   }
 
-  #removeTip(entry: Entry): void {
+  #removeTip(entry: Tip): void {
     this.#tips.delete(entry);
     const own = this.#tipsOf.get(entry.owner);
     own?.delete(entry);
@@ -172,28 +210,37 @@ export class ResponseHistory {
     this.#release(entry.turn);
   }
 
-  #dropBranch(tip: Entry): void {
-    this.#drop(tip);
+  #dropKept(kept: Kept): void {
+    this.#removeTip(kept);
+    this.#count(kept.owner, -kept.bytes);
+    this.#release(kept.turn);
+  }
+
+  #dropBranch(tip: Tip): void {
+    if ('onDropped' in tip) this.#dropKept(tip);
+    else this.#drop(tip);
     for (let turn = tip.turn.parent; turn !== undefined; turn = turn.parent) {
       const held = this.#held.get(turn);
       // A turn that was never saved by itself was released with its child.
       if (held === undefined) continue;
-      if (held.holders > 1 || held.entry === undefined) return;
+      if (held.holders > 1 || held.entry === undefined || this.#tips.has(held.entry)) return;
       this.#drop(held.entry);
     }
   }
 
   /** The newest entry is never dropped: it fits alone. */
-  #makeRoom(limits: HistoryLimits, newest: Entry): void {
+  #makeRoom(limits: HistoryLimits, newest: Tip): void {
     const own = this.#tipsOf.get(newest.owner) ?? this.#tips;
     this.#dropWhile(own, newest, () => (this.#bytesOf.get(newest.owner) ?? 0) > limits.keyBytes);
     this.#dropWhile(this.#tips, newest, () => this.#bytes > limits.totalBytes);
   }
 
-  #dropWhile(tips: ReadonlySet<Entry>, newest: Entry, isFull: () => boolean): void {
+  #dropWhile(tips: ReadonlySet<Tip>, newest: Tip, isFull: () => boolean): void {
     for (const tip of tips) {
       if (!isFull()) return;
-      if (tip !== newest) this.#dropBranch(tip);
+      if (tip === newest) continue;
+      this.#dropBranch(tip);
+      if ('onDropped' in tip) tip.onDropped();
     }
   }
 

@@ -122,6 +122,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
       history.save(turn.id, turn.owner, turn.turn);
       return undefined;
     },
+    keep: (owner, turn, bytes, onDropped) => history.keep(owner, turn, bytes, onDropped),
     close() {
       for (const { settle } of [...asked.values()]) settle();
       history.close();

@@ -4,33 +4,37 @@ import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } 
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { parseJsonBody, receiveBody, receiveWhole } from '../request/body.ts';
 import type { Call } from '../gateway.ts';
-import type { KeySlot } from '../request/key-slots.ts';
+import type { ArrivingBody } from '../request/arriving-body.ts';
 
 /** Throws a 400 that names the field, 413, or 415 for a form where only JSON is taken. */
-export async function receiveImageRequest(call: Call, operation: ImageOperation, slot: KeySlot): Promise<ImageRequest> {
+export async function receiveImageRequest(call: Call, operation: ImageOperation, body: ArrivingBody): Promise<ImageRequest> {
   const { request, response, config, gateway } = call;
-  const { jsonBytes, multipartBytes, bodyMs } = config.limits;
+  const { jsonBytes, jsonValues, multipartBytes, bodyMs } = config.limits;
+  const { slot, weigh } = body;
   const contentType = request.headers['content-type'];
   const boundary = operation === 'edit' ? formBoundary(contentType) : undefined;
   if (boundary === undefined) {
     if (/^\s*multipart\//i.test(contentType ?? '')) throw unsupported(operation);
-    const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs };
+    const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs, weigh };
     const bytes = await receiveWhole(request, response, limits, gateway.clock);
-    slot.setBytes(bytes.length);
+    slot.setWeight(bytes.length);
     // `curl -d` names every body so: only one that is no object is the form that it is said to be.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
-    const { text, json } = parseJsonBody(bytes);
+    const { text, json } = parseJsonBody(bytes, {
+      maxValues: jsonValues,
+      weigh: (values) => slot.setWeight(bytes.length, values),
+    });
     return readImageJson(operation, text, json);
   }
   const reader = createMultipartReader(boundary, { maxBytes: multipartBytes });
-  const limits = { maxBytes: multipartBytes, timeoutMs: bodyMs };
+  const limits = { maxBytes: multipartBytes, timeoutMs: bodyMs, weigh };
   let size = 0;
   await receiveBody(request, response, limits, gateway.clock, (chunk) => {
     size += chunk.length;
     reader.push(chunk);
   });
-  slot.setBytes(size);
+  slot.setWeight(size);
   return readImageForm(reader.end());
 }
 

@@ -1,6 +1,7 @@
 /** Prometheus metrics. Labels have few values: routes, Channels, and our own codes and states; never a key or a client's text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
+import type { LimitKind, LimitScope } from '../limits/buckets.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const GAP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60];
@@ -18,7 +19,11 @@ export interface Metrics {
   /** A circuit of the Channel went to this state. */
   circuitMoved(channelId: string, state: CircuitState): void;
   probed(channelId: string, good: boolean): void;
+  /** A refusal that got neither a row nor a line. */
+  refusalThinned(): void;
   configReload(accepted: boolean): void;
+  /** Refused for a limit by time, or at once. */
+  rateLimited(scope: LimitScope, kind: LimitKind): void;
 }
 
 export interface MetricsOptions {
@@ -52,6 +57,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
   const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
   for (const kind of ['input', 'cached_input', 'cache_write', 'output']) tokens.inc({ kind }, 0);
+  const thinned = counter('mizu_refusals_unwritten_total', 'Refusals without a row, because their key caused many.');
+  thinned.inc(0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
   // A counter must exist at zero for its first increase to be visible.
   for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
@@ -62,6 +69,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     'state',
   );
   const probes = counter('mizu_probes_total', 'Active probes of Channels.', 'channel', 'outcome');
+  const limited = counter('mizu_rate_limited_total', 'Requests refused for a limit, by whose and which.', 'scope', 'limit');
   addReadGauges(registry, options);
 
   return {
@@ -81,7 +89,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     tokens(kind, count) {
       if (count > 0) tokens.inc({ kind }, count);
     },
+    refusalThinned: () => thinned.inc(),
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
+    rateLimited: (scope, limit) => limited.inc({ scope, limit }),
   };
 }
 

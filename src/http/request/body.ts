@@ -7,8 +7,8 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
-import { skipSpace, skipString } from '../../codecs/json/text.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
+import { scanJson } from '../../codecs/json/scan.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
 
@@ -16,6 +16,8 @@ export interface BodyLimits {
   readonly maxBytes: number;
   /** From the first to the last byte. */
   readonly timeoutMs: number;
+  /** Called with what was received and with what it was decompressed to, as it grows. What it throws refuses the body. */
+  readonly weigh?: (bytes: number) => void;
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
@@ -49,7 +51,10 @@ export function receiveBody(
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
   const here = decoder === undefined ? arrived(request, declared) : undefined;
   if (here === undefined) return collect(request, decoder, limits, clock, take);
-  if (here.reduce((size, chunk) => size + chunk.length, 0) > limits.maxBytes) throw tooLarge(limits.maxBytes);
+  checkSize(
+    here.reduce((size, chunk) => size + chunk.length, 0),
+    limits,
+  );
   for (const chunk of here) take(chunk);
   return undefined;
 }
@@ -65,11 +70,21 @@ function arrived(request: IncomingMessage, declared: number): readonly Buffer[] 
   return chunks;
 }
 
+/** What the values of a JSON text are bounded by. */
+export interface ValueLimit {
+  readonly maxValues: number;
+  /** Called with their number before the text is parsed; may throw. */
+  readonly weigh?: (values: number) => void;
+}
+
+const UNBOUNDED: ValueLimit = { maxValues: Infinity };
+
 /**
  * The exact text and its value. Of members that share a name only the last is kept, in the text too: an upstream that reads the first would
- * otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8.
+ * otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8, `request_too_large` for
+ * too many values, and what `weigh` throws.
  */
-export function parseJsonBody(bytes: Uint8Array): { readonly text: string; readonly json: JsonObject } {
+export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): { readonly text: string; readonly json: JsonObject } {
   let text: string;
   try {
     text = UTF8.decode(bytes);
@@ -77,8 +92,7 @@ export function parseJsonBody(bytes: Uint8Array): { readonly text: string; reado
     throw new GatewayError('invalid_request', 'The body is not valid UTF-8.', { cause });
   }
   if (text.trim() === '') throw new GatewayError('invalid_request', 'The body is empty; a JSON object is needed.');
-  const members = countMembers(text);
-  if (members === undefined) throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  const members = checkFigures(text, limit);
   let json: JsonValue;
   try {
     json = parseJson(text);
@@ -87,6 +101,20 @@ export function parseJsonBody(bytes: Uint8Array): { readonly text: string; reado
   }
   if (!isObject(json)) throw new GatewayError('invalid_request', 'The body must be a JSON object.');
   return { text: Object.keys(json).length === members ? text : lastMembers(text), json };
+}
+
+/** Bounds a text that is about to be parsed, and returns how many members its object has, repeated ones included. Throws as {@link parseJsonBody} does. */
+export function checkFigures(text: string, { maxValues, weigh }: ValueLimit): number {
+  const figures = scanJson(text, { depth: MAX_DEPTH, values: maxValues });
+  if (figures === 'depth') throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  if (figures === 'values') throw new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
+  weigh?.(figures.values);
+  return figures.members;
+}
+
+function checkSize(bytes: number, { maxBytes, weigh }: BodyLimits): void {
+  if (bytes > maxBytes) throw tooLarge(maxBytes);
+  weigh?.(bytes);
 }
 
 function tooLarge(maxBytes: number): GatewayError {
@@ -112,7 +140,7 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
   }
 }
 
-/** The limit counts decompressed bytes, so that a decompression bomb is stopped. */
+/** The limit counts decompressed bytes, so that a decompression bomb is stopped, and received ones, which may decompress to nothing. */
 function collect(
   request: IncomingMessage,
   decoder: Transform | undefined,
@@ -127,19 +155,26 @@ function collect(
       limits.timeoutMs,
     );
 
-    const onData = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size > limits.maxBytes) {
-        settle(tooLarge(limits.maxBytes));
-        return;
-      }
+    const orRefuse = (step: () => void): void => {
       try {
-        take(chunk);
+        step();
       } catch (refused) {
         settle(
           refused instanceof Error ? refused : new GatewayError('internal_error', 'The gateway failed.', { cause: refused }),
         );
       }
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      orRefuse(() => {
+        checkSize(size, limits);
+        take(chunk);
+      });
+    };
+    let received = 0;
+    const onReceived = (chunk: Buffer): void => {
+      received += chunk.length;
+      orRefuse(() => checkSize(received, limits));
     };
     const onEnd = (): void => settle(undefined);
     const onBroken = (cause?: unknown): void => {
@@ -158,6 +193,7 @@ function collect(
       request.on('error', ignore);
       if (decoder !== undefined) {
         request.unpipe(decoder);
+        request.off('data', onReceived);
         decoder.off('error', onUndecodable);
         decoder.on('error', ignore);
         decoder.destroy();
@@ -174,32 +210,10 @@ function collect(
     request.on('error', onBroken);
     request.on('close', onBroken);
     decoder?.on('error', onUndecodable);
+    if (decoder !== undefined) request.on('data', onReceived);
   });
 }
 
 function ignore(): void {
   // The body is settled. A connection that breaks later is noticed by the `close` of the response.
 }
-
-/** How many members the top-level object has, repeated ones included; undefined where the text is nested too deep. Not recursive. */
-function countMembers(text: string): number | undefined {
-  let depth = 0;
-  let members = 0;
-  STRUCTURE.lastIndex = 0;
-  for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
-    const code = text.charCodeAt(found.index);
-    if (code === 0x22) {
-      const end = skipString(text, found.index);
-      if (depth === 1 && text.charCodeAt(skipSpace(text, end)) === 0x3a) members += 1;
-      STRUCTURE.lastIndex = end;
-    } else if (code === 0x7b || code === 0x5b) {
-      depth += 1;
-      if (depth > MAX_DEPTH) return undefined;
-    } else {
-      depth -= 1;
-    }
-  }
-  return members;
-}
-
-const STRUCTURE = /["{}[\]]/g;

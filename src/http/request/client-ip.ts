@@ -13,7 +13,7 @@ const UNKNOWN = 'unknown';
 export function clientIp(peer: string | undefined, headers: IncomingHttpHeaders, trusted: BlockList): string {
   const nearest = plainAddress(peer ?? '');
   if (!inRanges(trusted, nearest)) return nearest;
-  const chains = [forwardedChain(headers), listOf(headers['x-forwarded-for'])].filter((chain) => chain.length > 0);
+  const chains = [forwardedChain(headers['forwarded']), listOf(headers['x-forwarded-for'])].filter((chain) => chain.length > 0);
   const [chain = listOf(headers['x-real-ip']), other = chain] = chains;
   const found = farthestTrusted(chain, trusted) ?? nearest;
   // A proxy writes one of the two headers; the other may come from the client.
@@ -28,8 +28,36 @@ function listOf(header: string | string[] | undefined): string[] {
     .filter((text) => text !== '');
 }
 
-function forwardedChain(headers: IncomingHttpHeaders): string[] {
-  return listOf(headers['forwarded']).map((element) => forParameter(element));
+/** One pair of an element, and what comes behind it (RFC 7239, 4): names are tokens, values tokens or quoted strings, without space around `=`. */
+const PAIR = /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*(;|,|$)/y;
+/** Bounds what a client can make of a header that is read for each of its requests. */
+const MAX_PAIRS = 256;
+
+/**
+ * The `for` of each element, farthest first. An element that names nobody, or two, stands for an unknown client; a header that breaks the
+ * grammar does as a whole, since proxies and this gateway may not read the same in it.
+ */
+function forwardedChain(header: string | string[] | undefined): string[] {
+  const text = String(header ?? '');
+  const chain: string[] = [];
+  let element: string[] = [];
+  let isEmpty = true;
+  let at = 0;
+  for (let pairs = 0; ; pairs++) {
+    PAIR.lastIndex = at;
+    const found = PAIR.exec(text);
+    if (found === null || pairs === MAX_PAIRS) return [UNKNOWN];
+    const [whole, name, token, quoted, end] = found;
+    if (name !== undefined) isEmpty = false;
+    if (name?.toLowerCase() === 'for') element.push(token ?? (quoted ?? '').replaceAll(/\\(.)/g, '$1'));
+    at += whole.length;
+    if (end === ';') continue;
+    if (!isEmpty) chain.push(element.length === 1 ? (element[0] ?? UNKNOWN) : UNKNOWN);
+    element = [];
+    isEmpty = true;
+    if (end === '') break;
+  }
+  return chain;
 }
 
 /** The address beyond the last trusted one, else the farthest; undefined for an empty chain. */
@@ -41,12 +69,6 @@ function farthestTrusted(chain: readonly string[], trusted: BlockList): string |
     if (!inRanges(trusted, found)) return found;
   }
   return found;
-}
-
-/** RFC 7239: `for="[2001:db8::1]:4711"`. */
-function forParameter(element: string): string {
-  const found = /(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(element);
-  return found?.[1] ?? found?.[2] ?? '';
 }
 
 /** RFC 7239 also has obfuscated ports: `_port`. */

@@ -1,8 +1,9 @@
 /**
- * Limits of one API key in this process: open exchanges (turns of a WebSocket included), and bytes of request bodies in memory. Open
- * WebSockets have a limit of their own, `websocket.per_key`.
+ * Limits of one API key in this process: open exchanges (turns of a WebSocket included), and what their request bodies take in memory, which
+ * has a limit for all keys together, too. Open WebSockets have a limit of their own, `websocket.per_key`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getHeapStatistics } from 'node:v8';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Config, KeyLimits } from '../config/config.ts';
 import { goneBecause } from '../errors.ts';
@@ -16,67 +17,132 @@ interface Arrival {
   readonly gone: AbortSignal;
 }
 
-/** One exchange that a key has open. */
+/**
+ * What one exchange, or one connection, of a key has in memory. Weights only ever refuse what would come on top: what a key sends alone is
+ * bounded by the limits of a body.
+ */
 export interface KeySlot {
-  /** The size of the received body; until then the largest that it may have is counted. */
-  setBytes(bytes: number): void;
+  /** The size of what was received and how many JSON values it holds. Throws as {@link KeySlots.acquire} where that is more than was expected. */
+  setWeight(bytes: number, values?: number): void;
+  /** The same for what has arrived so far: what was expected stays taken. */
+  growTo(bytes: number): void;
   /** Calling it again does nothing. */
   release(): void;
 }
 
 interface KeyUsage {
-  exchanges: number;
-  bytes: number;
+  readonly exchanges: number;
+  readonly bytes: number;
 }
+
+const NOTHING: KeyUsage = { exchanges: 0, bytes: 0 };
+
+/** What a parsed JSON value takes, whatever its text: measured 40 to 90 bytes. */
+const VALUE_BYTES = 100;
+/** A compressed body is expected to become this much larger: what coding agents send shrinks to a tenth. */
+const INFLATION = 20;
+/** What is expected of a body that does not say how long it is. */
+const UNDECLARED_BYTES = 1024 * 1024;
+/** The share of the heap that request bodies may have: the text, its parsed values and what is made of them are each as large. */
+const HEAP_SHARE = 4;
 
 export class KeySlots {
   readonly #held = new Map<string, KeyUsage>();
+  readonly #heapBytes: number;
+  #bytes = 0;
+
+  /** `heapBytes`: the most that the heap of this process may have. */
+  constructor(heapBytes = getHeapStatistics().heap_size_limit) {
+    this.#heapBytes = heapBytes;
+  }
 
   /** Keys that hold anything now. */
   get size(): number {
     return this.#held.size;
   }
 
-  /** Throws `rate_limited`. A single body is never refused here: bodies have a limit of their own. */
+  /** The weight of all request bodies in this process. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Throws `rate_limited` for what is too much of this key, and `overloaded` for what is too much for this process. */
   acquire(keyId: string, bytes: number, limits: KeyLimits): KeySlot {
-    const held = this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
-    if (held.exchanges >= limits.exchanges) throw tooMany('This API key has too many requests open at once.');
-    if (held.bytes > 0 && held.bytes + bytes > limits.bodyBytes) throw tooMany('This API key sends too many bytes at once.');
-    let mine = bytes;
+    const { exchanges } = this.#usageOf(keyId);
+    if (exchanges >= limits.exchanges) throw tooMany('This API key has too many requests open at once.');
+    return this.#slot(keyId, bytes, limits, 1);
+  }
+
+  /** Like {@link acquire} for what is no exchange: what a connection holds beside its turns. It begins with nothing. */
+  hold(keyId: string, limits: KeyLimits): KeySlot {
+    return this.#slot(keyId, 0, limits, 0);
+  }
+
+  #usageOf(keyId: string): KeyUsage {
+    return this.#held.get(keyId) ?? NOTHING;
+  }
+
+  #slot(keyId: string, bytes: number, limits: KeyLimits, exchanges: 0 | 1): KeySlot {
+    let mine = 0;
     let isOpen = true;
-    held.exchanges += 1;
-    held.bytes += mine;
-    this.#held.set(keyId, held);
+    const change = (now: number): void => {
+      this.#checkRoom(keyId, mine, now, limits);
+      this.#add(keyId, 0, now - mine);
+      mine = now;
+    };
+    change(bytes);
+    this.#add(keyId, exchanges, 0);
     return {
-      setBytes(now) {
-        if (!isOpen) return;
-        held.bytes += now - mine;
-        mine = now;
+      setWeight(size, values = 0) {
+        if (isOpen) change(size + values * VALUE_BYTES);
+      },
+      growTo(size) {
+        if (isOpen && size > mine) change(size);
       },
       release: () => {
         if (!isOpen) return;
         isOpen = false;
-        held.exchanges -= 1;
-        held.bytes -= mine;
-        if (held.exchanges === 0) this.#held.delete(keyId);
+        this.#add(keyId, -exchanges, -mine);
       },
     };
+  }
+
+  /** Nothing is kept of keys that hold nothing. */
+  #add(keyId: string, exchanges: number, bytes: number): void {
+    const held = this.#usageOf(keyId);
+    const now = { exchanges: held.exchanges + exchanges, bytes: held.bytes + bytes };
+    this.#bytes += bytes;
+    if (now.exchanges === 0 && now.bytes === 0) this.#held.delete(keyId);
+    else this.#held.set(keyId, now);
+  }
+
+  /** Less than before is always taken, and so is what nothing stands beside. */
+  #checkRoom(keyId: string, before: number, now: number, limits: KeyLimits): void {
+    if (now <= before) return;
+    const process = Math.min(limits.allBytes, this.#heapBytes / HEAP_SHARE);
+    const others = this.#usageOf(keyId).bytes - before;
+    // Half is left for the other keys.
+    if (others > 0 && others + now > Math.min(limits.bodyBytes, process / 2))
+      throw tooMany('This API key sends too many bytes at once.');
+    const rest = this.#bytes - before;
+    if (rest > 0 && rest + now > process)
+      throw new GatewayError('overloaded', 'Too many bytes are being received at once.', { retryAfterMs: 1000 });
   }
 
   /** {@link acquire} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
   enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): KeySlot {
     // `close` was emitted already and will not come again.
     if (gone.aborted) throw goneBecause(gone);
-    const slot = this.acquire(keyId, mostBytes(request, maxBytes), config.limits.key);
+    const slot = this.acquire(keyId, expectedBytes(request, maxBytes), config.limits.key);
     response.on('close', slot.release);
     return slot;
   }
 }
 
-/** A compressed body, or one without a declared length, may become as large as the limit. */
-function mostBytes({ headers }: IncomingMessage, maxBytes: number): number {
-  if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return maxBytes;
-  return Math.min(Number(headers['content-length'] ?? 0), maxBytes);
+/** What a body is taken for until it is here. One that becomes more takes the rest while it arrives. */
+function expectedBytes({ headers }: IncomingMessage, maxBytes: number): number {
+  const declared = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : UNDECLARED_BYTES;
+  return Math.min(headers['content-encoding'] === undefined ? declared : declared * INFLATION, maxBytes);
 }
 
 function tooMany(message: string): GatewayError {

@@ -1,18 +1,32 @@
 /** Receives the JSON body of a call within the limits of the endpoint and of its key. Knows no endpoint. */
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Principal } from '../../store/keys.ts';
-import { parseJsonBody, receiveWhole } from './body.ts';
 import type { Call } from '../gateway.ts';
+import { arrivingBody } from './arriving-body.ts';
+import { parseJsonBody, receiveWhole } from './body.ts';
+import type { KeySlot } from './key-slots.ts';
 
-/** Takes the key's slot until the response closes. Throws what {@link receiveWhole} and {@link parseJsonBody} throw, and `rate_limited`. */
+export interface ReceivedJson {
+  readonly text: string;
+  readonly json: JsonObject;
+  /** What the key has taken for it; released when the response closes. */
+  readonly slot: KeySlot;
+}
+
+/** Throws what {@link receiveWhole}, {@link parseJsonBody} and {@link arrivingBody} throw. */
 export async function receiveJson(
   call: Call,
-  { key }: Principal,
+  principal: Principal,
   maxBytes = call.config.limits.jsonBytes,
-): Promise<{ readonly text: string; readonly json: JsonObject }> {
+): Promise<ReceivedJson> {
   const { gateway, config, request, response } = call;
-  const slot = gateway.keySlots.enter(call, key.id, maxBytes);
-  const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: config.limits.bodyMs }, gateway.clock);
-  slot.setBytes(bytes.length);
-  return parseJsonBody(bytes);
+  const { bodyMs, jsonValues } = config.limits;
+  const { slot, weigh } = await arrivingBody(call, principal, maxBytes);
+  const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
+  slot.setWeight(bytes.length);
+  const { text, json } = parseJsonBody(bytes, {
+    maxValues: jsonValues,
+    weigh: (values) => slot.setWeight(bytes.length, values),
+  });
+  return { text, json, slot };
 }

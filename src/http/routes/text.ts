@@ -17,9 +17,9 @@ export const chatCompletions = speaking('chat');
 export const messages = speaking('messages');
 export const completions = speaking('completions');
 
-const overHttp = speaking('responses', async ({ gateway }, principal, text, json) => {
-  const past = await findPrevious(gateway, principal, json);
-  return recall({ gateway, principal, text, json, past });
+const overHttp = speaking('responses', async ({ gateway }, principal, received) => {
+  const past = await findPrevious(gateway, principal, received.json);
+  return recall({ gateway, principal, ...received, past });
 });
 
 /** A `GET` that arrives here was no WebSocket upgrade. */

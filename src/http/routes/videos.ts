@@ -9,8 +9,11 @@ import { authenticate } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { headerValues } from '../request/header-values.ts';
+import { takeLimits } from '../limits/take-limits.ts';
 import { receiveJson } from '../request/receive-json.ts';
 import { queryOfTarget } from '../server/route-table.ts';
+import { toGatewayError } from '../errors.ts';
+import { logEnd } from '../videos/log-end.ts';
 import { createdView, type TaskView, taskView } from '../videos/task-view.ts';
 import { routesFor } from '../videos/video-channel.ts';
 
@@ -21,8 +24,13 @@ const MAX_LIMIT = 100;
 
 export const videos: Handler = async (call) => {
   const principal = await owner(call);
-  if (call.method === 'POST') await create(call, principal);
-  else await list(call, principal);
+  if (call.method !== 'POST') return await list(call, principal);
+  try {
+    await create(call, principal);
+  } catch (thrown) {
+    logRefusal(call, principal, toGatewayError(thrown));
+    throw thrown;
+  }
 };
 
 export const video: Handler = async (call) => {
@@ -36,7 +44,10 @@ export const videoCancel: Handler = async (call) => {
   const principal = await owner(call);
   const { store, clock } = call.gateway;
   const cancelled = await store.videos.cancel(call.id ?? '', ownerIds(principal), clock.now());
-  if (cancelled.ok) return answer(call, 200, taskView(cancelled.value));
+  if (cancelled.ok) {
+    if (cancelled.value.state === 'cancelled') logEnd(call.gateway.log, cancelled.value);
+    return answer(call, 200, taskView(cancelled.value));
+  }
   const { refusal } = cancelled;
   if (refusal.reason !== 'illegal') throw unknownVideo();
   // Asked twice: the first one did it.
@@ -75,7 +86,8 @@ interface Creation extends Pick<NewVideo, 'principal' | 'idempotencyKey' | 'body
   readonly text: string;
 }
 
-async function created({ gateway, config }: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
+async function created(call: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
+  const { gateway, config, requestId } = call;
   const { principal } = request;
   const model = checkModel(config, principal, wanted.model, 'video');
   const { routes, refusal } = routesFor(config, wanted, principal.account.class);
@@ -85,6 +97,7 @@ async function created({ gateway, config }: Call, { wanted, text, ...request }: 
   if (refusal !== undefined && routes.length === 0) throw refusal;
   const priceNanos = model.rates?.pieces.get('video');
   if (priceNanos === undefined) throw new GatewayError('model_pricing_required', 'The model has no price for videos.');
+  await takeLimits(call, principal, model, { requests: 1, tokens: 0 });
   const made = await gateway.store.videos.create({
     ...request,
     id: gateway.mint('video_'),
@@ -94,8 +107,32 @@ async function created({ gateway, config }: Call, { wanted, text, ...request }: 
     nowMs: gateway.clock.now(),
   });
   if (!made.ok) throw notCreated(made.refusal);
+  call.notes.limit?.used(0);
+  const { task } = made.value;
+  if (made.value.created) {
+    const { id, keyId, accountId, frozenNanos } = task;
+    gateway.log.info(
+      {
+        request_id: requestId,
+        task: id,
+        key_id: keyId,
+        account_id: accountId,
+        model: model.name,
+        hold_nanos: frozenNanos.toString(),
+      },
+      'video created',
+    );
+  }
   gateway.videoCreated();
-  return made.value.task;
+  return task;
+}
+
+/** Video requests have no row in the request log, so that a refused creation is a line of the log alone. */
+function logRefusal({ gateway, requestId, route }: Call, { key, account }: Principal, error: GatewayError): void {
+  gateway.log.info(
+    { request_id: requestId, key_id: key.id, account_id: account.id, route, status: error.status, error_code: error.code },
+    'refused',
+  );
 }
 
 /** SDKs send this endpoint as a form; here it is JSON. Any other type is taken for what the body is. */

@@ -15,8 +15,10 @@ export interface Refusal {
 
 /** An unread body up to this size is discarded and the connection lives on; a larger one closes the connection. */
 const MAX_DUMPED_BYTES = 1024 * 1024;
-const DRAIN_MS = 2_000;
-const DRAIN_BYTES = 128 * 1024 * 1024;
+/** How much of a larger one is discarded, and for how long, so that the client reads the answer before it notices that nobody reads. */
+const DRAIN = { ms: 2_000, bytes: 128 * 1024 * 1024 };
+/** The same for whoever has no money for what is being sent. */
+const DRAIN_UNPAID = { ms: 1_000, bytes: 1024 * 1024 };
 
 /** Writes nothing when the client has left or the response has begun. */
 export function answerError(gateway: Gateway, request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
@@ -32,15 +34,15 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
     writeAnswer(response, { status: error.status, body, headers });
     return;
   }
-  writeBeforeDrain(gateway, request, response, { status: error.status, body, headers });
+  const drain = error.code === 'insufficient_balance' ? DRAIN_UNPAID : DRAIN;
+  writeBeforeDrain(gateway, request, response, { status: error.status, body, headers }, drain);
 }
 
 /** A codec that throws must not leave its client without an answer. */
 function bodyOf(gateway: Gateway, { error, dialect, requestId }: Refusal): string {
-  const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
-  if (codec === undefined) return encodeGenericError(error);
   try {
-    return codec.encodeError(error, requestId);
+    const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
+    return codec === undefined ? encodeGenericError(error) : codec.encodeError(error, requestId);
   } catch (thrown) {
     gateway.log.error({ request_id: requestId, err: thrown }, 'an error could not be encoded');
     return encodeGenericError(error);
@@ -62,6 +64,7 @@ function writeBeforeDrain(
   request: IncomingMessage,
   response: ServerResponse,
   answer: { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> },
+  drain: { readonly ms: number; readonly bytes: number },
 ): void {
   const body = Buffer.from(answer.body);
   response.writeHead(answer.status, {
@@ -77,12 +80,12 @@ function writeBeforeDrain(
     response.end();
   };
   // A body that already timed out is not waited for again.
-  const drainMs = answer.status === 408 ? 0 : DRAIN_MS;
+  const drainMs = answer.status === 408 ? 0 : drain.ms;
   const timer = gateway.clock.setTimeout(() => {
     finish();
     request.destroy();
   }, drainMs);
-  let left = DRAIN_BYTES;
+  let left = drain.bytes;
   const count = (chunk: Buffer): void => {
     left -= chunk.length;
     if (left < 0) request.destroy();

@@ -8,16 +8,17 @@ import { answerError } from './answer-error.ts';
 import { clientIp } from '../request/client-ip.ts';
 import { toGatewayError } from '../errors.ts';
 import type { Call, Gateway, Handler } from '../gateway.ts';
+import { LIMIT_HEADERS } from '../limits/headers.ts';
 import { headerValues } from '../request/header-values.ts';
 import type { OpenResponse } from './open-responses.ts';
-import { logRefusal } from '../exchange/refusal-log.ts';
+import { Exchange } from '../exchange/exchange.ts';
 import { clientRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget, type Route, type RouteMatch, type RouteName } from './route-table.ts';
 import { SAFE_HEADERS } from './safe-headers.ts';
 
 export type Handlers = Readonly<Record<RouteName, Handler>>;
 
-const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
+const EXPOSED_HEADERS = ['x-request-id, request-id, x-mizu-channel, retry-after, location', ...LIMIT_HEADERS].join(', ');
 
 /** Never rejects: what the handler throws becomes the response. */
 export async function serveRequest(
@@ -59,11 +60,12 @@ export async function serveRequest(
     code = error.code;
     if (error.code === 'internal_error')
       gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
-    if (call !== undefined) logRefusal(call, error);
+    if (call !== undefined) Exchange.refused(call, error);
     if (!response.headersSent) refused = error.status;
     answerError(gateway, request, response, { error, dialect, requestId });
   } finally {
     const status = refused ?? response.statusCode;
+    call?.notes.limit?.release();
     call?.trace?.end({ method: request.method ?? '', route: path, status, code });
     gateway.metrics.requestEnded(route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
     gateway.inFlight.end();

@@ -9,7 +9,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { clientGone, shuttingDown } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { listenOn } from './listen.ts';
-import { type OpenResponse, OpenResponses } from './open-responses.ts';
+import { OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
@@ -117,7 +117,7 @@ export class GatewayServer {
     const place = this.#responses.add(open);
     response.on('close', () => {
       this.#responses.remove(place);
-      if (!response.writableFinished) open.gone.abort(clientGone());
+      if (!response.writableFinished) this.#gateway.leavers.leave(() => open.gone.abort(clientGone()));
       // Its headers may have promised to keep the connection before the drain began.
       if (this.#draining) this.#closeIfSilent(request.socket);
     });
@@ -133,7 +133,7 @@ export class GatewayServer {
       socket.destroy();
       return;
     }
-    const begun = this.#openOn(socket).filter(({ response }) => response.headersSent);
+    const begun = this.#responses.on(socket).filter(({ response }) => response.headersSent);
     if (begun.length === 0) this.#answerUnread(socket, unreadable(error));
     else if (begun.every(({ response }) => isWholeAnswer(response))) endLingering(socket, this.#gateway.clock);
     // In the middle of a response an error would be read as part of it.
@@ -144,16 +144,12 @@ export class GatewayServer {
     answerRaw(socket, { error, requestId: this.#gateway.mint('req_') }, this.#gateway.clock);
   }
 
-  #openOn(socket: Socket): OpenResponse[] {
-    return this.#responses.all().filter(({ response }) => response.req.socket === socket);
-  }
-
   /** Closes a connection that receives nothing and has no open response. */
   #closeIfSilent(socket: Socket): void {
     if (socket.destroyed) return;
     const { bytesRead } = socket;
     const timer = this.#gateway.clock.setTimeout(() => {
-      if (socket.bytesRead === bytesRead && this.#openOn(socket).length === 0) socket.destroy();
+      if (socket.bytesRead === bytesRead && this.#responses.on(socket).length === 0) socket.destroy();
     }, IDLE_GRACE_MS);
     socket.once('close', () => timer.cancel());
   }

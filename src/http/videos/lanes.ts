@@ -1,6 +1,6 @@
 /**
- * What the video worker has in hand. Submissions and looks go in lanes of their own, so that upstreams which take minutes to accept a task
- * do not stop the looks at others; and no Channel may have all the looks, so that one which answers nothing does not stop the rest.
+ * What the video worker has in hand. Submissions and polls go in lanes of their own, so that upstreams which take minutes to accept a task
+ * do not stop the polls of others; and no Channel may have all the polls, so that one which answers nothing does not stop the rest.
  */
 import type { DueState, VideoTask } from '../../store/videos.ts';
 
@@ -10,18 +10,18 @@ interface Lane {
 }
 
 const SUBMISSIONS: Lane = { states: ['queued'], size: 32 };
-const LOOKS: Lane = { states: ['running', 'unknown'], size: 64 };
-/** Looks at one Channel at once. */
+const POLLS: Lane = { states: ['running', 'unknown'], size: 64 };
+/** Polls of one Channel at once. */
 const PER_CHANNEL = 32;
 
 export class Lanes {
   readonly #work = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
   readonly #used = new Map<Lane, number>();
-  readonly #asked = new Map<string, number>();
+  readonly #polled = new Map<string, number>();
 
   /** Lanes with room for at least one more, and for how many. */
   *open(): Generator<{ readonly states: readonly DueState[]; readonly room: number }> {
-    for (const lane of [SUBMISSIONS, LOOKS]) {
+    for (const lane of [SUBMISSIONS, POLLS]) {
       const room = lane.size - (this.#used.get(lane) ?? 0);
       if (room > 0) yield { states: lane.states, room };
     }
@@ -34,7 +34,7 @@ export class Lanes {
 
   /** `onRoom` is called when the lane was full until this work was done. `work` never rejects. */
   enter(task: VideoTask, work: Promise<void>, onRoom: () => void): void {
-    const lane = task.state === 'queued' ? SUBMISSIONS : LOOKS;
+    const lane = task.state === 'queued' ? SUBMISSIONS : POLLS;
     const left = (): void => {
       this.#work.delete(task.id);
       if (add(this.#used, lane, -1) === lane.size - 1) onRoom();
@@ -44,15 +44,15 @@ export class Lanes {
   }
 
   admits(channelId: string): boolean {
-    return (this.#asked.get(channelId) ?? 0) < PER_CHANNEL;
+    return (this.#polled.get(channelId) ?? 0) < PER_CHANNEL;
   }
 
-  async ask<T>(channelId: string, look: () => Promise<T>): Promise<T> {
-    add(this.#asked, channelId, 1);
+  async poll<T>(channelId: string, ask: () => Promise<T>): Promise<T> {
+    add(this.#polled, channelId, 1);
     try {
-      return await look();
+      return await ask();
     } finally {
-      add(this.#asked, channelId, -1);
+      add(this.#polled, channelId, -1);
     }
   }
 

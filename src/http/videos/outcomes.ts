@@ -1,10 +1,10 @@
 /** What an upstream's answer means for a task: pure, so that each rule of the specification's transition table is read in one place. */
-import type { Progress, VideoUpstream } from '../../codecs/videos/upstream.ts';
+import type { Progress } from '../../codecs/videos/upstream.ts';
 import type { VideoRequest } from '../../codecs/videos/request.ts';
 import type { VideoChange, VideoTaskIn } from '../../store/videos.ts';
-import type { CallResult } from './video-channel.ts';
+import type { VideoRoute } from './video-channel.ts';
 
-/** A task whose outcome is unknown is asked for slowly; one whose Channel is disabled, or gone, waits as long to be looked at again. */
+/** A task whose outcome is unknown is polled slowly; one whose Channel is disabled, or gone, waits as long for its next poll. */
 export const UNKNOWN_INTERVAL_MS = 60_000;
 const MAX_INTERVAL_MS = 60_000;
 const MAX_UNKNOWN_INTERVAL_MS = 900_000;
@@ -16,48 +16,20 @@ export interface Moment {
   readonly jitter: (ms: number) => number;
 }
 
-/** How a Channel is asked. */
-export interface Asking {
-  readonly codec: VideoUpstream;
-  readonly pollIntervalMs: number;
-  readonly pollDeadlineS?: number;
-}
-
-/** This Channel certainly took nothing: the next may be tried, or this one again after the time that it named. */
-export interface Passed {
-  readonly event: 'pass';
-  readonly retryAfterMs?: number;
-}
-
-/** `pass` where another Channel may be asked; everything else changes the task. */
-export function afterSubmission(
-  result: CallResult,
+/** The deadline is the upstream's own, else the Channel's, else none. */
+export function afterAcceptance(
+  upstreamId: string,
   request: VideoRequest,
-  { codec, pollIntervalMs, pollDeadlineS }: Asking,
+  { codec, channel: { video } }: VideoRoute,
   { nowMs, jitter }: Moment,
-): VideoChange | Passed {
-  if (!result.answered) {
-    if (!result.sent) return { event: 'pass' };
-    return { event: 'lose', why: `the answer to the submission was lost: ${result.reason}` };
-  }
-  const submission = codec.readSubmission(result.answer);
-  switch (submission.said) {
-    case 'accepted': {
-      const seconds = codec.expiresAfterSeconds(request) ?? pollDeadlineS;
-      const deadline = seconds === undefined ? {} : { deadlineAtMs: nowMs + seconds * 1000 };
-      return { event: 'accept', upstreamId: submission.upstreamId, dueAtMs: nowMs + jitter(pollIntervalMs), ...deadline };
-    }
-    case 'refused':
-      return { event: 'fail', error: submission.error };
-    case 'notTaken':
-      return { event: 'pass', ...(submission.retryAfterMs === undefined ? {} : { retryAfterMs: submission.retryAfterMs }) };
-    case 'unclear':
-      return { event: 'lose', why: `the answer to the submission was unclear: ${submission.reason}` };
-  }
+): VideoChange {
+  const seconds = codec.expiresAfterSeconds(request) ?? video.pollDeadlineS;
+  const deadline = seconds === undefined ? {} : { deadlineAtMs: nowMs + seconds * 1000 };
+  return { event: 'accept', upstreamId, dueAtMs: nowMs + jitter(video.pollIntervalMs), ...deadline };
 }
 
-/** A query that failed says nothing, so the task and its hold stay as they are. */
-export function afterQuery(
+/** A poll that failed says nothing, so the task and its hold stay as they are. */
+export function afterPoll(
   task: VideoTaskIn<'running' | 'unknown'>,
   progress: Progress,
   intervalMs: number,
@@ -72,11 +44,11 @@ export function afterQuery(
     return { ...lost, why: `the outcome is unclear: ${progress.reason}` };
   if (task.state === 'running' && task.deadlineAtMs !== undefined && nowMs >= task.deadlineAtMs)
     return { ...lost, why: 'no outcome before the deadline' };
-  return { event: 'poll', dueAtMs: nextLook(task, intervalMs, moment) };
+  return { event: 'poll', dueAtMs: nextPollAt(task, intervalMs, moment) };
 }
 
-/** Later after each look that decided nothing. */
-export function nextLook(task: VideoTaskIn<'running' | 'unknown'>, intervalMs: number, { nowMs, jitter }: Moment): number {
+/** Later after each poll that decided nothing. */
+export function nextPollAt(task: VideoTaskIn<'running' | 'unknown'>, intervalMs: number, { nowMs, jitter }: Moment): number {
   const [base, most] = task.state === 'running' ? [intervalMs, MAX_INTERVAL_MS] : [UNKNOWN_INTERVAL_MS, MAX_UNKNOWN_INTERVAL_MS];
   return nowMs + jitter(Math.min(Math.max(base, most), base * BACKOFF ** Math.min(task.polls, 40)));
 }

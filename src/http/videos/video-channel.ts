@@ -1,19 +1,25 @@
-/** One HTTP call to a video Channel, bounded in time and bytes, and which Channels can make a request at all. */
-import type { GatewayError } from '../../codecs/canonical/error.ts';
+/** What is asked of a video Channel: a submission, as an attempt of the loop that serves every endpoint, and a poll; and which Channels can make a request at all. */
+import { GatewayError, type UpstreamFacts } from '../../codecs/canonical/error.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import { videoUpstream } from '../../codecs/videos/registry.ts';
 import type { VideoRequest } from '../../codecs/videos/request.ts';
-import type { VideoCall, VideoUpstream } from '../../codecs/videos/upstream.ts';
+import type { Progress, Submission, VideoCall, VideoUpstream } from '../../codecs/videos/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
-import { toGatewayError } from '../errors.ts';
+import { toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Channel, Config } from '../config/config.ts';
+import { callUpstream, withoutKey } from '../dispatch/call-upstream.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
-import type { Upstreams } from '../dispatch/upstream.ts';
-import type { UpstreamCall } from '../dispatch/upstream-call.ts';
+import type { Target } from '../dispatch/dispatch.ts';
+import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
+import type { UpstreamCall, UpstreamHead } from '../dispatch/upstream-call.ts';
 
 /** Answers of video upstreams are small: more is not one. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
+/** What is kept of an upstream's own words. */
+const MAX_TEXT_CHARS = 2_000;
+/** The longest that a poll may take, whatever `timeouts.first_data_ms` says of submissions. */
+const POLL_TIMEOUT_MS = 30_000;
 
 export interface VideoRoute {
   readonly channel: Channel;
@@ -27,7 +33,7 @@ export function routeOf(channel: Channel, model: string): VideoRoute | undefined
   return codec === undefined ? undefined : { channel, codec, upstreamModel: channel.models.get(model) ?? model };
 }
 
-/** The Channels that can say this request; the refusal of the first one where none can. */
+/** The Channels that can make this video; the refusal of the first one where none can. */
 export function routesFor(
   config: Config,
   request: VideoRequest,
@@ -48,45 +54,141 @@ export function routesFor(
   return { routes, refusal };
 }
 
-/** `sent: false`: the upstream cannot have seen the call. */
-export type CallResult =
-  | { readonly answered: true; readonly answer: UpstreamAnswer }
-  | { readonly answered: false; readonly sent: boolean; readonly reason: string };
-
-export interface CallOptions {
+export interface VideoCallOptions {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
 }
 
-/** Never rejects: what became of a call that has no answer is in the result. An answer over 1 MiB counts as none. */
-export async function callVideoUpstream(route: VideoRoute, call: VideoCall, options: CallOptions): Promise<CallResult> {
-  const abort = new AbortController();
-  const onAbort = (): void => abort.abort(options.signal.reason);
-  options.signal.addEventListener('abort', onAbort, { once: true });
-  if (options.signal.aborted) onAbort();
-  const timer = options.clock.setTimeout(() => abort.abort(new Error('timed out')), options.timeoutMs);
-  let sending: UpstreamCall | undefined;
+/** The id of the task upstream. Rejects with a refusal that is certain, or with an error that is `lost`. */
+export async function attemptSubmission(
+  target: Target,
+  codec: VideoUpstream,
+  request: VideoRequest,
+  options: VideoCallOptions,
+): Promise<string> {
+  const { channel } = target;
+  const { path, method, body } = codec.submit(request, target.upstreamModel);
+  let opened: UpstreamCall | undefined;
+  /** What the upstream answered was read: nothing that is thrown later is about the connection. */
+  let judged: GatewayError | undefined;
+  const judge = (answer: UpstreamAnswer): string | GatewayError => {
+    const submission = codec.readSubmission(answer);
+    if (submission.said === 'accepted') return submission.upstreamId;
+    judged = submissionError(submission, answer);
+    return judged;
+  };
   try {
-    const outgoing = { path: call.path, headers: {}, ...(call.body === undefined ? {} : { body: call.body }) };
-    sending = options.upstreams.open(route.channel, outgoing, {
-      stream: false,
-      signal: abort.signal,
-      clientHeaders: {},
-      upstreamModel: route.upstreamModel,
-      method: call.method,
-    });
-    const head = await sending.head;
-    const receivedAtMs = options.clock.now();
-    const text = await readWhole(head.body, MAX_ANSWER_BYTES);
-    return { answered: true, answer: { status: head.status, headers: head.headers, text, receivedAtMs } };
+    return await callUpstream(
+      target,
+      { path, headers: {}, ...(body === undefined ? {} : { body: applyParameters(body, channel) }) },
+      {
+        ...options,
+        clientHeaders: {},
+        stream: false,
+        method,
+        onOpen: (call) => {
+          opened = call;
+        },
+        decodeError: (answer) => asError(judge(answer)),
+      },
+      async (head) => {
+        const said = judge(await answerOf(head, channel, options.clock));
+        if (typeof said !== 'string') throw said;
+        return said;
+      },
+    );
   } catch (thrown) {
+    if (judged !== undefined) throw judged;
     // A call that was cut short from outside is over for its task, whatever became of it: no other Channel is asked.
-    const sent = sending?.begun === true || options.signal.aborted;
-    return { answered: false, sent, reason: thrown instanceof Error ? thrown.message : String(thrown) };
-  } finally {
-    timer.cancel();
-    options.signal.removeEventListener('abort', onAbort);
+    if (target.signal.aborted) throw lost(new GatewayError('shutting_down', messageOf(target.signal.reason)));
+    const error = upstreamFailure(thrown);
+    throw opened?.begun === true ? lost(error) : error;
   }
+}
+
+/** How far the task is; a poll that failed is a `queryError`. Never rejects. */
+export async function pollTask(
+  { channel, codec, upstreamModel }: VideoRoute,
+  upstreamId: string,
+  options: VideoCallOptions,
+  signal: AbortSignal,
+): Promise<Progress> {
+  const firstDataMs = Math.min(POLL_TIMEOUT_MS, channel.timeouts.firstDataMs);
+  const target: Target = {
+    channel: { ...channel, timeouts: { ...channel.timeouts, firstDataMs } },
+    upstreamModel,
+    without: new Set(),
+    signal,
+    note: {},
+  };
+  const ask = (call: VideoCall, read: (answer: UpstreamAnswer) => Progress): Promise<Progress> =>
+    callUpstream(
+      target,
+      { path: call.path, headers: {}, ...(call.body === undefined ? {} : { body: call.body }) },
+      {
+        ...options,
+        clientHeaders: {},
+        stream: false,
+        method: call.method,
+        decodeError: ({ status, text }) => new Error(`HTTP ${status}: ${text.slice(0, MAX_TEXT_CHARS)}`),
+      },
+      async (head) => read(await answerOf(head, channel, options.clock)),
+    );
+  try {
+    const progress = await ask(codec.query(upstreamId), codec.readProgress);
+    return progress.said === 'lookup' ? await ask(progress.call, codec.readLookup) : progress;
+  } catch (thrown) {
+    // Whatever failed, nothing is known of the task that was not known before.
+    return { said: 'queryError', reason: messageOf(thrown) };
+  }
+}
+
+async function answerOf({ status, headers, body }: UpstreamHead, { apiKey }: Channel, clock: Clock): Promise<UpstreamAnswer> {
+  const receivedAtMs = clock.now();
+  return { status, headers, text: withoutKey(await readWhole(body, MAX_ANSWER_BYTES), apiKey), receivedAtMs };
+}
+
+/**
+ * What the attempt loop is told of an answer that is no acceptance. An explicit refusal ends the exchange (the request itself is wrong); what
+ * was certainly not taken is judged by its status; what is unclear is lost.
+ */
+function submissionError(
+  submission: Exclude<Submission, { readonly said: 'accepted' }>,
+  { status, text }: UpstreamAnswer,
+): GatewayError {
+  const isRefusal = status < 200 || status > 299;
+  const facts: UpstreamFacts = { text: text.slice(0, MAX_TEXT_CHARS), ...(isRefusal ? { status } : {}) };
+  const reason = isRefusal ? 'http_status' : 'error_event';
+  switch (submission.said) {
+    case 'refused': {
+      const { code, message } = submission.error;
+      return new GatewayError('invalid_request', message, { reason, shownCode: code, upstream: facts });
+    }
+    case 'notTaken': {
+      const { status: standsFor, retryAfterMs } = submission;
+      const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+      const upstream = { ...facts, status: standsFor, ...wait };
+      return new GatewayError('upstream_error', submission.error.message, { reason, upstream });
+    }
+    case 'unclear':
+      return new GatewayError('upstream_error', `the answer to the submission was unclear: ${submission.reason}`, {
+        reason: isRefusal ? reason : 'undecodable',
+        upstream: facts,
+        lost: true,
+      });
+  }
+}
+
+function lost({ code, message, details }: GatewayError): GatewayError {
+  const why = details.cause === undefined ? message : messageOf(details.cause);
+  return new GatewayError(code, `the answer to the submission was lost: ${why}`, { ...details, lost: true });
+}
+
+/** No codec reads an acceptance in a status that is an error. */
+function asError(said: string | GatewayError): Error {
+  return typeof said === 'string' ? new Error('an error status was read as an acceptance') : said;
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -4,33 +4,23 @@
  * worker that lost it cannot touch a task any more. It shares its event loop with the requests of clients: calls are begun one by one
  * with a pause between, however many tasks are due.
  */
-import type { Logger } from 'pino';
-import { type Clock, pause, type Timer } from '../../streams/clock.ts';
+import { pause, type Timer } from '../../streams/clock.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
 import { isEngineFailure } from '../../store/lost-row.ts';
-import type { Store } from '../../store/store.ts';
-import type { VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
-import { parseJson, isObject } from '../../codecs/canonical/json.ts';
-import { decodeVideoRequest, type VideoRequest } from '../../codecs/videos/request.ts';
-import type { Progress, VideoCall } from '../../codecs/videos/upstream.ts';
-import type { ConfigSource } from '../config/source.ts';
-import { orderChannels } from '../dispatch/candidates.ts';
-import type { Upstreams } from '../dispatch/upstream.ts';
+import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
+import type { Progress } from '../../codecs/videos/upstream.ts';
 import { Lanes } from './lanes.ts';
-import { LookBatch } from './look-batch.ts';
-import { afterQuery, afterSubmission, type Asking, type Moment, nextLook, type Passed, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
-import { type CallResult, callVideoUpstream, routeOf, routesFor, type VideoRoute } from './video-channel.ts';
+import { logEnd } from './log-end.ts';
+import { afterPoll, type Moment, nextPollAt, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
+import { PollBatch } from './poll-batch.ts';
+import { Submission, type SubmissionOptions } from './submission.ts';
+import { pollTask, routeOf } from './video-channel.ts';
 
-export interface VideoWorkerOptions {
-  readonly config: ConfigSource;
-  readonly store: Store;
-  readonly upstreams: Upstreams;
-  readonly clock: Clock;
-  /** Uniform in [0, 1): jitter, and the weighted choice of a Channel. */
+export interface VideoWorkerOptions extends SubmissionOptions {
+  /** Uniform in [0, 1): jitter. */
   readonly random: () => number;
   /** Names this process in the lease. */
   readonly holder: string;
-  readonly log: Logger;
   /** How often due tasks are looked up. Default 250. */
   readonly tickMs?: number;
 }
@@ -46,11 +36,9 @@ export interface VideoWorker {
 
 const LEASE_TTL_MS = 15_000;
 const LEASE_RENEW_MS = 5_000;
-const SUBMIT_TIMEOUT_MS = 120_000;
-const QUERY_TIMEOUT_MS = 30_000;
 /** Between the beginnings of two calls. */
 const PAUSE_MS = 2;
-/** How long to wait for a store that did not take what became of a submission. */
+/** The pause before a store that did not take what became of a submission is tried again. */
 const KEEP_MS = 500;
 /** As many are taken up before due tasks are looked up again: what is most overdue then may be another. */
 const MOST_AT_ONCE = 16;
@@ -65,13 +53,13 @@ export function startVideoWorker(options: VideoWorkerOptions): VideoWorker {
 interface Held {
   readonly token: number;
   readonly submissions: AbortController;
-  readonly looks: AbortController;
+  readonly polls: AbortController;
 }
 
 class Worker implements VideoWorker {
   readonly #options: VideoWorkerOptions;
   readonly #lanes = new Lanes();
-  readonly #looks: LookBatch;
+  readonly #polls: PollBatch;
   readonly #moment: () => Moment;
   #held: Held | undefined;
   #renewAtMs = 0;
@@ -87,7 +75,7 @@ class Worker implements VideoWorker {
     const { clock, random } = options;
     const jitter = (ms: number): number => Math.round(ms * (0.8 + 0.4 * random()));
     this.#moment = () => ({ nowMs: clock.now(), jitter });
-    this.#looks = new LookBatch({ clock, write: (looks) => this.#putOff(looks) });
+    this.#polls = new PollBatch({ clock, write: (polls) => this.#reschedule(polls) });
   }
 
   wake(): void {
@@ -120,9 +108,9 @@ class Worker implements VideoWorker {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    this.#held?.looks.abort(new Error('stopped'));
+    this.#held?.polls.abort(new Error('stopped'));
     await this.#ticking;
-    await this.#lanes.empty(() => this.#looks.flush());
+    await this.#lanes.empty(() => this.#polls.flush());
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) return;
@@ -184,7 +172,7 @@ class Worker implements VideoWorker {
     if (lost.length > 0)
       log.warn({ tasks: lost.map(({ id }) => id) }, 'submissions were under way when their worker ended: unknown');
     // Not before: where the store fails over them, the next tick begins here again.
-    this.#held = { token, submissions: new AbortController(), looks: new AbortController() };
+    this.#held = { token, submissions: new AbortController(), polls: new AbortController() };
     this.#renewAtMs = now + LEASE_RENEW_MS;
     return this.#held;
   }
@@ -195,7 +183,7 @@ class Worker implements VideoWorker {
     this.#held = undefined;
     this.#options.log.warn('the lease of the video worker is lost');
     held.submissions.abort(new Error('lease lost'));
-    held.looks.abort(new Error('lease lost'));
+    held.polls.abort(new Error('lease lost'));
   }
 
   #start(task: VideoTask, held: Held): void {
@@ -211,89 +199,49 @@ class Worker implements VideoWorker {
   }
 
   async #submit(task: VideoTaskIn<'queued'>, held: Held): Promise<void> {
-    const { store, clock, random, config, log } = this.#options;
-    const request = requestOf(task);
-    const account = await store.accounts.find(task.accountId);
-    const { routes } = routesFor(config.current(), request, account?.class ?? '');
-    const { maxAttempts, maxRetryWaitMs } = config.current().dispatch;
-    const order = orderChannels(
-      routes.map(({ channel }) => channel),
-      { random },
-    );
-    let round = order.flatMap((channel) => routes.find((route) => route.channel === channel) ?? []);
-    for (let attempts = 0; round.length > 0; ) {
-      const invited = new Map<VideoRoute, number>();
-      for (const route of round) {
-        const passed = await this.#offer(task.id, request, route, attempts === 0 ? 'submit' : 'retry', held);
-        if (passed === undefined) return;
-        attempts += 1;
-        if (passed.retryAfterMs !== undefined && passed.retryAfterMs <= maxRetryWaitMs) invited.set(route, passed.retryAfterMs);
-      }
-      // As for every request: an upstream that soon takes more is asked again, when all the others took nothing.
-      round = attempts < maxAttempts && !this.#stopped ? [...invited.keys()] : [];
-      if (round.length > 0) await pause(clock, Math.max(...invited.values()), held.looks.signal);
-    }
-    log.warn({ task: task.id, channels: order.length }, 'no Channel took the task');
-    await this.#keep(task.id, { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } }, held);
-  }
-
-  /** One submission to one Channel. Undefined when the task is out of our hands: taken, refused, lost, cancelled. */
-  async #offer(
-    id: string,
-    request: VideoRequest,
-    route: VideoRoute,
-    event: 'submit' | 'retry',
-    held: Held,
-  ): Promise<Passed | undefined> {
-    const begun = await this.#keep(id, { event, channelId: route.channel.id, upstreamModel: route.upstreamModel }, held);
-    // A cancel came first, or the lease is gone: nothing was sent.
-    if (begun === undefined) return undefined;
-    const call = route.codec.submit(request, route.upstreamModel);
-    const result = await this.#call(route, call, SUBMIT_TIMEOUT_MS, held.submissions.signal);
-    const change = afterSubmission(result, request, askingOf(route), this.#moment());
-    if (change.event === 'pass') return change;
-    await this.#keep(id, change, held);
-    return undefined;
+    const submitter = {
+      signal: held.submissions.signal,
+      moment: this.#moment,
+      write: (change: VideoChange) => this.#keep(task.id, change, held),
+      reschedule: (poll: NextPoll) => this.#polls.add(poll),
+    };
+    await new Submission(task, submitter, this.#options).run();
   }
 
   async #poll(task: VideoTaskIn<'running' | 'unknown'>, held: Held): Promise<void> {
-    // Without an id it cannot be asked for; without its Channel, not now.
+    // Without an id it cannot be polled; without its Channel, not now.
     if (task.upstreamId === undefined) return;
+    const { upstreamId } = task;
     const { channelId } = task.submission;
     const channel = this.#options.config.current().channels.find(({ id }) => id === channelId);
     const route = channel === undefined ? undefined : routeOf(channel, task.model);
     const intervalMs = route?.channel.video.pollIntervalMs ?? UNKNOWN_INTERVAL_MS;
     if (route !== undefined && !this.#lanes.admits(channelId)) {
       // A Channel that is slow to answer must not keep the others waiting.
-      await this.#looks.add({ id: task.id, dueAtMs: nextLook(task, intervalMs, this.#moment()) });
+      await this.#polls.add({ id: task.id, dueAtMs: nextPollAt(task, intervalMs, this.#moment()) });
       return;
     }
-    const progress = route === undefined ? missingChannel : await this.#query(route, task.upstreamId, held);
+    const progress =
+      route === undefined
+        ? missingChannel
+        : await this.#lanes.poll(channelId, () => pollTask(route, upstreamId, this.#options, held.polls.signal));
     if (progress.said === 'queryError' || progress.said === 'unclear') {
       const what = progress.said === 'unclear' ? 'video outcome unclear' : 'video query failed';
       this.#options.log.warn({ task: task.id, reason: progress.reason }, `${what}: the hold stays`);
     }
-    const change = afterQuery(task, progress, intervalMs, this.#moment());
-    if (change.event === 'poll') await this.#looks.add({ id: task.id, dueAtMs: change.dueAtMs });
+    const change = afterPoll(task, progress, intervalMs, this.#moment());
+    if (change.event === 'poll') await this.#polls.add({ id: task.id, dueAtMs: change.dueAtMs });
     else await this.#change(task.id, change, held);
-  }
-
-  #query(route: VideoRoute, upstreamId: string, { looks: { signal } }: Held): Promise<Progress> {
-    return this.#lanes.ask(route.channel.id, async () => {
-      const result = await this.#call(route, route.codec.query(upstreamId), QUERY_TIMEOUT_MS, signal);
-      if (!result.answered) return { said: 'queryError', reason: result.reason };
-      const progress = route.codec.readProgress(result.answer);
-      if (progress.said !== 'lookup') return progress;
-      const lookup = await this.#call(route, progress.call, QUERY_TIMEOUT_MS, signal);
-      return lookup.answered ? route.codec.readLookup(lookup.answer) : { said: 'queryError', reason: lookup.reason };
-    });
   }
 
   /** Undefined when nothing was changed: a cancel or another worker was first. */
   async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
     const { store, clock, log } = this.#options;
     const changed = await store.videos.change(id, change, held.token, clock.now());
-    if (changed.ok) return changed.value;
+    if (changed.ok) {
+      if ('endedAtMs' in changed.value) logEnd(log, changed.value);
+      return changed.value;
+    }
     if (changed.refusal.reason === 'lease_lost') this.#lost(held);
     log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
     return undefined;
@@ -304,7 +252,7 @@ class Worker implements VideoWorker {
    * ends or loses its lease.
    */
   async #keep(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
-    const { signal } = held.looks;
+    const { signal } = held.polls;
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.#change(id, change, held);
@@ -317,30 +265,13 @@ class Worker implements VideoWorker {
     }
   }
 
-  async #putOff(looks: Parameters<Store['videos']['putOff']>[0]): Promise<void> {
+  async #reschedule(polls: readonly NextPoll[]): Promise<void> {
     const held = this.#held;
     if (held === undefined) return;
     const { store, clock } = this.#options;
-    const changed = await store.videos.putOff(looks, held.token, clock.now());
+    const changed = await store.videos.reschedule(polls, held.token, clock.now());
     if (!changed.ok) this.#lost(held);
-  }
-
-  async #call(route: VideoRoute, call: VideoCall, timeoutMs: number, signal: AbortSignal): Promise<CallResult> {
-    const { upstreams, clock } = this.#options;
-    return await callVideoUpstream(route, call, { upstreams, clock, timeoutMs, signal });
   }
 }
 
 const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is disabled, or not configured any more' };
-
-function askingOf({ codec, channel }: VideoRoute): Asking {
-  const { pollIntervalMs, pollDeadlineS } = channel.video;
-  return { codec, pollIntervalMs, ...(pollDeadlineS === undefined ? {} : { pollDeadlineS }) };
-}
-
-/** The request as it was checked at creation. */
-function requestOf(task: VideoTask): VideoRequest {
-  const body = parseJson(task.requestJson);
-  if (!isObject(body)) throw new Error(`video task ${task.id} holds no request`);
-  return decodeVideoRequest(body);
-}

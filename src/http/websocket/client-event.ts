@@ -3,7 +3,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
-import { parseJsonBody } from '../request/body.ts';
+import { parseJsonBody, type ValueLimit } from '../request/body.ts';
 
 export type ClientEvent =
   /** `text` is the request that `json` was parsed from: the fields of a POST body beside the members of the envelope. */
@@ -16,10 +16,10 @@ export type ClientEvent =
   /** Needs no answer. */
   | { readonly kind: 'notice' };
 
-/** Throws `invalid_websocket_event`. */
-export function readClientEvent(bytes: Uint8Array, isBinary: boolean): ClientEvent {
+/** Throws `invalid_websocket_event`, and as `parseJsonBody` does for the limit. */
+export function readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: ValueLimit): ClientEvent {
   if (isBinary) throw invalidEvent('A message must be text, not binary.');
-  const { text, json } = readObject(bytes);
+  const { text, json } = readObject(bytes, limit);
   switch (json['type']) {
     case 'response.create':
       return readCreate(text, json);
@@ -36,12 +36,13 @@ export function readClientEvent(bytes: Uint8Array, isBinary: boolean): ClientEve
   }
 }
 
-function readObject(bytes: Uint8Array): { readonly text: string; readonly json: JsonObject } {
+function readObject(bytes: Uint8Array, limit?: ValueLimit): { readonly text: string; readonly json: JsonObject } {
   try {
-    return parseJsonBody(bytes);
+    return parseJsonBody(bytes, limit);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    throw new GatewayError('invalid_websocket_event', error.message.replaceAll('body', 'message'), { cause: error });
+    const code = error.code === 'invalid_request' ? 'invalid_websocket_event' : error.code;
+    throw new GatewayError(code, error.message.replaceAll('body', 'message'), { ...error.details, cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * What the next turn of a connection may continue: its last completed response, whatever `store` was, and any response that the key stored.
- * Keeps nothing longer than the connection lives.
+ * Keeps nothing longer than the connection lives, and counts in the budgets of the history: what was not used for longest is dropped there.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
@@ -9,8 +9,10 @@ import { jsonSlicer } from '../../codecs/json/text.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';
-import type { PastTurn } from '../history/past-turn.ts';
+import { ownerOf } from '../history/owner-of.ts';
+import { type PastTurn, TURN_BYTES } from '../history/past-turn.ts';
 import type { Answered } from '../history/remembering.ts';
+import type { KeptTurn } from '../history/response-history.ts';
 
 /** A request as its exact text and its value. */
 export interface RequestText {
@@ -22,6 +24,7 @@ interface Retained {
   readonly id: string;
   readonly turn: PastTurn;
   readonly controls: Controls;
+  readonly kept: KeptTurn;
 }
 
 /** The members of a create that later turns inherit where they leave them out. */
@@ -53,6 +56,7 @@ export class Continuation {
   async find(principal: Principal, { text, json }: RequestText): Promise<PastTurn | undefined> {
     const id = previousIdOf(json);
     const isOwn = id !== undefined && this.#retained?.id === id;
+    if (isOwn) this.#retained?.kept.touch();
     const past = isOwn ? this.#retained?.turn : await findPrevious(this.#gateway, principal, json);
     if (past === undefined) return undefined;
     const { input } = json;
@@ -96,10 +100,16 @@ export class Continuation {
   }
 
   /** After an answer that did not complete the response before stays; one that is too large to be continued leaves nothing. */
-  retain(turn: PastTurn, { responseId: id, status }: Answered, request: RequestText): void {
+  retain(principal: Principal, turn: PastTurn, { responseId: id, status }: Answered, request: RequestText): void {
     if (status !== 'completed' || this.#closed) return;
-    const isTooLarge = turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes();
-    this.#retained = isTooLarge ? undefined : { id, turn, controls: controlsOf(request) };
+    this.#forget();
+    if (turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes()) return;
+    const controls = controlsOf(request);
+    const onDropped = (): void => {
+      if (this.#retained?.id === id) this.#retained = undefined;
+    };
+    const kept = this.#gateway.memory.keep(ownerOf(principal), turn, TURN_BYTES + controls.text.length, onDropped);
+    if (kept !== undefined) this.#retained = { id, turn, controls, kept };
   }
 
   /** After a turn that failed, the response that it continued is let go: the vendor does the same, and clients then send everything. */
@@ -110,6 +120,11 @@ export class Continuation {
   /** The connection has closed: nothing is kept, now or later. */
   close(): void {
     this.#closed = true;
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#retained?.kept.release();
     this.#retained = undefined;
   }
 

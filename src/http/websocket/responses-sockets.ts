@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { authenticate } from '../request/authenticate.ts';
+import { principalOf } from '../request/authenticate.ts';
 import { clientIp } from '../request/client-ip.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
@@ -14,6 +14,7 @@ import { answerRaw } from '../server/raw-answer.ts';
 import { clientRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget } from '../server/route-table.ts';
 import { ClientSocket } from './client-socket.ts';
+import { UnfinishedBytes } from './inbound.ts';
 import { OpenSessions } from './open-sessions.ts';
 import { Session } from './session.ts';
 
@@ -34,15 +35,19 @@ const CLOSE_TIMEOUT_MS = 5_000;
 const VERSION = 13;
 /** Real clients send a message in one fragment; one in thousands of them is an attack. */
 const MAX_FRAGMENTS = 1_024;
+/** A message that arrives packet by packet: 32 MiB are 25,000 pieces of a common network. */
+const MAX_PIECES = 64 * 1_024;
 
 export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   const sessions = new OpenSessions(gateway.clock);
+  const unfinished = new UnfinishedBytes();
   let draining = false;
   // Not written into the call: the library's types do not know `closeTimeout`.
   const options = {
     noServer: true,
     clientTracking: false,
     maxFragments: MAX_FRAGMENTS,
+    maxBufferedChunks: MAX_PIECES,
     autoPong: false,
     closeTimeout: CLOSE_TIMEOUT_MS,
     // Compression costs more CPU time and memory than the saved bytes are worth.
@@ -66,7 +71,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   /** Checked after the key was looked up, and with no await before the session opens, so that parallel upgrades are counted. */
   const checkRoom = (keyId: string): void => {
     refuseWhileDraining();
-    const { perKey = Infinity } = gateway.config.current().websocket;
+    const { perKey } = gateway.config.current().websocket;
     if (sessions.ofKey(keyId) >= perKey)
       throw new GatewayError('rate_limited', 'This API key has too many open connections.', { retryAfterMs: 1000 });
   };
@@ -82,6 +87,8 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         codec,
         ws,
         socket,
+        keyId,
+        unfinished,
         request,
         path: pathOfTarget(request.url ?? '/'),
         ip,
@@ -106,7 +113,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         const { trustedProxies } = gateway.config.current();
         const ip = clientIp(request.socket.remoteAddress, request.headers, trustedProxies);
         refuseWhileDraining();
-        const { key } = await authenticate(request, ip, gateway.store.keys, gateway.clock.now());
+        const { key } = await principalOf({ gateway, request, ip });
         if (!(socket instanceof Socket) || socket.destroyed) throw clientGone();
         checkRoom(key.id);
         socket.off('error', onBroken);

@@ -8,17 +8,21 @@ import type { RawData } from 'ws';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
+import type { Timer } from '../../streams/clock.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
-import { logRefusal } from '../exchange/refusal-log.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import type { KeySlot } from '../request/key-slots.ts';
+import { checkSolvent, FREE_BODY_BYTES } from '../request/solvency.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
 import { steerFailed } from './steer.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
+import { Inbound, type UnfinishedBytes } from './inbound.ts';
 import { Outlet } from './outlet.ts';
 import { answerTurn, type TurnEvent } from './turn.ts';
 import { announcedVersion, type Version } from './version.ts';
@@ -28,6 +32,9 @@ export interface SessionOptions {
   readonly codec: ClientCodec;
   readonly ws: ClientSocket;
   readonly socket: Socket;
+  /** The key that opened the connection. */
+  readonly keyId: string;
+  readonly unfinished: UnfinishedBytes;
   /** The upgrade request: its headers authenticate every turn. */
   readonly request: IncomingMessage;
   readonly path: string;
@@ -39,7 +46,17 @@ export interface SessionOptions {
 
 const RESPONSES = routeOf('responses');
 const MISSED_PINGS = 2;
-const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008, failed: 1011 } as const;
+const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008, tooLarge: 1009, failed: 1011 } as const;
+/** How long a client whose message was refused may take to close, before its connection is cut. */
+const REFUSED_MS = 1_000;
+
+/** A turn that was read from a message. */
+interface ReadTurn {
+  readonly event: TurnEvent;
+  readonly streamId: string | undefined;
+  /** What the message takes, until its turn is over. */
+  readonly slot: KeySlot;
+}
 
 export class Session {
   readonly #options: SessionOptions;
@@ -50,7 +67,11 @@ export class Session {
   #version: Version;
   #turns = 0;
   #turn: AbortController | undefined;
-  #queued: { readonly event: TurnEvent; readonly streamId: string | undefined } | undefined;
+  #queued: ReadTurn | undefined;
+  /** Settled when every message so far was read; undefined while none waits. */
+  #reading: Promise<void> | undefined;
+  #refused: Timer | undefined;
+  readonly #inbound: Inbound;
   /** When the last turn was over. */
   #lastTurnAt: number;
   #missedPings = 0;
@@ -63,7 +84,8 @@ export class Session {
     this.#version = announcedVersion(request.headers);
     this.#openedAt = gateway.clock.monotonic();
     this.#lastTurnAt = this.#openedAt;
-    ws.on('message', (data, isBinary) => this.#onMessage(data, isBinary));
+    this.#inbound = this.#watchInbound(options);
+    ws.on('message', (data, isBinary) => this.#onMessage(bytesOf(data), isBinary));
     ws.on('ping', (data) => this.#outlet.pong(data));
     ws.on('pong', () => {
       this.#missedPings = 0;
@@ -76,6 +98,30 @@ export class Session {
     };
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
     ws.on('close', (code) => this.#onClose(code));
+  }
+
+  #watchInbound({ gateway, ws, socket, keyId, unfinished }: SessionOptions): Inbound {
+    return new Inbound({
+      socket,
+      clock: gateway.clock,
+      keyId,
+      unfinished,
+      keySlots: gateway.keySlots,
+      limits: () => {
+        const { limits, websocket } = gateway.config.current();
+        return { key: limits.key, unfinishedBytes: websocket.unfinishedBytes };
+      },
+      onRefused: (why) => {
+        const isSlow = why === 'too_slow';
+        const error = isSlow
+          ? new GatewayError('request_timeout', 'The message did not arrive in time.')
+          : new GatewayError('request_too_large', 'This API key has too many bytes of unfinished messages.');
+        this.#outlet.send(errorText(error));
+        if (this.#state !== 'closed') this.#move('drain');
+        ws.close(isSlow ? CLOSE.policy : CLOSE.tooLarge, isSlow ? 'message timeout' : 'too many unfinished bytes');
+        this.#refused = gateway.clock.setTimeout(() => ws.terminate(), REFUSED_MS);
+      },
+    });
   }
 
   /** Called every ping interval: terminates a dead peer, closes an idle one, pings the others. */
@@ -124,28 +170,77 @@ export class Session {
       'websocket closed',
     );
     this.#continuation.close();
+    this.#inbound.close();
+    this.#refused?.cancel();
+    this.#queued?.slot.release();
+    this.#queued = undefined;
     this.#outlet.close();
-    this.#turn?.abort(clientGone());
+    const turn = this.#turn;
+    if (turn !== undefined) gateway.leavers.leave(() => turn.abort(clientGone()));
     this.#options.onClosed();
   }
 
-  #onMessage(data: RawData, isBinary: boolean): void {
+  /** A large message is read once it is known that its key has money, and what came behind it after that. */
+  #onMessage(bytes: Uint8Array, isBinary: boolean): void {
     this.#missedPings = 0;
-    let streamId: string | undefined;
+    if (this.#reading === undefined && bytes.length <= FREE_BODY_BYTES) {
+      this.#read(bytes, isBinary);
+      return;
+    }
+    const { ws } = this.#options;
+    ws.pause();
+    const reading = (this.#reading ?? Promise.resolve()).then(async () => {
+      if (this.#state === 'closed') return;
+      const error = await this.#unpaid(bytes.length);
+      if (error === undefined) this.#read(bytes, isBinary);
+      else this.#outlet.send(errorText(error));
+    });
+    this.#reading = reading;
+    void reading.finally(() => {
+      if (this.#reading !== reading) return;
+      this.#reading = undefined;
+      ws.resume();
+    });
+  }
+
+  /** Why the message is not read: its key has no money, or nobody knows. */
+  async #unpaid(bytes: number): Promise<GatewayError | undefined> {
+    const { gateway, keyId } = this.#options;
     try {
-      const event = readClientEvent(bytesOf(data), isBinary);
+      await checkSolvent(gateway.solvency, keyId, bytes);
+      return undefined;
+    } catch (thrown) {
+      return toGatewayError(thrown);
+    }
+  }
+
+  #read(bytes: Uint8Array, isBinary: boolean): void {
+    const { gateway, keyId } = this.#options;
+    const { limits } = gateway.config.current();
+    const slot = gateway.keySlots.hold(keyId, limits.key);
+    let streamId: string | undefined;
+    let isTaken = false;
+    try {
+      const event = readClientEvent(bytes, isBinary, {
+        maxValues: limits.jsonValues,
+        weigh: (values) => slot.setWeight(bytes.length, values),
+      });
       if (event.kind === 'notice') return;
       streamId = streamIdOf(event.envelope);
       if (event.kind === 'cancel') this.#cancel();
       else if (event.kind === 'steer') this.#outlet.send(steerFailed(event, this.#state === 'busy', this.#continuation.lastId));
-      else this.#begin(event, streamId);
+      else isTaken = this.#begin({ event, streamId, slot });
     } catch (thrown) {
       this.#outlet.send(errorText(toGatewayError(thrown), streamId));
+    } finally {
+      if (!isTaken) slot.release();
     }
   }
 
-  #begin(event: TurnEvent, streamId: string | undefined): void {
+  /** False where the turn is refused and the connection closes. */
+  #begin(turn: ReadTurn): boolean {
     const { gateway } = this.#options;
+    const { event, streamId } = turn;
     if (event.kind === 'append' && this.#version === 'v2') throw invalidEvent('response.append is not supported.', 'type');
     if (this.#state === 'busy' || this.#state === 'queued') {
       throw new GatewayError('websocket_busy', 'A response is being generated on this connection: wait for its end.');
@@ -158,14 +253,15 @@ export class Session {
       this.#outlet.send(errorText(limitReached(), streamId));
       // Not 1000: after that official clients do not reconnect.
       this.#end(CLOSE.goingAway, 'connection limit reached');
-      return;
+      return false;
     }
     if (event.kind === 'append') this.#version = 'v1';
     this.#turns += 1;
     const isIdle = this.#state === 'idle';
     this.#move('turn');
-    if (isIdle) void this.#run(event, streamId);
-    else this.#queued = { event, streamId };
+    if (isIdle) void this.#run(turn);
+    else this.#queued = turn;
+    return true;
   }
 
   #cancel(): void {
@@ -176,7 +272,7 @@ export class Session {
   }
 
   /** One turn from its authentication to its settled end. Never rejects. */
-  async #run(event: TurnEvent, streamId: string | undefined): Promise<void> {
+  async #run({ event, streamId, slot }: ReadTurn): Promise<void> {
     const { gateway, codec, ws } = this.#options;
     const turn = new AbortController();
     this.#turn = turn;
@@ -190,6 +286,7 @@ export class Session {
         call,
         codec,
         event,
+        slot,
         version: this.#version,
         streamId,
         outlet: this.#outlet,
@@ -201,20 +298,22 @@ export class Session {
       if (failure.code === 'internal_error') {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
-      logRefusal(call, failure);
-      this.#outlet.send(errorText(failure, streamId));
+      Exchange.refused(call, failure);
+      this.#outlet.send(errorText(failure, streamId, call.notes.limitHeaders));
     } finally {
+      call.notes.limit?.release();
       const status = failure?.status ?? 200;
       const code = failure?.code ?? call.notes.failure ?? '';
       call.trace?.end({ method: call.method, route: call.path, status, code });
       gateway.metrics.requestEnded(call.route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
       gateway.inFlight.end();
+      slot.release();
       this.#turn = undefined;
       this.#lastTurnAt = gateway.clock.monotonic();
       this.#move('settled');
       const next = this.#queued;
       this.#queued = undefined;
-      if (next !== undefined && this.#state === 'busy') void this.#run(next.event, next.streamId);
+      if (next !== undefined && this.#state === 'busy') void this.#run(next);
       // The key is not valid any more, and what the connection retains belongs to it.
       if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');
       else if (this.#state === 'draining') ws.close(CLOSE.goingAway, 'shutting down');

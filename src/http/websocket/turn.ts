@@ -5,6 +5,7 @@
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { identify } from '../request/authenticate.ts';
+import type { KeySlot } from '../request/key-slots.ts';
 import { Committed, type Reply } from '../exchange/reply.ts';
 import type { CallContext } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -28,6 +29,8 @@ export interface TurnOptions {
   readonly call: CallContext;
   readonly codec: ClientCodec;
   readonly event: TurnEvent;
+  /** What its message takes of its key. */
+  readonly slot: KeySlot;
   readonly version: Version;
   /** The stream id that the client sent. */
   readonly streamId: string | undefined;
@@ -43,14 +46,13 @@ const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
 
 /** Throws only before anything was sent. Resolves when the turn is settled. */
 export async function answerTurn(options: TurnOptions): Promise<void> {
-  const { call, event } = options;
+  const { call } = options;
   const principal = await identify(call);
-  const size = event.kind === 'create' ? event.text.length : event.input.length;
-  const slot = call.gateway.keySlots.acquire(principal.key.id, size, call.config.limits.key);
+  const place = call.gateway.keySlots.acquire(principal.key.id, 0, call.config.limits.key);
   try {
     await answerFor(principal, options);
   } finally {
-    slot.release();
+    place.release();
   }
 }
 
@@ -76,13 +78,13 @@ async function answerRequest(
   options: TurnOptions,
   onFailure: () => void,
 ): Promise<void> {
-  const { call, codec, event, version, streamId, outlet, continuation, onEnding } = options;
+  const { call, codec, event, slot, version, streamId, outlet, continuation, onEnding } = options;
   const { gateway } = call;
   const spelling: Spelling = { isV1: version === 'v1', streamId };
   const past = await continuation.find(principal, request);
-  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, request);
+  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(principal, turn, answered, request);
   const { text, json } = request;
-  const recalled = await recall({ gateway, principal, text, json, past, onTurn });
+  const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
   const prepared: PreparedRequest = {
     ...recalled,
     stream: true,

@@ -22,7 +22,7 @@ export async function warmUp(call: CallContext, codec: ClientCodec, prepared: Pr
   const { gateway, config, startedAtMs } = call;
   const accountId = prepared.principal.account.id;
   const { text, json } = withInput(prepared);
-  const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const decoded = codec.decodeRequest(text, json, { open: gateway.envelopes.opener(accountId) });
   prepared.inspect?.(decoded);
   checkModel(config, prepared.principal, decoded.model, 'text');
   const previous = prepared.previousResponseId;

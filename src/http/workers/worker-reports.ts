@@ -3,10 +3,11 @@
  * store are a worker's own.
  */
 import type { Worker } from 'node:cluster';
-import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { isObject } from '../../codecs/canonical/json.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { OperatorReports } from '../operations/operations.ts';
+import { MetricSums } from './metric-sums.ts';
 
 /** What a worker can be asked for. */
 export interface WorkerFacts {
@@ -19,6 +20,7 @@ type Topic = 'channels' | 'health' | 'metrics';
 
 const ASK = 'mizu:ask';
 const ANSWER = 'mizu:answer';
+const LAST = 'mizu:last-metrics';
 const ASK_MS = 2_000;
 /** Longer, because a sum without a busy worker would look like lost counts. */
 const METRICS_MS = 5_000;
@@ -40,6 +42,15 @@ export function answerPrimary(facts: WorkerFacts): void {
     };
     // A question that fails is not answered, and the primary goes on without it.
     about[topic]().then(tell, () => undefined);
+  });
+}
+
+/** In a worker that has closed everything: its counters stay in the sums of the primary. Resolves when they are sent, or cannot be. */
+export async function tellLastMetrics({ registry }: Pick<WorkerFacts, 'registry'>): Promise<void> {
+  const report = await registry.getMetricsAsJSON();
+  await new Promise<void>((resolve) => {
+    if (process.connected && process.send !== undefined) process.send({ [LAST]: report }, undefined, undefined, () => resolve());
+    else resolve();
   });
 }
 
@@ -65,22 +76,38 @@ function ask(worker: Worker, topic: Topic, clock: Clock, ms: number): Promise<un
   });
 }
 
-/** `workers.serving()` take new work, `reporting()` are also those that drain. `count` serving workers are a whole gateway. */
-export function workerReports(
-  workers: { serving(): readonly Worker[]; reporting(): readonly Worker[] },
-  count: number,
-  clock: Clock,
-): OperatorReports {
+/** Those that take new work, those that drain as well, and whom to tell when one begins and when it has ended. */
+export interface ReportingWorkers {
+  serving(): readonly Worker[];
+  reporting(): readonly Worker[];
+  onFork(listener: (worker: Worker) => void): void;
+  onExit(listener: (worker: Worker) => void): void;
+}
+
+/** `count` serving workers are a whole gateway. */
+export function workerReports(workers: ReportingWorkers, count: number, clock: Clock): OperatorReports {
+  const sums = new MetricSums();
+  workers.onFork((worker) => {
+    worker.on('message', (message: unknown) => {
+      if (isObject(message) && message[LAST] !== undefined) sums.reported(worker.id, message[LAST]);
+    });
+  });
+  workers.onExit((worker) => void sums.exited(worker.id));
   const answers = async (asked: readonly Worker[], topic: Topic) => {
     const all = asked.map(async (worker) => ({ pid: worker.process.pid, answer: await ask(worker, topic, clock, ASK_MS) }));
     return (await Promise.all(all)).filter(({ answer }) => answer !== undefined);
   };
   return {
     async metrics() {
-      const all = await Promise.all(workers.reporting().map((worker) => ask(worker, 'metrics', clock, METRICS_MS)));
-      if (all.includes(undefined)) throw new Error('a worker did not report its metrics');
-      const summed = AggregatorRegistry.aggregate(all as MetricObject[][]);
-      return { type: summed.contentType, text: await summed.metrics() };
+      await Promise.all(
+        workers.reporting().map(async (worker) => {
+          const report = await ask(worker, 'metrics', clock, METRICS_MS);
+          // One that has ended meanwhile is in the sums with what it reported last.
+          if (worker.isDead() || sums.reported(worker.id, report) || sums.has(worker.id)) return;
+          throw new Error('a worker did not report its metrics');
+        }),
+      );
+      return await sums.text();
     },
     async health() {
       const all = await answers(workers.serving(), 'health');

@@ -127,6 +127,14 @@ class WorkerGroup {
     return this.#alive().filter((worker) => this.#listening.has(worker));
   }
 
+  onFork(listener: (worker: Worker) => void): void {
+    cluster.on('fork', listener);
+  }
+
+  onExit(listener: (worker: Worker) => void): void {
+    cluster.on('exit', listener);
+  }
+
   serving(): Worker[] {
     return this.reporting().filter((worker) => !this.#retired.has(worker));
   }

@@ -3,7 +3,7 @@ import type { Principal } from '../keys.ts';
 import type { LedgerAccount } from '../ledger.ts';
 import type { Admission, NotAdmitted, Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
-import { isLimited, NOTHING_SPENT, reachedWindow, spendAt } from '../spend-windows.ts';
+import { isLimited, NOTHING_SPENT, reachedWindow, roomLeft, spendAt } from '../spend-windows.ts';
 import { payerOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 
@@ -28,12 +28,12 @@ export function createAdmission(environment: Environment, reservations: Reservat
           const source = payer.startsWith('sub:') ? 'sub_account' : 'wallet';
           return refused<NotAdmitted>({ reason: 'insufficient_balance', source });
         }
-        if (isLimited(key.limits)) {
-          const spend = spendAt(tables.spend.get(key.id) ?? NOTHING_SPENT, nowMs);
-          const window = reachedWindow(key.limits, spend, reservations.ofKey(key.id));
-          if (window !== undefined) return refused<NotAdmitted>({ reason: 'spend_limit_reached', window });
-        }
-        return done(reservations.reserve(payer, key.id, estimateNanos));
+        if (!isLimited(key.limits)) return done(reservations.reserve(payer, key.id, estimateNanos));
+        const spend = spendAt(tables.spend.get(key.id) ?? NOTHING_SPENT, nowMs);
+        const inFlight = reservations.ofKey(key.id);
+        const window = reachedWindow(key.limits, spend, inFlight);
+        if (window !== undefined) return refused<NotAdmitted>({ reason: 'spend_limit_reached', window });
+        return done(reservations.reserve(payer, key.id, estimateNanos, roomLeft(key.limits, spend, inFlight)));
       });
     },
 

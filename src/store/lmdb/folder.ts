@@ -1,19 +1,49 @@
 /**
  * Looks at the folder of a store before LMDB does: a lock that it may not write, and a device or a folder where one of its files belongs,
- * would end the process with a signal, and a pipe would hold it for ever.
+ * would end the process with a signal, and a pipe would hold it for ever. LMDB makes its files readable for everybody, so they are made here.
  */
-import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, openSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../make-folder.ts';
 import { StoreError } from '../store-error.ts';
 
-/** Makes the folder where there is none. Throws `StoreError` `unavailable`, or the file system's own error. */
+/** They hold secrets and what upstreams wrote. */
+const OWN_FILE = 0o600;
+
+/** Makes the folder where there is none, and the files in it for this user alone. Throws `StoreError` `unavailable`, or the file system's own error. */
 export function prepareFolder(path: string): void {
   makeFolder(path);
-  requireFile(join(path, 'data.mdb'));
-  const lock = join(path, 'lock.mdb');
+  const [data, lock] = [join(path, 'data.mdb'), join(path, 'lock.mdb')];
+  const isLocked = requireFile(lock) !== undefined;
+  requireFile(data);
   // Asked, not opened: to close a file gives up the locks that this process has on it.
-  accessSync(requireFile(lock) === undefined ? path : lock, constants.R_OK | constants.W_OK);
+  accessSync(isLocked ? lock : path, constants.R_OK | constants.W_OK);
+  for (const file of [data, lock]) ownFile(file);
+  const ballast = join(path, 'ballast');
+  if (statSync(ballast, { throwIfNoEntry: false })?.isFile() === true) tighten(ballast);
+}
+
+/** An empty file is to LMDB what none is. Where none can be made another process was quicker, or LMDB says why it cannot. */
+function ownFile(path: string): void {
+  if (requireFile(path) !== undefined) {
+    tighten(path);
+    return;
+  }
+  try {
+    closeSync(openSync(path, 'wx', OWN_FILE));
+  } catch {
+    return;
+  }
+}
+
+function tighten(path: string): void {
+  if ((statSync(path).mode & 0o077) === 0) return;
+  try {
+    chmodSync(path, OWN_FILE);
+  } catch (error) {
+    // A file of another user, who shares it on purpose.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) throw error;
+  }
 }
 
 function requireFile(path: string): Stats | undefined {

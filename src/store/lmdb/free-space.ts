@@ -61,7 +61,7 @@ export class FreeSpace {
   /** A quota is not seen in what the disk has free. The store does without a ballast then, and that is told once. */
   async #putBallast(): Promise<void> {
     try {
-      await writeFile(this.#ballast, Buffer.alloc(this.#ballastBytes, 0x6d));
+      await writeFile(this.#ballast, Buffer.alloc(this.#ballastBytes, 0x6d), { mode: 0o600 });
       this.#ballastRefused = false;
     } catch (error) {
       this.#looksToWait = LOOKS_WITHOUT;

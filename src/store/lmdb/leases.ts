@@ -1,5 +1,5 @@
 /** Leases on LMDB. */
-import type { Lease, Leases } from '../leases.ts';
+import { type Lease, type Leases, MAX_LEASE_MS } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Environment } from './environment.ts';
 import type { Owner } from './owners.ts';
@@ -8,7 +8,7 @@ import type { LeaseRow, Tables } from './tables.ts';
 /** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
 export function createLeases(environment: Environment, owner: Owner): Leases {
   const isHeld = (tables: Tables, { expiresAtMs, owner: taker }: LeaseRow, nowMs: number): boolean =>
-    expiresAtMs > nowMs && owner.mayLive(tables, taker);
+    expiresAtMs > nowMs && expiresAtMs <= nowMs + MAX_LEASE_MS && owner.mayLive(tables, taker);
 
   return {
     acquire: (name, holder, ttlMs, nowMs) =>

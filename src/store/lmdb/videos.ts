@@ -23,6 +23,7 @@ import {
   type Circumstance,
   decide,
   dueAt,
+  FAR_MS,
   type Earlier,
   isIdempotencyKey,
   isOwned,
@@ -84,10 +85,10 @@ export function createVideos(environment: Environment, reservations: Reservation
         return change(work, find(work.tables, id), what, { nowMs, leaseToken });
       }),
 
-    putOff: (looks, leaseToken, nowMs) =>
+    reschedule: (polls, leaseToken, nowMs) =>
       environment.transact((work) => {
         if (!holdsLease(work.tables, VIDEO_WORKER, leaseToken)) return refused({ reason: 'lease_lost' } as const);
-        const changed = looks.filter(
+        const changed = polls.filter(
           ({ id, dueAtMs }) => change(work, find(work.tables, id), { event: 'poll', dueAtMs }, { nowMs, leaseToken }).ok,
         );
         return done(changed.length);
@@ -140,6 +141,7 @@ function due(tables: Tables, nowMs: number, limit: number, { states = DUE_STATES
   const without = new Set(inHand);
   const entries = states.flatMap((state) => [
     ...tables.videoDue.getKeys({ start: [state, 0, ''], end: [state, nowMs + 1, ''], limit: limit + without.size }),
+    ...tables.videoDue.getKeys({ start: [state, nowMs + FAR_MS, ''], end: [state, UNDUE, ''], limit: limit + without.size }),
   ]);
   const wanted = entries.filter(([, , id]) => !without.has(id)).sort(([, a], [, b]) => a - b);
   return wanted
@@ -210,7 +212,7 @@ function change(
   return done(next);
 }
 
-/** Writes the task and moves it in the index of what the worker should look at. */
+/** Writes the task and moves it in the index of what the worker should take up. */
 function store(work: Work, before: VideoTask | undefined, task: VideoTask): void {
   const old = before === undefined ? undefined : dueKey(before);
   const now = dueKey(task);

@@ -12,7 +12,7 @@ import type { Principal } from '../keys.ts';
 import { payerOf } from '../payer.ts';
 import type { Admission, NotAdmitted, Reservation, Reservations } from '../reservations.ts';
 import { done, refused, type Result } from '../result.ts';
-import { reachedWindow, type SpendRow, spendAt } from '../spend-windows.ts';
+import { reachedWindow, roomLeft, type SpendRow, spendAt } from '../spend-windows.ts';
 import { type Known, newest, NO_BALANCE, NO_CHANGES, NO_SPEND } from './cache.ts';
 import type { Database } from './database.ts';
 import { int, maybeText, object, SPEND_JSON, spendOf } from './rows.ts';
@@ -74,9 +74,10 @@ export function createAdmission(database: Database, watch: Watch, reservations: 
       return refused({ reason: 'insufficient_balance', source: payer.startsWith('sub:') ? 'sub_account' : 'wallet' });
     }
     const spend = spendAt(newest(found.spend, cache.spend(key.id)), nowMs);
-    const window = reachedWindow(key.limits, spend, reservations.ofKey(key.id));
+    const inFlight = reservations.ofKey(key.id);
+    const window = reachedWindow(key.limits, spend, inFlight);
     if (window !== undefined) return refused({ reason: 'spend_limit_reached', window });
-    return done(reservations.reserve(payer, key.id, estimateNanos));
+    return done(reservations.reserve(payer, key.id, estimateNanos, roomLeft(key.limits, spend, inFlight)));
   };
 
   return {

@@ -1,5 +1,5 @@
 /** Leases on PostgreSQL: one row each, changed by single statements that may be repeated. */
-import type { Lease, Leases } from '../leases.ts';
+import { type Lease, type Leases, MAX_LEASE_MS } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Database } from './database.ts';
 import type { Owner } from './owners.ts';
@@ -16,7 +16,7 @@ const ACQUIRE: Statement = {
   text: `INSERT INTO leases AS l (name, holder, token, expires_at_ms, owner_id) VALUES ($1, $2, 1, $4, $5)
     ON CONFLICT (name) DO UPDATE SET holder = $2, expires_at_ms = $4, owner_id = $5,
       token = CASE WHEN l.holder = $2 AND l.expires_at_ms > $3 THEN l.token ELSE l.token + 1 END
-    WHERE l.holder = $2 OR l.expires_at_ms <= $3 OR l.owner_id = $6::text RETURNING *`,
+    WHERE l.holder = $2 OR l.expires_at_ms <= $3 OR l.expires_at_ms > $3::bigint + ${MAX_LEASE_MS} OR l.owner_id = $6::text RETURNING *`,
 };
 const FIND: Statement = { name: 'lease_find', text: 'SELECT * FROM leases WHERE name = $1' };
 const RENEW: Statement = {

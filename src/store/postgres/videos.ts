@@ -25,6 +25,8 @@ import {
   type Circumstance,
   decide,
   dueAt,
+  FAR_MS,
+  UNDUE,
   type Earlier,
   isIdempotencyKey,
   isOwned,
@@ -53,14 +55,15 @@ const LIST: Statement = {
   name: 'video_list',
   text: 'SELECT task FROM videos WHERE account_id = $1 AND key_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4',
 };
+const FAR = `due_at_ms >= $1::bigint + ${FAR_MS} AND due_at_ms < ${UNDUE}`;
 /** The first of one state, from the index, however many more are due. */
-const dueIn = (state: DueState): string =>
-  `(SELECT task, due_at_ms, id FROM videos WHERE state = '${state}' AND '${state}' = ANY ($4::text[]) AND due_at_ms <= $1
+const dueIn = (state: DueState, when: string): string =>
+  `(SELECT task, due_at_ms, id FROM videos WHERE state = '${state}' AND '${state}' = ANY ($4::text[]) AND ${when}
     AND id <> ALL ($3::text[]) ORDER BY due_at_ms, id COLLATE "C" LIMIT $2)`;
 /** $1 now, $2 limit, $3 ids to leave out, $4 states. */
 const DUE: Statement = {
   name: 'video_due',
-  text: `SELECT task FROM (${DUE_STATES.map(dueIn).join(' UNION ALL ')}) AS due ORDER BY due_at_ms, id COLLATE "C" LIMIT $2`,
+  text: `SELECT task FROM (${DUE_STATES.flatMap((state) => [dueIn(state, 'due_at_ms <= $1'), dueIn(state, FAR)]).join(' UNION ALL ')}) AS due ORDER BY due_at_ms, id COLLATE "C" LIMIT $2`,
 };
 const FIND_ALL: Statement = { name: 'video_find_all', text: 'SELECT task FROM videos WHERE id = ANY ($1)' };
 const SUBMITTING: Statement = {
@@ -140,10 +143,10 @@ export function createVideos(database: Database, reservations: Reservations): Vi
         return change(work, await find(work, id), what, { nowMs, leaseToken });
       }),
 
-    putOff: (looks, leaseToken, nowMs) =>
+    reschedule: (polls, leaseToken, nowMs) =>
       database.transact(async (work) => {
         if (!(await holdsLease(work, VIDEO_WORKER, leaseToken))) return refused({ reason: 'lease_lost' } as const);
-        const due = new Map(looks.map(({ id, dueAtMs }) => [id, dueAtMs]));
+        const due = new Map(polls.map(({ id, dueAtMs }) => [id, dueAtMs]));
         const changed = (await work.run(FIND_ALL, [[...due.keys()].filter(isTaskId)])).flatMap((row) => {
           const task = taskOf(row);
           const decided = decide(task, { event: 'poll', dueAtMs: due.get(task.id) ?? nowMs }, { nowMs, leaseToken });

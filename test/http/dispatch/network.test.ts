@@ -107,3 +107,30 @@ test('trace context: a good one goes on unchanged, a bad one and every other hea
   assert.equal(bad?.headers.get('traceparent'), undefined);
   assert.equal(bad?.headers.get('tracestate'), undefined);
 });
+
+test('a whole answer that broke off in the middle is not said not to have begun', async (t) => {
+  let body: string | undefined;
+  const server = createHttpServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    if (body !== undefined) response.write(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  await using gateway = await testGateway({
+    channels: [channel(`http://127.0.0.1:${port}`, { timeouts: { first_data_ms: 100 } })],
+    models: MODELS,
+  });
+  const said = async (stream: boolean): Promise<string> => (await gateway.post('/v1/messages', ask({ stream }))).text();
+  for (const stream of [true, false]) {
+    body = undefined;
+    assert.match(await said(stream), /did not begin to answer in time/);
+    body = '{"id":"msg_1",';
+    assert.match(await said(stream), /did not finish its answer in time/);
+  }
+});

@@ -18,9 +18,13 @@ test('an item is said once a request, however often it is named, and its turn is
     ['a', turn],
     ['b', turn],
   ]);
-  const item = namedItems(turns, size);
+  const item = namedItems(turns, { maxBytes: size, maxValues: 1_000 });
   assert.deepEqual([item('a'), item('a'), item('b'), item('c')], [{ id: 'a', n: 1 }, undefined, { id: 'b' }, undefined]);
-  assert.deepEqual(namedItems(turns, size)('a'), { id: 'a', n: 1 }, 'the next request names it again');
+  assert.deepEqual(
+    namedItems(turns, { maxBytes: size, maxValues: 1_000 })('a'),
+    { id: 'a', n: 1 },
+    'the next request names it again',
+  );
 });
 
 test('what is named is no more than a conversation may be', () => {
@@ -29,7 +33,7 @@ test('what is named is no more than a conversation may be', () => {
     ['a', turn],
     ['b', other],
   ]);
-  const item = namedItems(turns, 2 * size - 1);
+  const item = namedItems(turns, { maxBytes: 2 * size - 1, maxValues: 1_000 });
   assert.deepEqual(item('a'), { id: 'a', n: 1 });
   assert.throws(
     () => item('b'),
@@ -55,4 +59,12 @@ test('what must be found: references and reasoning without a value, each once; n
   assert.deepEqual(idsToFind({ input }), ['a', 'b', 'd', 'f', 'h']);
   assert.deepEqual(idsToFind({ input: 'hello' }), []);
   assert.deepEqual(idsToFind({}), []);
+});
+
+test('named items are bounded in values, too: a megabyte of empty objects is small in bytes', () => {
+  const turn = pastTurn({ parent: undefined, input: NO_ITEMS, output: itemTexts([`{"id":"a","x":[${'{},'.repeat(999)}{}]}`]) });
+  assert.throws(() => namedItems(new Map([['a', turn]]), { maxBytes: 1e6, maxValues: 1_000 })('a'), {
+    code: 'request_too_large',
+  });
+  assert.equal(namedItems(new Map([['a', turn]]), { maxBytes: 1e6, maxValues: 1_010 })('a')?.['id'], 'a');
 });

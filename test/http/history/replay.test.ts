@@ -416,3 +416,23 @@ test('the client’s own text survives: numbers, unknown members and order of st
     lastText(),
   );
 });
+
+test('what is brought back counts like a body: in bytes, in values, and in what its key holds', async () => {
+  const limits = { json_bytes: 200_000, json_values: 2_000 };
+  await using gateway = await testGateway(configOf({ limits }));
+  const input = [{ role: 'user', content: 'x'.repeat(120_000) }];
+  const first = await create(gateway, { model: 'messages', input });
+  const over = await refused(gateway, { model: 'messages', previous_response_id: first.id, input });
+  assert.deepEqual([over.status, over.code, over.param], [413, 'request_too_large', 'previous_response_id']);
+  await create(gateway, { model: 'messages', previous_response_id: first.id, input: 'short' });
+  const many = Array.from({ length: 400 }, () => ({ role: 'user', content: 'x' }));
+  const wide = await create(gateway, { model: 'messages', input: many });
+  const wider = await refused(gateway, { model: 'messages', previous_response_id: wide.id, input: many });
+  assert.deepEqual([wider.status, wider.code], [413, 'request_too_large']);
+  gateway.configure(configOf({ limits: { ...limits, key_body_bytes: 150_000 } }));
+  simulator.enqueue({ ...say('one two three four five six'), pace: { ms: 40 } });
+  const open = await gateway.post('/v1/responses', { model: 'messages', input: 'y'.repeat(40_000), stream: true });
+  const full = await refused(gateway, { model: 'messages', previous_response_id: first.id, input: 'short' });
+  assert.deepEqual([full.status, full.code], [429, 'rate_limited']);
+  await open.text();
+});

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { itemTexts, ownBytes, type PastTurn, pastTurn, TURN_BYTES, withHistory } from '../../../src/http/history/past-turn.ts';
-import { HISTORY_TTL_MS, ResponseHistory } from '../../../src/http/history/response-history.ts';
+import { HISTORY_TTL_MS, type KeptTurn, ResponseHistory } from '../../../src/http/history/response-history.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 
 const LIMITS = { entryBytes: 8_000, keyBytes: 10_000, totalBytes: 14_000 };
@@ -20,6 +20,17 @@ const step = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('find' as const), at: fc.nat() }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('keep' as const),
+      owner: fc.constantFrom(...OWNERS),
+      parent: fc.nat(),
+      size: fc.nat(1_500),
+      isSaved: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), at: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: HISTORY_TTL_MS }) }) },
 );
 
@@ -39,6 +50,7 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const clock = createFakeClock();
       const history = new ResponseHistory(clock, () => LIMITS);
+      const kept = new Set<{ readonly owner: string; readonly turn: PastTurn; readonly hold: KeptTurn }>();
       const saved: { id: string; owner: string; turn: PastTurn; at: number; text: string }[] = [];
       for (const [index, action] of steps.entries()) {
         if (action.do === 'wait') clock.advance(action.ms);
@@ -50,6 +62,27 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
           if (clock.monotonic() - entry.at >= HISTORY_TTL_MS) assert.equal(found, undefined);
           for (const other of OWNERS) if (other !== entry.owner) assert.equal(history.find(entry.id, other), undefined);
         }
+        if (action.do === 'keep') {
+          const own = saved.filter(({ owner, id }) => owner === action.owner && history.find(id, owner) !== undefined);
+          const parent = own[action.parent % Math.max(1, own.length)]?.turn;
+          const fresh = pastTurn({ parent, input: itemTexts([`"${'x'.repeat(action.size)}"`]), output: itemTexts([]) });
+          const turn = action.isSaved ? (parent ?? fresh) : fresh;
+          let isDropped = false;
+          const hold = history.keep(action.owner, turn, 300, () => {
+            isDropped = true;
+            for (const one of kept) if (one.hold === hold) kept.delete(one);
+          });
+          assert.equal(hold !== undefined, turn.totalBytes + 300 <= LIMITS.entryBytes);
+          assert.equal(isDropped, false);
+          if (hold !== undefined) kept.add({ owner: action.owner, turn, hold });
+        }
+        if (action.do === 'release') {
+          const one = [...kept][action.at % Math.max(1, kept.size)];
+          one?.hold.touch();
+          one?.hold.release();
+          one?.hold.release();
+          if (one !== undefined) kept.delete(one);
+        }
         if (action.do === 'save') {
           const own = saved.filter(({ owner, id }) => owner === action.owner && history.find(id, owner) !== undefined);
           const parent = action.parent % 3 === 0 ? undefined : own[action.parent % Math.max(1, own.length)]?.turn;
@@ -60,9 +93,9 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
             itemIds: [`m${index}`],
           });
           const id = `r${index}`;
-          const kept = history.save(id, action.owner, turn);
-          assert.equal(kept, turn.totalBytes <= LIMITS.entryBytes);
-          if (kept) saved.push({ id, owner: action.owner, turn, at: clock.monotonic(), text: textOf(turn) });
+          const isSaved = history.save(id, action.owner, turn);
+          assert.equal(isSaved, turn.totalBytes <= LIMITS.entryBytes);
+          if (isSaved) saved.push({ id, owner: action.owner, turn, at: clock.monotonic(), text: textOf(turn) });
         }
         const alive = saved.filter(({ id, owner }) => history.find(id, owner) !== undefined);
         for (const entry of saved) {
@@ -71,12 +104,16 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
           assert.deepEqual(found, alive.includes(entry) ? [entry.owner] : []);
         }
         assert.equal(alive.length, history.size);
-        assert.equal(history.bytes, neededBytes(alive.map(({ turn }) => turn)));
+        const held = [...alive, ...kept];
+        assert.equal(history.bytes, neededBytes(held.map(({ turn }) => turn)) + kept.size * 300);
         assert.ok(history.bytes <= LIMITS.totalBytes);
         for (const owner of OWNERS) {
-          assert.ok(neededBytes(alive.filter((entry) => entry.owner === owner).map(({ turn }) => turn)) <= LIMITS.keyBytes);
+          const beside = [...kept].filter((one) => one.owner === owner).length * 300;
+          const own = held.filter((entry) => entry.owner === owner).map(({ turn }) => turn);
+          assert.ok(neededBytes(own) + beside <= LIMITS.keyBytes);
         }
       }
+      for (const { hold } of kept) hold.release();
       clock.advance(HISTORY_TTL_MS);
       assert.equal(history.size, 0);
       assert.equal(history.bytes, 0);

@@ -82,3 +82,21 @@ test('F28, F35: 64 clients on one limit of a key: the same bound for each window
     });
   }
 });
+
+test('a limited key that asks for everything holds up no other key of its account', async (t) => {
+  const gateway = await moneyGateway(t);
+  const owner = await gateway.owner(1_000_000_000n, { limits: { daily: 10_000_000n } });
+  const other = await gateway.store.keys.create({ accountId: owner.account.id, name: 'other' }, { id: 'other', by: 'test' });
+  assert.ok(other.ok);
+  gateway.simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'a b c d e f' }] }, pace: { ms: 100 } });
+  const greedy = { ...CLIENTS.messages.ask('messages', true), max_tokens: 10 ** 12 };
+  const open = await gateway.post(owner, CLIENTS.messages.path, greedy);
+  assert.equal(open.status, 200);
+  const again = await gateway.post(owner, CLIENTS.messages.path, greedy);
+  assert.equal(again.status, 402, 'of the key itself nothing is left');
+  await again.text();
+  const beside = await gateway.post(other.value.secret, CLIENTS.messages.path, CLIENTS.messages.ask('messages', false));
+  assert.equal(beside.status, 200, await beside.text());
+  await open.text();
+  await gateway.settled(owner, 1);
+});

@@ -52,7 +52,8 @@ test('the nearest address that is no trusted proxy', () => {
 test('what a client wrote before the proxies’ own words does not matter, readable or not', () => {
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': 'garbage, 203.0.113.9' }), '203.0.113.9');
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': '127.0.0.1, unknown, 203.0.113.9, 10.0.0.1' }), '203.0.113.9');
-  assert.equal(of('127.0.0.1', { forwarded: 'for="1.2.3.4, for=203.0.113.9' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { forwarded: 'for="a, b;for=1.2.3.4";by=x, for=203.0.113.9' }), '203.0.113.9', 'quoted');
+  assert.equal(of('127.0.0.1', { forwarded: 'for="a\\", for=1.2.3.4", , for="203.0.113\\.9"' }), '203.0.113.9', 'escaped');
   assert.equal(of('127.0.0.1', { forwarded: 'by="a,b";for=10.9.9.9, proto=http;FOR=203.0.113.9;by=10.0.0.1' }), '203.0.113.9');
 });
 
@@ -62,6 +63,27 @@ test('a client that the proxies do not name is unknown: not the proxy, whose add
   assert.equal(of('127.0.0.1', { forwarded: 'proto=https' }), 'unknown');
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': '010.1.1.1' }), 'unknown');
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': ' , ' }), '127.0.0.1', 'nothing is said');
+});
+
+test('F20: Forwarded by its grammar: two names in one element, and what is no header at all, leave the client unknown', () => {
+  for (const forwarded of [
+    'for=203.0.113.9;for=10.0.0.1',
+    'for=10.0.0.1;proto=https;FOR=203.0.113.9',
+    'for="1.2.3.4, for=203.0.113.9',
+    'for=[2001:db8::7]',
+    'for = 203.0.113.9',
+    'for=203.0.113.9 proto=http',
+    'for=203.0.113.9;;=x',
+    'for=""',
+    `${'for=1.2.3.4,'.repeat(300)}for=203.0.113.9`,
+  ])
+    assert.equal(of('127.0.0.1', { forwarded }), 'unknown', forwarded.slice(0, 60));
+  assert.equal(of('127.0.0.1', { forwarded: ' ; for=203.0.113.9 ; proto=http ;' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { forwarded: ' , ' }), '127.0.0.1', 'nothing is said');
+  const started = performance.now();
+  of('127.0.0.1', { forwarded: `for="${'\\"'.repeat(15_000)}` });
+  of('127.0.0.1', { forwarded: 'x=1;'.repeat(8_000) });
+  assert.ok(performance.now() - started < 500, 'a header of 32 KB is read at once');
 });
 
 test('two headers that contradict each other: one of them is the client’s own', () => {

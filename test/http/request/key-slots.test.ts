@@ -5,6 +5,7 @@ import { connect as connectSocket } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
+import { KeySlots } from '../../../src/http/request/key-slots.ts';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { ask, channel, eventually, KEY, MODELS, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 import { connect } from '../websocket/socket-client.ts';
@@ -18,28 +19,57 @@ const gatewayWith = (limits: object): Promise<TestGateway> =>
 const slow = { reply: { pieces: [{ type: 'text' as const, text: 'one two three four five six' }] }, pace: { ms: 40 } };
 const slots = (gateway: TestGateway) => gateway.running.gateway.keySlots;
 
-test('a body without a length, and a compressed one, counts as what it may become until it is here, then as what it is', async () => {
+test('a compressed body counts as what it may become until it is here, and as what it is from then on', async () => {
   await using gateway = await gatewayWith({ json_bytes: 1_000_000, key_body_bytes: 1_500_000 });
   const headers = { authorization: `Bearer ${KEY}` };
   const arriving = connectSocket(Number(new URL(gateway.url).port), '127.0.0.1');
   arriving.write(
-    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-encoding: gzip\r\ncontent-length: 100\r\n\r\n`,
+    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-encoding: gzip\r\ncontent-length: 70000\r\n\r\n`,
   );
   await eventually(() => slots(gateway).size === 1);
   const send = (body: Buffer) =>
     fetch(`${gateway.url}/v1/messages`, { method: 'POST', body, headers: { ...headers, 'content-encoding': 'gzip' } });
   const packed = gzipSync(JSON.stringify(ask({ stream: true })));
-  assert.equal((await send(packed)).status, 429, 'two of them could be too much');
+  assert.equal((await send(packed)).status, 200, 'a small one becomes little');
+  const large = gzipSync(JSON.stringify(ask({ metadata: { user_id: 'x'.repeat(600_000) } })));
+  assert.ok(large.length < 1_000);
+  assert.equal((await send(large)).status, 429, 'one that becomes more than was expected is refused while it arrives');
   arriving.destroy();
   await eventually(() => slots(gateway).size === 0);
+  assert.equal((await send(large)).status, 200, 'alone it is as large as any body may be');
   for (let n = 0; n < 4; n++) simulator.enqueue(slow);
-  const open = await Promise.all([1, 2, 3, 4].map(() => send(packed).then((response) => response)));
-  // One after another each is small once it is here; at the same moment they may still have been refused.
-  assert.ok(open.some(({ status }) => status === 200));
-  const after = await send(packed);
-  assert.equal(after.status, 200, 'what is served counts as what it is');
-  await Promise.all([...open, after].map((response) => response.text()));
+  const open = await Promise.all([1, 2, 3, 4].map(() => send(packed)));
+  assert.deepEqual(new Set(open.map(({ status }) => status)), new Set([200]));
+  await Promise.all(open.map((response) => response.text()));
   await eventually(() => slots(gateway).size === 0);
+  assert.equal(slots(gateway).bytes, 0);
+});
+
+test('a key has half of what the process may hold, and the process a quarter of its heap; alone every body is taken', () => {
+  const held = new KeySlots(4_000);
+  const limits = { exchanges: 100, bodyBytes: 10_000, allBytes: 10_000 };
+  const first = held.acquire('a', 450, limits);
+  assert.throws(() => held.acquire('a', 100, limits), { code: 'rate_limited' });
+  first.setWeight(100, 4);
+  assert.throws(() => held.acquire('a', 1, limits), { code: 'rate_limited' }, 'four values count as 400 bytes');
+  const second = held.acquire('b', 499, limits);
+  assert.throws(() => held.acquire('c', 2, limits), { code: 'overloaded' });
+  const third = held.acquire('c', 1, limits);
+  assert.throws(() => third.growTo(100), { code: 'overloaded' });
+  first.release();
+  first.release();
+  third.growTo(100);
+  assert.throws(() => third.setWeight(1, 100), { code: 'overloaded' });
+  second.release();
+  third.setWeight(1, 100);
+  assert.equal(held.bytes, 10_001, 'nothing stands beside it');
+  third.release();
+  assert.deepEqual([held.bytes, held.size], [0, 0]);
+  const connection = held.hold('a', { ...limits, exchanges: 0 });
+  connection.setWeight(400);
+  assert.throws(() => held.acquire('a', 200, limits), { code: 'rate_limited' }, 'what a connection holds counts, too');
+  connection.release();
+  assert.equal(held.size, 0);
 });
 
 test('F38: every endpoint that takes a body takes a slot', async () => {

@@ -30,3 +30,31 @@ test('open responses are a set: whatever was added and not removed is in it, and
     }),
   );
 });
+
+test('the responses of one connection are found without a look at any other', () => {
+  const open = new OpenResponses();
+  let looks = 0;
+  const on = (socket: Socket): OpenResponse => {
+    const response = new ServerResponse(new IncomingMessage(socket));
+    const { req } = response;
+    Object.defineProperty(response, 'req', {
+      get() {
+        looks += 1;
+        return req;
+      },
+    });
+    return { response, gone: new AbortController() };
+  };
+  for (let n = 0; n < 10_000; n++) open.add(on(new Socket()));
+  const [socket, empty] = [new Socket(), new Socket()];
+  const pipelined = [on(socket), on(socket)];
+  const places = pipelined.map((one) => open.add(one));
+  looks = 0;
+  assert.deepEqual(open.on(socket), pipelined);
+  assert.deepEqual(open.on(empty), []);
+  open.remove(places[0] ?? assert.fail());
+  assert.deepEqual(open.on(socket), pipelined.slice(1));
+  open.remove(places[1] ?? assert.fail());
+  assert.deepEqual(open.on(socket), []);
+  assert.ok(looks <= 2, `${looks} looks`);
+});

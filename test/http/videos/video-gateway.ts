@@ -15,6 +15,7 @@ import { chargeFor } from '../../../src/store/charge.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
 import { USD } from '../../../src/store/money.ts';
 import { parsePrice } from '../../../src/store/prices.ts';
+import type { Principal } from '../../../src/store/keys.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 
@@ -29,11 +30,15 @@ export class VideoGateway {
   readonly simulator: Simulator;
   readonly #folder: string;
   readonly #role: 'primary' | 'replica';
+  readonly #changes: FileChanges;
   #running: RunningGateway | undefined;
   store!: Store;
+  /** Lines of the log, parsed. */
+  readonly logLines: Record<string, unknown>[] = [];
   config!: ConfigSource;
 
-  private constructor(simulator: Simulator, folder: string, role: 'primary' | 'replica') {
+  private constructor(simulator: Simulator, folder: string, role: 'primary' | 'replica', changes: FileChanges) {
+    this.#changes = changes;
     this.simulator = simulator;
     this.#folder = folder;
     this.#role = role;
@@ -43,10 +48,11 @@ export class VideoGateway {
     t: TestContext,
     options: SimulatorOptions = {},
     role: 'primary' | 'replica' = 'primary',
+    changes: FileChanges = {},
   ): Promise<VideoGateway> {
     const simulator = await startSimulator({ video: { queueMs: 5, runMs: 10 }, ...options });
     const folder = mkdtempSync(join(tmpdir(), 'mizu-videos-'));
-    const gateway = new VideoGateway(simulator, folder, role);
+    const gateway = new VideoGateway(simulator, folder, role, changes);
     t.after(async () => {
       await gateway.stop();
       await simulator.close();
@@ -66,7 +72,7 @@ export class VideoGateway {
       process: { host: hostname(), pid: process.pid, isAlive: () => true },
       ballastBytes: 0,
     });
-    const config = parseConfig(JSON.stringify(configFile(this.simulator.url, this.#folder, this.#role)), {
+    const config = parseConfig(JSON.stringify(configFile(this.simulator.url, this.#folder, this.#role, this.#changes)), {
       env: {},
       readFile: () => '',
       parsePrice,
@@ -83,9 +89,14 @@ export class VideoGateway {
       mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
       random: Math.random,
       chargeFor,
-      log: createLogger('silent', { write: () => undefined }),
+      log: createLogger('info', { write: (line: string) => void this.logLines.push(JSON.parse(line)) }),
       processFigures: false,
     });
+  }
+
+  get running(): RunningGateway {
+    if (this.#running === undefined) throw new Error('the gateway is stopped');
+    return this.#running;
   }
 
   async stop(): Promise<void> {
@@ -162,6 +173,12 @@ export class VideoGateway {
     });
   }
 
+  async principal(secret: string): Promise<{ readonly principal: Principal }> {
+    const found = await this.store.keys.authenticate(secret, Date.now());
+    if (!found.ok) throw new Error('there is no such key');
+    return { principal: found.value };
+  }
+
   async balance(name: string): Promise<bigint> {
     return (await this.store.accounts.find(name))?.walletNanos ?? 0n;
   }
@@ -176,7 +193,13 @@ function clearTimeoutOf(timer: NodeJS.Timeout): () => void {
   return () => clearTimeout(timer);
 }
 
-function configFile(simulator: string, folder: string, role: string): object {
+/** Beside the file that every test has: top-level keys, and by Channel its own. */
+interface FileChanges {
+  readonly top?: object;
+  readonly channels?: Readonly<Record<string, object>>;
+}
+
+function configFile(simulator: string, folder: string, role: string, { top = {}, channels = {} }: FileChanges): object {
   const polled = { poll_interval_ms: 20 };
   const channel = (id: string, type: string, base_url: string, options: object = {}) => ({
     id,
@@ -185,12 +208,14 @@ function configFile(simulator: string, folder: string, role: string): object {
     api_key: 'sk-simulated',
     models: [id],
     options: { ...polled, ...options },
+    ...channels[id],
   });
   return {
     listen: { host: '127.0.0.1', port: 0 },
     operations: null,
     node: { role },
     store: { path: join(folder, 'data') },
+    ...top,
     channels: [
       channel('ark', 'ark_video', `${simulator}/api/v3`),
       channel('hailuo', 'minimax_video', simulator, { api_version: 'v1' }),

@@ -67,27 +67,144 @@ const busy = (headers: Readonly<Record<string, string>>) => ({
   faults: [{ type: 'status' as const, status: 429, headers }],
 });
 
-test('a Channel that names a short wait is asked again when no other takes the task', async (t) => {
+test('a Channel that names a short wait is asked again, once, when no other takes the task', async (t) => {
   const gateway = await VideoGateway.start(t);
-  gateway.simulator.enqueue(busy({ 'retry-after-ms': '30' }), busy({ 'retry-after-ms': '5' }));
+  gateway.simulator.enqueue(busy({ 'retry-after-ms': '30' }));
   const { body } = await gateway.create(BODY, 'busy');
   await gateway.until(body.id, 'succeeded');
-  assert.equal(gateway.submissions(), 3);
+  assert.equal(gateway.submissions(), 2);
+  gateway.simulator.enqueue({ ...busy({ 'retry-after-ms': '1' }), times: 100 });
+  const always = await gateway.create({ ...BODY, model: 'h3' }, 'always');
+  assert.equal((await gateway.until(always.body.id, 'failed')).body.error.code, 'upstream_error');
+  assert.equal(gateway.submissions(), 2 + 2);
 });
 
-test('a Channel that names a long wait, or none, is not waited for, and one that is always busy not for ever', async (t) => {
+test('a Channel that names a long wait, or none, is not waited for by the task that it refused', async (t) => {
   const gateway = await VideoGateway.start(t);
-  for (const headers of [{ 'retry-after': '60' }, {}]) {
+  for (const [model, headers] of [
+    ['ark', { 'retry-after': '60' }],
+    ['h3', {}],
+  ] as const) {
     const before = gateway.submissions();
     gateway.simulator.enqueue(busy(headers));
-    const { body } = await gateway.create(BODY, JSON.stringify(headers));
+    const { body } = await gateway.create({ ...BODY, model }, model);
     assert.equal((await gateway.until(body.id, 'failed')).body.billing.status, 'refunded');
     assert.equal(gateway.submissions() - before, 1);
   }
-  gateway.simulator.enqueue({ ...busy({ 'retry-after-ms': '1' }), times: 100 });
-  const { body } = await gateway.create(BODY, 'always');
-  assert.equal((await gateway.until(body.id, 'failed')).body.error.code, 'upstream_error');
-  assert.equal(gateway.submissions(), 2 + 6);
+});
+
+test('a task whose Channels are all cooled stays queued, may be cancelled, and is made when one may be asked again', async (t) => {
+  const gateway = await VideoGateway.start(t, {}, 'primary', { top: { health: { failures: 1, cooldown_ms: 1_500 } } });
+  gateway.simulator.enqueue({ match: ({ method }) => method === 'POST', faults: [{ type: 'cut', at: 0 }] });
+  const lost = await gateway.create(BODY, 'lost');
+  await gateway.until(lost.body.id, 'unknown');
+  const [waits, leaves] = [await gateway.create(BODY, 'waits'), await gateway.create(BODY, 'leaves')];
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal((await gateway.ask('GET', `/v1/videos/${waits.body.id}`)).body.status, 'queued');
+  assert.equal(gateway.submissions(), 1, 'an open circuit lets nothing through');
+  assert.equal((await gateway.ask('POST', `/v1/videos/${leaves.body.id}/cancel`)).body.billing.status, 'refunded');
+  assert.equal((await gateway.until(waits.body.id, 'succeeded')).body.billing.status, 'settled');
+  assert.equal(gateway.submissions(), 2);
+  const { ledger } = gateway.store;
+  assert.deepEqual((await ledger.verify()).differences, []);
+});
+
+test('no Channel can be asked for ten minutes: the task fails, and what it held is given back', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.running.gateway.dispatcher.health.enter('ark', 'ark')?.refused();
+  const { principal } = await gateway.principal('sk-mizu-alice');
+  const made = await gateway.store.videos.create({
+    id: 'video_old',
+    principal,
+    model: 'ark',
+    requestJson: JSON.stringify(BODY),
+    priceNanos: USD / 2n,
+    idempotencyKey: 'old',
+    bodyHash: 'h',
+    nowMs: Date.now() - 10 * 60_000,
+  });
+  assert.ok(made.ok);
+  const failed = await gateway.until('video_old', 'failed');
+  assert.equal(failed.body.billing.status, 'refunded');
+  assert.equal(gateway.submissions(), 0);
+});
+
+test('what holds of every attempt holds of submissions: parameters, headers, Channel limits, metrics', async (t) => {
+  const options = {
+    parameters: { callback_url: 'https://operator.example/hook' },
+    drop_parameters: ['duration'],
+    headers: { 'x-extra': 'yes' },
+    max_concurrency: 1,
+    poll_interval_ms: 20,
+  };
+  const gateway = await VideoGateway.start(t, {}, 'primary', { channels: { ark: { options } } });
+  const slow = { match: ({ method }: { method: string }) => method === 'POST', times: 3 };
+  gateway.simulator.enqueue({ ...slow, faults: [{ type: 'slow-headers', ms: 120 }] });
+  const most = { value: 0 };
+  const { concurrency } = gateway.running.gateway.dispatcher;
+  const watch = setInterval(() => {
+    most.value = Math.max(most.value, concurrency.running('ark'));
+  }, 5);
+  t.after(() => clearInterval(watch));
+  const tasks = await Promise.all([1, 2, 3].map((n) => gateway.create(BODY, `n${n}`)));
+  for (const { body } of tasks) await gateway.until(body.id, 'succeeded');
+  assert.equal(most.value, 1);
+  const sent = gateway.simulator.requests.filter(({ method }) => method === 'POST');
+  assert.equal(sent.length, 3);
+  for (const { text, headers } of sent) {
+    const body = JSON.parse(text);
+    assert.deepEqual(
+      [body.callback_url, 'duration' in body, headers['x-extra']],
+      ['https://operator.example/hook', false, 'yes'],
+    );
+  }
+  const metrics = await gateway.running.gateway.metrics.registry.metrics();
+  assert.match(metrics, /mizu_attempts_total\{channel="ark",outcome="success",reason=""\} 3/);
+});
+
+test('a submission has the time of its Channel; what was sent by then is unclear', async (t) => {
+  const gateway = await VideoGateway.start(t, {}, 'primary', { channels: { ark: { timeouts: { first_data_ms: 100 } } } });
+  gateway.simulator.enqueue({ match: ({ method }) => method === 'POST', faults: [{ type: 'silent' }] });
+  const { body } = await gateway.create(BODY, 'silent');
+  await gateway.until(body.id, 'unknown');
+  assert.equal(gateway.submissions(), 1);
+});
+
+test('created, refused, submitted and ended are lines of the log; the words of a refusal are there and in `mizu videos show`', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const made = await gateway.create(BODY, 'made');
+  await gateway.until(made.body.id, 'succeeded');
+  const lines = (id: string) => gateway.logLines.filter(({ task }) => task === id);
+  assert.deepEqual(
+    lines(made.body.id).map(({ msg, state, channel }) => [msg, state, channel]),
+    [
+      ['video created', undefined, undefined],
+      ['video submitted', undefined, 'ark'],
+      ['video ended', 'succeeded', 'ark'],
+    ],
+  );
+  gateway.simulator.enqueue({ faults: [{ type: 'status', status: 400, code: 'InvalidParameter', message: 'bad duration' }] });
+  const refused = await gateway.create(BODY, 'refused');
+  await gateway.until(refused.body.id, 'failed');
+  const [, line, ended] = lines(refused.body.id);
+  assert.deepEqual(
+    [line?.['msg'], line?.['error_code'], line?.['failed_attempts']],
+    ['video refused', 'InvalidParameter', ['ark status_400']],
+  );
+  assert.match(String(line?.['upstream_text']), /bad duration/);
+  assert.deepEqual([ended?.['msg'], ended?.['state'], ended?.['charge_nanos']], ['video ended', 'failed', '0']);
+  let printed = '';
+  await gateway.verb(videosVerb, ['show', refused.body.id], {}, (text) => {
+    printed += text;
+  });
+  assert.match(printed, /bad duration/);
+  const shown = await gateway.ask('GET', `/v1/videos/${refused.body.id}`);
+  assert.deepEqual(Object.keys(shown.body.error), ['code', 'message']);
+
+  const denied = await gateway.create({ ...BODY, nonsense: 1 }, 'denied');
+  assert.equal(denied.status, 400);
+  const line400 = gateway.logLines.find(({ msg }) => msg === 'refused');
+  assert.deepEqual([line400?.['route'], line400?.['status'], line400?.['error_code']], ['videos', 400, denied.body.error.code]);
 });
 
 test('an explicit failure of the upstream refunds once', async (t) => {

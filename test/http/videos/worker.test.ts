@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
 import { createLogger } from '../../../src/http/operations/logger.ts';
-import { LookBatch } from '../../../src/http/videos/look-batch.ts';
+import { PollBatch } from '../../../src/http/videos/poll-batch.ts';
 import { startVideoWorker } from '../../../src/http/videos/worker.ts';
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
-import type { Look } from '../../../src/store/videos.ts';
+import type { NextPoll } from '../../../src/store/videos.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { VideoGateway } from './video-gateway.ts';
 
@@ -25,13 +25,13 @@ test('a Channel that answers no query takes the worker from nobody, and nothing 
   const quick = await gateway.create({ model: 'hailuo', prompt: 'quick' }, 'quick');
   assert.match((await gateway.until(quick.body.id, 'succeeded')).body.output.url, /^http/);
   const asked = gateway.simulator.requests.filter(at('/api/v3', 'GET')).length;
-  assert.ok(asked <= 32, `${asked} looks at one Channel at once`);
+  assert.ok(asked <= 32, `${asked} polls of one Channel at once`);
   const stopping = performance.now();
   await gateway.stop();
-  assert.ok(performance.now() - stopping < 10_000, 'a look that is cut short loses nothing');
+  assert.ok(performance.now() - stopping < 10_000, 'a poll that is cut short loses nothing');
 });
 
-test('submissions that hang do not stop the looks at what is under way', async (t) => {
+test('submissions that hang do not stop the polls of what is under way', async (t) => {
   const gateway = await VideoGateway.start(t, { video: { queueMs: 5, runMs: 300 } });
   await gateway.addAccount('carol', '1000', 'sk-mizu-carol');
   const running = await gateway.create({ model: 'hailuo', prompt: 'p' }, 'first');
@@ -80,6 +80,8 @@ test('of several workers on one store one works, whichever others come and go: n
       config: gateway.config,
       store: gateway.store,
       upstreams,
+      dispatcher: gateway.running.gateway.dispatcher,
+      metrics: gateway.running.gateway.metrics,
       clock: systemClock,
       random: Math.random,
       holder,
@@ -155,18 +157,18 @@ test('F31: what an upstream said to a submission is written when the store is ba
   assert.equal((await gateway.until(lost.body.id, 'unknown')).body.billing.status, 'held');
 });
 
-test('looks that decide nothing are written together, each told when it is on disk or why it is not', async () => {
-  const written: (readonly Look[])[] = [];
+test('polls that decide nothing are written together, each told when it is on disk or why it is not', async () => {
+  const written: (readonly NextPoll[])[] = [];
   let fails = false;
-  const batch = new LookBatch({
+  const batch = new PollBatch({
     clock: systemClock,
-    async write(looks) {
+    async write(polls) {
       if (fails) throw new Error('no disk');
-      written.push(looks);
+      written.push(polls);
     },
   });
-  const look = (id: number): Look => ({ id: `video_${id}`, dueAtMs: id });
-  await Promise.all(Array.from({ length: 70 }, (_, id) => batch.add(look(id))));
+  const poll = (id: number): NextPoll => ({ id: `video_${id}`, dueAtMs: id });
+  await Promise.all(Array.from({ length: 70 }, (_, id) => batch.add(poll(id))));
   assert.deepEqual(
     written.map(({ length }) => length),
     [32, 32, 6],
@@ -176,10 +178,10 @@ test('looks that decide nothing are written together, each told when it is on di
     Array.from({ length: 70 }, (_, id) => id),
   );
   fails = true;
-  const failing = [batch.add(look(1)), batch.add(look(2))];
+  const failing = [batch.add(poll(1)), batch.add(poll(2))];
   batch.flush();
   for (const each of failing) await assert.rejects(each, /no disk/);
   fails = false;
-  await batch.add(look(3));
-  assert.deepEqual(written.at(-1), [look(3)]);
+  await batch.add(poll(3));
+  assert.deepEqual(written.at(-1), [poll(3)]);
 });

@@ -282,16 +282,16 @@ test('V7: envelopes: every flipped bit, cut, extension and foreign account opens
     value: 'secret reasoning',
   } as const;
   const sealed = envelopes.seal(opaque, 'acct_1');
-  assert.equal(envelopes.open(sealed, 'acct_1')?.value, opaque.value);
-  assert.equal(envelopes.open(sealed, 'acct_2'), undefined);
+  assert.equal(envelopes.opener('acct_1')(sealed)?.value, opaque.value);
+  assert.equal(envelopes.opener('acct_2')(sealed), undefined);
   const bytes = Buffer.from(sealed.slice(4), 'base64url');
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const forged = Buffer.from(bytes);
     forged[bit >> 3] = (forged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    assert.equal(envelopes.open(`mz2.${forged.toString('base64url')}`, 'acct_1'), undefined, `bit ${bit}`);
+    assert.equal(envelopes.opener('acct_1')(`mz2.${forged.toString('base64url')}`), undefined, `bit ${bit}`);
   }
   for (let length = 0; length < sealed.length; length++)
-    assert.equal(envelopes.open(sealed.slice(0, length), 'acct_1'), undefined);
+    assert.equal(envelopes.opener('acct_1')(sealed.slice(0, length)), undefined);
   for (const odd of [
     `${sealed}A`,
     `${sealed}=`,
@@ -301,7 +301,7 @@ test('V7: envelopes: every flipped bit, cut, extension and foreign account opens
     'mz2.',
     `mz2.${'A'.repeat(1_000_000)}`,
   ])
-    assert.equal(envelopes.open(odd, 'acct_1'), undefined, odd.slice(0, 20));
+    assert.equal(envelopes.opener('acct_1')(odd), undefined, odd.slice(0, 20));
 });
 
 test('F23: sanitise: a megabyte of anything takes no long turn of the event loop', () => {

@@ -94,6 +94,43 @@ test('F30: strict durability: what was answered is in the log after kill -9', as
   assert.equal((await place.run('ledger', 'verify')).code, 0);
 });
 
+test('counters never fall: not when a worker is killed, and not when all are renewed', async () => {
+  simulator.reset();
+  simulator.enqueue(say('counted'));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  const operations = `http://127.0.0.1:${port}`;
+  const ready = () =>
+    waitFor(
+      async () => ((await fetch(`${operations}/healthz`)).status === 200 ? true : undefined),
+      () => `two workers never were ready: ${serving.text()}`,
+    );
+  await ready();
+  await listeners(serving, 2);
+  const answered = async (): Promise<number> => {
+    const text = await (await fetch(`${operations}/metrics`)).text();
+    return Number(/^mizu_requests_total\{route="chat_completions",status="200"\} (\d+)$/m.exec(text)?.[1]);
+  };
+  const ask = async (): Promise<void> => {
+    for (let n = 0; n < 10; n++) await (await post(serving, place)).text();
+  };
+  await ask();
+  assert.equal(await answered(), 10);
+  const { workers }: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`${operations}/healthz`)).text());
+  process.kill(workers[0]?.pid ?? assert.fail('no worker'), 'SIGKILL');
+  await serving.logged('a worker exited; starting another');
+  assert.equal(await answered(), 10);
+  await listeners(serving, 3);
+  await ready();
+  await ask();
+  // Nobody has asked for the metrics since: workers that end in good order tell them by themselves.
+  serving.process.kill('SIGUSR2');
+  await serving.logged('workers renewed');
+  assert.equal(await answered(), 20);
+  assert.equal(await serving.stop(), 0);
+});
+
 test('F39: workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
   simulator.reset();
   simulator.enqueue(say('from some worker', { pace: { ms: 20 } }));

@@ -373,7 +373,7 @@ const videos = [
   call(
     'put off',
     [fc.array(fc.record({ id, dueAtMs: due }), { maxLength: 4 }), stale] as const,
-    ({ store, clock, token }, looks, old) => store.videos.putOff(looks, token - old, clock.now()),
+    ({ store, clock, token }, looks, old) => store.videos.reschedule(looks, token - old, clock.now()),
   ),
   call('resolve', [id, word, fc.boolean(), cause] as const, ({ store, clock }, taskId, text, good, because) =>
     store.videos.resolve(

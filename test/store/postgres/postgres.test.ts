@@ -200,7 +200,7 @@ onPostgres(({ place }) => {
     );
     const owner = await funded(store, 10n ** 9n, { subAccount: true });
     ok(await store.keys.transfer(owner.key.id, 10n ** 6n, cause()));
-    const token = ok(await store.leases.acquire(VIDEO_WORKER, 'w', 10 ** 9, Date.now())).token;
+    const token = ok(await store.leases.acquire(VIDEO_WORKER, 'w', 10 ** 6, Date.now())).token;
     let n = 0;
     const video = (id: string) =>
       store.videos.create({
@@ -404,11 +404,11 @@ onPostgres(({ place }) => {
     const url = await place(t);
     const dead = { host: 'test', pid: 999_999_999, isAlive: () => false };
     const gone = await openPostgresStore(postgresOptions(url, { process: dead }));
-    const first = ok(await gone.leases.acquire('job', 'gone', 10 ** 9, T0));
+    const first = ok(await gone.leases.acquire('job', 'gone', 10 ** 6, T0));
     const store = await open(t, url);
-    assert.equal(refusal(await store.leases.acquire('job', 'next', 10 ** 9, T0)).reason, 'held');
+    assert.equal(refusal(await store.leases.acquire('job', 'next', 10 ** 6, T0)).reason, 'held');
     await gone.close();
-    const second = ok(await store.leases.acquire('job', 'next', 10 ** 9, T0));
+    const second = ok(await store.leases.acquire('job', 'next', 10 ** 6, T0));
     assert.ok(second.token > first.token);
   });
 

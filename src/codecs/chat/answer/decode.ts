@@ -191,7 +191,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #start(events: CanonicalEvent[]): void {
     if (this.#started) return;
     this.#started = true;
-    events.push({ type: 'response.start', ...this.#meta });
+    const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
+    events.push({ type: 'response.start', ...this.#meta, ...tier });
   }
 
   #advance(verb: UpstreamVerb): void {
