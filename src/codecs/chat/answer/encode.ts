@@ -3,7 +3,7 @@
  * client asked for it, `[DONE]`. Chunks of a chat upstream go through `splice.ts`. A failure is an `error` frame and ends the stream.
  */
 import { grown } from '../../canonical/grown.ts';
-import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
+import { GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
@@ -123,8 +123,9 @@ export class ChatEncoder implements ClientEncoder {
   #drain(out: Frame[]): void {
     try {
       for (const event of this.#turns.rest()) this.#item(event, out);
-    } catch {
+    } catch (refused) {
       // What this protocol refuses to write is left out: the failure that follows is the one that matters.
+      if (!(refused instanceof GatewayError)) throw refused;
     }
   }
 

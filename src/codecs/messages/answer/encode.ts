@@ -3,7 +3,7 @@
  * the stream is written: message_start, one block after another (`encode-blocks.ts`), one message_delta, message_stop. A failure is an
  * `error` event, and nothing follows it.
  */
-import { type GatewayError, notRepresentable } from '../../canonical/error.ts';
+import { GatewayError, notRepresentable } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
@@ -83,8 +83,9 @@ class EventEncoder implements ClientEncoder {
   #drain(out: Frame[]): void {
     try {
       for (const event of this.#turns.rest()) this.#writer.write(event, out);
-    } catch {
+    } catch (refused) {
       // What this protocol refuses to write is left out: the failure that follows is the one that matters.
+      if (!(refused instanceof GatewayError)) throw refused;
     }
   }
 
