@@ -119,6 +119,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
   checkConnection(raw, at, problems);
   return {
     ...defined({ path: raw.path, proxy: raw.proxy, ca: raw.ca, maxConcurrency: raw.max_concurrency }),
+    ...('compaction' in raw ? defined({ compaction: raw.compaction }) : {}),
     auth: raw.auth ?? AUTH[entry.type],
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),

@@ -59,6 +59,11 @@ const textOptions = {
   developer_as_system: Type.Optional(
     Type.Boolean({ description: 'Send messages of the role `developer` as `system`, for upstreams that do not know it.' }),
   ),
+  compaction: Type.Optional(
+    Type.Literal('summary', {
+      description: 'Serve `/v1/responses/compact` by asking the model for a summary, for upstreams without compaction.',
+    }),
+  ),
   lower_custom_tools: Type.Optional(Type.Boolean({ description: 'Turn freeform custom tools into functions with one string.' })),
 };
 

@@ -67,6 +67,9 @@ const Model = Type.Object(
           'How upstreams of this model take a reasoning effort. Default: messages `adaptive`, Claude up to 4.5 `budget`; gemini `budget`.',
       }),
     ),
+    compaction: Type.Optional(
+      Type.Literal('summary', { description: 'The same for every Channel of the model that says nothing else.' }),
+    ),
     min_thinking_budget: Type.Optional(Type.Integer({ minimum: 0 })),
     max_thinking_budget: Type.Optional(Type.Integer({ minimum: 1 })),
     max_output_tokens: Type.Optional(

@@ -47,7 +47,7 @@ export interface Billing<Answer> {
    */
   usageOf(answer: Answer, error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined>;
   /** The upstream's name of the model, where the Channel's `models` do not say it. */
-  upstreamModelOf?(channel: Channel): string;
+  upstreamModelOf?(channel: Channel): string | undefined;
 }
 
 export interface Ending {
