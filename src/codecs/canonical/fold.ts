@@ -104,7 +104,8 @@ export class Fold {
   }
 }
 
-function newlyOpen(head: ItemHead): OpenItem {
+/** An item of which nothing was said yet. */
+export function newlyOpen(head: ItemHead): OpenItem {
   return { head, text: '', summary: [], citations: [], logprobs: undefined };
 }
 

@@ -47,6 +47,71 @@ test('property: every arbitrary answer is in order, and folds back to itself how
   );
 });
 
+test('property: what the deltas of an item lack is inserted before its end, and then they add up to it', () => {
+  fc.assert(
+    fc.property(answer(EVERYTHING, OWNER), fractions, fc.nat(), (said, cuts, kept) => {
+      const counts = new Map<number, number>();
+      // The first deltas of each item.
+      const sound = eventsOf(said, cuts).filter((event) => {
+        if (event.type !== 'item.delta') return true;
+        const count = counts.get(event.index) ?? 0;
+        counts.set(event.index, count + 1);
+        return count < kept % 4;
+      });
+      const out: Step[] = [];
+      const order = new Order();
+      for (const step of stepsOf(sound)) order.push(step, out);
+      const checked = out.flatMap(({ events: some }) => some);
+      // Without their ends, the items are what their deltas say.
+      const deltas = checked.filter(({ type }) => type !== 'item.end' && type !== 'response.end');
+      assert.deepEqual(
+        run([...deltas, failed])
+          .fold.whole({ status: 'completed', stop: 'end' })
+          .items.map(({ item }) => textsOf(item)),
+        said.items.filter(({ kind }) => kind !== 'media').map(textsOf),
+      );
+    }),
+  );
+});
+
+/** What the deltas of an item add up to. */
+function textsOf(item: OutputItem): readonly unknown[] {
+  switch (item.kind) {
+    case 'text':
+      return [item.text, item.citations];
+    case 'refusal':
+      return [item.text];
+    case 'reasoning':
+      return [item.raw ?? '', item.summary ?? []];
+    case 'toolCall':
+      return [item.input];
+    default:
+      return [];
+  }
+}
+
+test('a final item that contradicts its deltas is refused, and changes nothing', () => {
+  const head = { kind: 'text', role: 'assistant' } as const;
+  const order = new Order();
+  const out: Step[] = [];
+  order.push({ events: [{ type: 'response.start' }, { type: 'item.start', index: 0, head }] }, out);
+  order.push({ events: [{ type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } }] }, out);
+  const end = (text: string): CanonicalEvent => ({
+    type: 'item.end',
+    index: 0,
+    item: { kind: 'text', role: 'assistant', text, citations: [] },
+    status: 'completed',
+  });
+  assert.throws(() => order.push({ events: [end('Ho')] }, out), /contradicts/);
+  assert.equal(out.length, 2);
+  const native = { dialect: 'chat', name: '', text: '{}', json: {} } as const;
+  order.push({ native, events: [end('Hi there')] }, out);
+  assert.deepEqual(out[2], {
+    native,
+    events: [{ type: 'item.delta', index: 0, delta: { kind: 'text', text: ' there' } }, end('Hi there')],
+  });
+});
+
 /** What deltas can say of an item: neither its opaque value nor a picture. */
 function saidOf(item: OutputItem): OutputItem[] {
   if (item.kind === 'media') return [];

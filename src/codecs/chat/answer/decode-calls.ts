@@ -33,6 +33,8 @@ interface Call {
   tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
+  /** They began with an empty object: a placeholder, unless nothing follows. */
+  hasPlaceholder: boolean;
   /** Follows the arguments from when it was first asked whether they are whole. */
   scan: ObjectScan | undefined;
   /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
@@ -50,6 +52,8 @@ export class ToolCalls {
   readonly #byPosition = new Map<number, Call>();
   #legacy: Call | undefined;
   #last: Call | undefined;
+  /** The calls that got a placeholder since other content arrived. */
+  readonly #placeholders: Call[] = [];
   /** Named calls whose items have not started: the name of the first may be partial, the others wait for it. */
   readonly #held = new Queue<Call>();
   /** The wire names of the declared tools; made when first needed. */
@@ -82,7 +86,12 @@ export class ToolCalls {
   /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined || isNullInput(call, piece) || newInput(call, piece, false) === '') return undefined;
+    if (call?.index === undefined) return undefined;
+    if (isNoInput(call, piece)) {
+      this.#placeholders.push(call);
+      return undefined;
+    }
+    if (newInput(call, piece, false) === '') return undefined;
     growInput(call, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
@@ -127,6 +136,7 @@ export class ToolCalls {
    * the partial name of `current`.
    */
   beginHeld(out: CanonicalEvent[], current?: Call): void {
+    if (current === undefined) this.#endPlaceholders(out);
     for (let call = this.#held.first; call !== undefined; call = this.#held.first) {
       if (call.isNamePartial && (call === current || !this.#names.has(call.name))) return;
       this.#beginFirstHeld(call, out);
@@ -136,6 +146,17 @@ export class ToolCalls {
   /** Starts every held call: no more content arrives, so every name is whole. */
   beginAllHeld(out: CanonicalEvent[]): void {
     for (let call = this.#held.first; call !== undefined; call = this.#held.first) this.#beginFirstHeld(call, out);
+    this.#endPlaceholders(out);
+  }
+
+  /** Other content follows, or nothing: an empty object that stands for itself is the arguments of its call. */
+  #endPlaceholders(out: CanonicalEvent[]): void {
+    if (this.#placeholders.length === 0) return;
+    for (const call of this.#placeholders.splice(0)) {
+      if (call.index === undefined || call.input !== '' || !call.hasPlaceholder) continue;
+      growInput(call, EMPTY_OBJECT);
+      pushDelta(call.index, EMPTY_OBJECT, out);
+    }
   }
 
   #beginFirstHeld(call: Call, out: CanonicalEvent[]): void {
@@ -151,9 +172,10 @@ export class ToolCalls {
       if (call.freeform !== undefined) pushDelta(call.index, call.freeform.end(), out);
       const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
       const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
-      if (call.input.trim() === '' && call.flavour === 'function' && status === 'completed') {
-        call.input += '{}';
-        out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
+      const isNone = call.input.trim() === '' && call.flavour === 'function';
+      if (isNone && (status === 'completed' || call.hasPlaceholder)) {
+        growInput(call, EMPTY_OBJECT);
+        pushDelta(call.index, EMPTY_OBJECT, out);
       }
       const item: ToolCallItem = {
         kind: 'toolCall',
@@ -178,7 +200,7 @@ export class ToolCalls {
     if (piece.name === undefined || this.#continuesName(call, piece)) return call;
     if (!sameName(call, piece)) return undefined;
     if (piece.id !== undefined && call.upstreamId !== undefined) return isUnfinished(call) ? call : undefined;
-    const isAnother = piece.index === undefined ? call.input !== '' : startsNewInput(call, piece);
+    const isAnother = piece.index === undefined ? inputOf(call) !== '' : startsNewInput(call, piece);
     return piece.id === undefined && isAnother ? undefined : call;
   }
 
@@ -214,6 +236,7 @@ export class ToolCalls {
       isNamePartial: false,
       tool: undefined,
       input: '',
+      hasPlaceholder: false,
       scan: undefined,
       freeform: undefined,
       opaque: undefined,
@@ -225,7 +248,9 @@ export class ToolCalls {
   }
 
   #extend(call: Call, given: Piece, out: CanonicalEvent[]): void {
-    const piece = isNullInput(call, given.input) ? { ...given, input: '' } : given;
+    const isNone = isNoInput(call, given.input);
+    if (isNone) this.#placeholders.push(call);
+    const piece = isNone ? { ...given, input: '' } : given;
     this.#last = call;
     if (piece.id !== undefined && call.upstreamId === undefined) call.upstreamId = piece.id;
     if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
@@ -262,6 +287,7 @@ export class ToolCalls {
     if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
       call.freeform = new FreeformReader();
     if (custom !== undefined) call.flavour = 'custom';
+    if (call.freeform !== undefined && call.input === '') growInput(call, inputOf(call));
     call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
@@ -282,13 +308,27 @@ function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
   if (piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex) return true;
-  return piece.input !== known.input && startsNewInput(known, piece);
+  return piece.input !== inputOf(known) && startsNewInput(known, piece);
 }
 
-/** Some models write `null` for a call without arguments (Groq). */
-function isNullInput({ flavour, input }: Call, piece: string): boolean {
-  return piece === 'null' && input === '' && flavour === 'function';
+/**
+ * True for a first piece that is no argument yet: some models write `null` for a call without arguments (Groq), some servers an empty
+ * object before the real one.
+ */
+function isNoInput(call: Call, piece: string): boolean {
+  if (call.input !== '' || call.flavour !== 'function') return false;
+  if (call.hasPlaceholder && piece.trim() === '') return true;
+  if (piece !== 'null' && piece !== EMPTY_OBJECT) return false;
+  call.hasPlaceholder ||= piece === EMPTY_OBJECT;
+  return true;
 }
+
+/** The arguments so far, the placeholder included. */
+function inputOf({ input, hasPlaceholder }: Call): string {
+  return input === '' && hasPlaceholder ? EMPTY_OBJECT : input;
+}
+
+const EMPTY_OBJECT = '{}';
 
 /** True for arguments that are not a whole object yet. */
 function isUnfinished(call: Call): boolean {
@@ -310,7 +350,7 @@ function growInput(call: Call, piece: string): void {
 
 /** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
 function startsNewInput(call: Call, piece: Piece): boolean {
-  return piece.input.trimStart().startsWith('{') && isWholeInput(call);
+  return piece.input.trimStart().startsWith('{') && (inputOf(call) === EMPTY_OBJECT || isWholeInput(call));
 }
 
 /**

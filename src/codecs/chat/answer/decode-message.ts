@@ -2,6 +2,7 @@
  * Reads the deltas and whole messages of choice 0 into canonical events. Knows what a delta means; does not know chunks, usage or how the
  * stream ends.
  */
+import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { ItemStatus, Logprobs } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
@@ -44,6 +45,8 @@ export class Answer {
   /** The item with the latest content: an answer that is cut was cut in it. */
   #lastItem: number | undefined;
   #audio: Audio | undefined;
+  /** An audio has begun, and perhaps ended. */
+  #hasAudio = false;
   /** Sources of the images so far: the whole message repeats them. */
   #images: Set<string> | undefined;
 
@@ -111,6 +114,7 @@ export class Answer {
       this.#addContent(rest['content'], undefined, out);
       delete rest['content'];
     }
+    this.#completeAudio(rest);
     this.#reasoning.beginSnapshot();
     const calls = callEntries(message['tool_calls']);
     delete rest['tool_calls'];
@@ -217,7 +221,7 @@ export class Answer {
         return;
       default: {
         // A native block ends nothing: a reference may stand in the middle of a word (Mistral).
-        const index = this.#nextItem();
+        const index = this.#itemCount++;
         out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
         out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: block }, status: 'completed' });
       }
@@ -261,7 +265,23 @@ export class Answer {
     this.#audio.transcript += transcript;
   }
 
+  /** The whole message repeats the audio: it takes the place of its pieces. */
+  #completeAudio(rest: Record<string, JsonValue | undefined>): void {
+    const whole = rest['audio'];
+    if (!isObject(whole) || !this.#hasAudio) return;
+    delete rest['audio'];
+    const audio = this.#audio;
+    if (audio === undefined) return;
+    const data = textAt(whole['data'], 'audio');
+    const transcript = textAt(whole['transcript'], 'audio');
+    if (!joinBase64([data]).startsWith(joinBase64(audio.data).replace(/.{0,3}=*$/, '')))
+      throw upstreamFault('illegal_lifecycle', "The upstream's final audio contradicts what it streamed.");
+    if (data !== '') audio.data.splice(0, audio.data.length, data);
+    if (transcript.startsWith(audio.transcript)) audio.transcript = transcript;
+  }
+
   #beginAudio({ id }: Audio, out: CanonicalEvent[]): number {
+    this.#hasAudio = true;
     this.#calls?.beginHeld(out);
     const index = this.#begin(out);
     out.push({ type: 'item.start', index, head: { kind: 'media', ...(id === undefined ? {} : { id }) } });

@@ -2,7 +2,7 @@
  * Encodes canonical steps as chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk if the
  * client asked for it, `[DONE]`. Chunks of a chat upstream go through `splice.ts`. A failure is an `error` frame and ends the stream.
  */
-import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
+import { GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
@@ -77,6 +77,8 @@ export class ChatEncoder implements ClientEncoder {
   #hasAudio = false;
   /** Where a good ending begins in the words of its batch. */
   #endsAt = 0;
+  /** A step is being written. Still true after one that threw: its frames were cut off, so nothing may continue them. */
+  #isWriting = false;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -95,11 +97,13 @@ export class ChatEncoder implements ClientEncoder {
     if (native !== undefined && !isEnd) this.#native.push(native, step.events, out);
     // The content of native frames is not encoded again.
     const isWritten = native !== undefined || (isEnd && this.#isNative);
+    this.#isWriting = true;
     for (const event of step.events) {
       if (event.type === 'response.end') this.#finish(event.outcome, step.events, out);
       else if (isWritten) this.#note(event);
       else this.#encode(event, out);
     }
+    this.#isWriting = false;
   }
 
   end(out: Frame[]): void {
@@ -109,8 +113,19 @@ export class ChatEncoder implements ClientEncoder {
 
   fail(error: GatewayError, out: Frame[]): void {
     if (this.ended) return;
+    if (!this.#isWriting) this.#drain(out);
     this.ended = true;
     out.push(openAiErrorFrame(error));
+  }
+
+  /** Writes what waits for its turn: the answer fails, and the turn will not come. */
+  #drain(out: Frame[]): void {
+    try {
+      for (const event of this.#turns.rest()) this.#item(event, out);
+    } catch (refused) {
+      // What this protocol refuses to write is left out: the failure that follows is the one that matters.
+      if (!(refused instanceof GatewayError)) throw refused;
+    }
   }
 
   failInstead(error: GatewayError, out: Frame[]): void {
@@ -122,6 +137,7 @@ export class ChatEncoder implements ClientEncoder {
   /** `events`: those of the last step. */
   #finish(outcome: Outcome, events: readonly CanonicalEvent[], out: Frame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.#drain(out);
       this.fail(outcome.error, out);
       return;
     }

@@ -3,12 +3,14 @@
  * where indices begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, type or arguments. The
  * events of the decoder tell which call an entry belongs to. Correct members are left as they are.
  */
+import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OutputItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { nonEmptyString } from '../wire.ts';
+import { toolCallHead } from './encode-message.ts';
 
 /** A call that a chunk begins or continues. */
 interface ChunkCall {
@@ -22,8 +24,10 @@ interface ChunkCall {
 export class NativeCalls {
   /** Some index of the upstream differs from the client's index of the same call. */
   areRenumbered = false;
+  /** Some call began with the arguments `{}`. Whether more follow has to be looked at. */
+  hasPlaceholder = false;
   /** By the client's index, which is the number of the call in order of first entry. */
-  readonly #calls: { hasItem: boolean; hasId: boolean; hasInput: boolean }[] = [];
+  readonly #calls: { hasItem: boolean; hasId: boolean; hasInput: boolean; isPlaceholder: boolean }[] = [];
   /** The client's index by the index of the canonical item. */
   readonly #byItem = new Map<number, number>();
   /** The client's index by the upstream's latest use of an index. */
@@ -57,7 +61,13 @@ export class NativeCalls {
   #isNullInput({ function: body }: JsonObject): boolean {
     const known = this.#calls[this.#latest];
     const given = isObject(body) ? body['arguments'] : undefined;
-    if (known === undefined || known.hasInput) return false;
+    if (known === undefined) return false;
+    if (known.hasInput) {
+      if (known.isPlaceholder && typeof given === 'string') refuseSecondInput(given);
+      return false;
+    }
+    known.isPlaceholder = given === NO_ARGUMENTS;
+    this.hasPlaceholder ||= known.isPlaceholder;
     known.hasInput = given !== NULL && given !== '' && given !== null && given !== undefined;
     return given === NULL;
   }
@@ -68,7 +78,28 @@ export class NativeCalls {
     for (const event of events) {
       if (event.type !== 'item.delta' || event.delta.kind !== 'input' || event.delta.text !== NO_ARGUMENTS) continue;
       const index = this.#byItem.get(event.index);
-      if (index !== undefined) pieces.push({ index, function: { arguments: NO_ARGUMENTS } });
+      if (index !== undefined && this.#calls[index]?.hasInput !== true)
+        pieces.push({ index, function: { arguments: NO_ARGUMENTS } });
+    }
+    return pieces;
+  }
+
+  /** Entries for calls, and the rest of calls, that stand in the whole message alone. */
+  fromMessage(events: readonly CanonicalEvent[]): readonly JsonObject[] {
+    const pieces: JsonObject[] = [];
+    const custom = new Set<number>();
+    for (const event of events) {
+      if (event.type === 'item.start' && event.head.kind === 'toolCall') {
+        this.#byItem.set(event.index, this.#calls.length);
+        pieces.push({ index: this.#calls.length, ...toolCallHead(event.head, '') });
+        if (event.head.flavour === 'custom') custom.add(event.index);
+        this.#calls.push({ hasItem: true, hasId: true, hasInput: true, isPlaceholder: false });
+      }
+      if (event.type !== 'item.delta' || event.delta.kind !== 'input') continue;
+      const index = this.#byItem.get(event.index);
+      const { text } = event.delta;
+      if (index !== undefined)
+        pieces.push({ index, ...(custom.has(event.index) ? { custom: { input: text } } : { function: { arguments: text } }) });
     }
     return pieces;
   }
@@ -78,7 +109,7 @@ export class NativeCalls {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined;
     const number = this.#numberOf(index, call);
     const isFirst = number === this.#calls.length;
-    const known = this.#calls[number] ?? { hasItem: false, hasId: false, hasInput: false };
+    const known = this.#calls[number] ?? { hasItem: false, hasId: false, hasInput: false, isPlaceholder: false };
     if (isFirst) this.#calls.push(known);
     this.#latest = number;
     if (index !== undefined) this.#byUpstreamIndex.set(index, number);
@@ -175,6 +206,12 @@ function completeArguments({ function: body }: JsonObject, path: JsonPath, edits
   const given = body['arguments'];
   const text = isObject(given) ? JSON.stringify(given) : none;
   if (text !== undefined && text !== given) edits.push({ path: [...path, 'function', 'arguments'], value: JSON.stringify(text) });
+}
+
+/** The client has the placeholder `{}`, and would append to it. */
+function refuseSecondInput(given: string): void {
+  if (given.trim() === '' || given === NO_ARGUMENTS) return;
+  throw upstreamFault('malformed_event', 'The upstream sent the arguments of a tool call twice.');
 }
 
 /** How some upstreams write that a call has no arguments. */

@@ -5,7 +5,7 @@
  */
 import type { CanonicalEvent, Native } from '../../canonical/event.ts';
 import type { Whole } from '../../canonical/fold.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
 import type { Frame, ResponseContext } from '../../codec.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
@@ -16,6 +16,7 @@ import { sealSignatures, sealDetails } from '../opaque.ts';
 import { SCALAR_FORM } from '../details.ts';
 import { hasContent } from '../lifecycle.ts';
 import { callsReason } from './encode-message.ts';
+import { callEntries } from './call-pieces.ts';
 import { completeCalls, NativeCalls } from './splice-calls.ts';
 import { finishOf, finishReason, outweighs } from './outcome.ts';
 import { DONE, type FirstChoice, firstChoice, usageIn } from '../wire.ts';
@@ -42,7 +43,7 @@ export class NativeStream {
 
   /** `events`: what the decoder read in the chunk. */
   push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
-    const isRepeat = this.#held === undefined && this.#calls?.areRenumbered !== true;
+    const isRepeat = this.#held === undefined && this.#calls?.areRenumbered !== true && this.#calls?.hasPlaceholder !== true;
     const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
     if (repeated !== undefined) {
       out.push(repeated);
@@ -56,6 +57,8 @@ export class NativeStream {
     else if (isObject(usage)) {
       if (this.#usageChunkText === undefined || readTokenUsage(usage) !== undefined)
         this.#usageChunkText = withCounters(native.text, usage);
+      // Its usage is not for this client, but what stands beside it is.
+      if (!this.#context.request.includeUsage && this.#hasNews(chunk)) this.#pushOther(native, chunk, out);
     } else if (!Array.isArray(choices) || choices.length === 0) this.#pushOther(native, chunk, out);
     // Any other chunk holds only candidates that are not part of the answer.
   }
@@ -80,18 +83,49 @@ export class NativeStream {
     const text = editJson(native.text, edits);
     this.#template ??= text;
     const reason = finishReason(choice);
+    const added = isObject(choice['message']) ? this.#onlyInMessage(delta, events) : [];
     // The chunk that is held ended a call, not the answer.
     if (this.#held !== undefined && hasContent({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
       if (!outweighs(reason, this.#held?.reason)) return;
       this.#release(out);
       this.#held = { text, reason };
+      if (added.length > 0) this.#writeDeltas(added, out);
       return;
     }
     // After the finish, an empty delta only repeats it, or held the usage that was taken above.
     if (this.#held !== undefined && isEmpty(choice, delta)) return;
     out.push({ event: undefined, data: text });
     if (this.#held === undefined && edits.length === constantEdits) this.#repeated.note(native, edits);
+    if (added.length > 0) this.#writeDeltas(added, out);
+  }
+
+  /** The deltas for what stands in the `message` of a chunk alone: clients of a stream read only the `delta`. */
+  #onlyInMessage(delta: JsonObject, events: readonly CanonicalEvent[]): JsonObject[] {
+    const added: JsonObject[] = [];
+    const members = { content: '', refusal: '', reasoning_content: '' };
+    const refusals = new Set<number>();
+    for (const event of events) {
+      if (event.type === 'item.start' && event.head.kind === 'refusal') refusals.add(event.index);
+      if (event.type !== 'item.delta') continue;
+      const { delta: piece, index } = event;
+      if (piece.kind === 'text') members[refusals.has(index) ? 'refusal' : 'content'] += piece.text;
+      else if (piece.kind === 'raw') members.reasoning_content += piece.text;
+    }
+    const given = { ...delta, reasoning_content: delta['reasoning_content'] ?? delta['reasoning'] };
+    for (const [name, text] of Object.entries(members)) {
+      const streamed = Reflect.get(given, name);
+      const rest = typeof streamed === 'string' ? text.slice(streamed.length) : text;
+      if (rest !== '') added.push({ [name]: rest });
+    }
+    const calls = callEntries(delta['tool_calls']).length > 0 ? [] : this.#callsOf().fromMessage(events);
+    if (calls.length > 0) added.push({ tool_calls: calls });
+    return added;
+  }
+
+  #callsOf(): NativeCalls {
+    this.#calls ??= new NativeCalls();
+    return this.#calls;
   }
 
   #editDelta(
@@ -105,7 +139,7 @@ export class NativeStream {
     completeDelta(given, !this.#hasRole, path, edits);
     this.#hasRole = true;
     const calls = delta['tool_calls'];
-    if (calls !== undefined && calls !== null) this.#calls ??= new NativeCalls();
+    if (calls !== undefined && calls !== null) this.#callsOf();
     this.#calls?.complete(calls, [...path, 'tool_calls'], events, edits);
     sealDetails(delta, path, this.#context, edits);
     sealSignatures(delta, path, this.#context, edits);
@@ -113,6 +147,14 @@ export class NativeStream {
     if (!isObject(message)) return;
     sealDetails(message, [...choice, 'message'], this.#context, edits);
     sealSignatures(message, [...choice, 'message'], this.#context, edits);
+  }
+
+  /** True for a chunk with members that are neither standard nor those of the first chunk. */
+  #hasNews(chunk: JsonObject): boolean {
+    const names = Object.keys(chunk).filter((name) => !STANDARD_CHUNK.has(name) && chunk[name] !== null);
+    if (names.length === 0) return false;
+    const first = tryJson(this.#template ?? '{}');
+    return names.some((name) => !isObject(first) || JSON.stringify(first[name]) !== JSON.stringify(chunk[name]));
   }
 
   /** A vendor's own event without choices, perhaps with usage. */
@@ -163,12 +205,19 @@ export class NativeStream {
   /** The last pieces of calls come after the held chunk, in which their call may begin, and before its finish. */
   #writeLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
     const pieces = this.#calls?.lastPieces(events) ?? [];
+    if (pieces.length > 0) this.#writeDeltas([{ tool_calls: pieces }], out);
+  }
+
+  /** Writes chunks of the gateway: after the held chunk, which may hold content, and before its finish. */
+  #writeDeltas(deltas: readonly JsonObject[], out: Frame[]): void {
     const held = this.#held;
     const template = held?.text ?? this.#template;
-    if (pieces.length === 0 || template === undefined) return;
+    if (template === undefined) return;
     this.#release(out);
-    const choices = [{ index: 0, delta: { tool_calls: pieces }, finish_reason: null }];
-    out.push({ event: undefined, data: editJson(template, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
+    for (const delta of deltas) {
+      const choices = [{ index: 0, delta, finish_reason: null }];
+      out.push({ event: undefined, data: editJson(template, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
+    }
     if (held !== undefined) this.#held = { ...held, text: editJson(held.text, [{ path: ['choices', 0, 'delta'], value: '{}' }]) };
   }
 
@@ -210,6 +259,12 @@ export class NativeStream {
     return editJson(template, [{ path: ['choices'], value: JSON.stringify(choices) }]);
   }
 }
+
+/** The members of a chunk that every stream has, or that differ in every chunk. */
+const STANDARD_CHUNK: ReadonlySet<string> = new Set([
+  ...['id', 'object', 'created', 'model', 'choices', 'usage'],
+  ...['system_fingerprint', 'service_tier', 'obfuscation'],
+]);
 
 /** The standard members of a choice. Any other member is content, such as Azure's late filter results. */
 const STANDARD_MEMBERS = new Set(['index', 'delta', 'finish_reason', 'native_finish_reason', 'logprobs', 'usage']);

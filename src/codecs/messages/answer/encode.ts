@@ -3,7 +3,7 @@
  * the stream is written: message_start, one block after another (`encode-blocks.ts`), one message_delta, message_stop. A failure is an
  * `error` event, and nothing follows it.
  */
-import { type GatewayError, notRepresentable } from '../../canonical/error.ts';
+import { GatewayError, notRepresentable } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
@@ -39,6 +39,8 @@ class EventEncoder implements ClientEncoder {
   #startWaits = false;
   /** Where a good ending begins in the words of its batch. */
   #endsAt = 0;
+  /** A step is being written. Still true after one that threw: its frames were cut off, so nothing may continue them. */
+  #isWriting = false;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -60,8 +62,10 @@ class EventEncoder implements ClientEncoder {
     if (this.#splicer !== undefined && step.events.length > 0) {
       throw notRepresentable('An answer that was passed through cannot be continued in another form.');
     }
+    this.#isWriting = true;
     for (const event of step.events) this.#encode(event, out);
     if (this.#startWaits && !this.ended) this.#start(out);
+    this.#isWriting = false;
   }
 
   end(out: Frame[]): void {
@@ -70,8 +74,19 @@ class EventEncoder implements ClientEncoder {
 
   fail(failure: GatewayError, out: Frame[]): void {
     if (this.ended) return;
+    if (!this.#isWriting) this.#drain(out);
     this.ended = true;
     out.push(errorFrame(failure));
+  }
+
+  /** Writes what waits for its turn: the answer fails, and the turn will not come. */
+  #drain(out: Frame[]): void {
+    try {
+      for (const event of this.#turns.rest()) this.#writer.write(event, out);
+    } catch (refused) {
+      // What this protocol refuses to write is left out: the failure that follows is the one that matters.
+      if (!(refused instanceof GatewayError)) throw refused;
+    }
   }
 
   failInstead(failure: GatewayError, out: Frame[]): void {
@@ -123,6 +138,7 @@ class EventEncoder implements ClientEncoder {
 
   #finish(outcome: Outcome, out: Frame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.#drain(out);
       this.fail(outcome.error, out);
       return;
     }

@@ -162,7 +162,7 @@ export class ItemWriter {
     switch (item.kind) {
       case 'text':
       case 'refusal':
-        this.#endText(entry, item.text, item.kind === 'text' ? item : undefined, status);
+        this.#endText(entry, item.kind === 'text' ? item : undefined, status);
         return;
       case 'reasoning':
         this.#endReasoning(entry, item, status);
@@ -219,18 +219,12 @@ export class ItemWriter {
     return { item: entry.item, part: entry.part };
   }
 
-  #endText(entry: Entry, text: string, whole: TextItem | undefined, status: ItemStatus): void {
-    if (text !== '' || entry.item !== undefined) {
-      const { item, part } = this.#openText(entry);
-      const logprobs = writeLogprobs(logprobsOf(text, whole?.logprobs) ?? []);
-      if (text.length > part.text.length)
-        this.#writeText(item, part, text.slice(part.text.length), part.text === '' ? logprobs : []);
-      const annotations = writeCitations(whole?.citations ?? []);
-      const known = new Set(part.annotations.map((annotation) => JSON.stringify(annotation)));
-      for (const annotation of annotations)
-        if (!known.has(JSON.stringify(annotation))) emitAnnotation(item, part, annotation, this.#emit);
-      part.annotations = annotations;
-      part.logprobs = logprobs;
+  /** `whole`: undefined for a refusal. */
+  #endText(entry: Entry, whole: TextItem | undefined, status: ItemStatus): void {
+    const { item, part } = entry;
+    if (item !== undefined && part !== undefined) {
+      part.annotations = writeCitations(whole?.citations ?? []);
+      part.logprobs = writeLogprobs(logprobsOf(part.text, whole?.logprobs) ?? []);
       closePart(item, part, this.#emit);
       this.#textEnded(item, status);
     }
@@ -279,15 +273,10 @@ export class ItemWriter {
   }
 
   #endReasoning(entry: Entry, whole: ReasoningItem, status: ItemStatus): void {
-    const raw = whole.raw ?? '';
-    const streamed = entry.item?.content[0]?.text ?? '';
-    if (raw.length > streamed.length) this.#writeReasoning(entry, 'reasoning_text', 0, raw.slice(streamed.length));
+    // The final wording of a summary may differ from what was streamed.
     for (const [index, text] of (whole.summary ?? []).entries()) {
-      const known = entry.item?.summary[index];
-      const streamed = known?.text ?? '';
-      if (text === streamed) continue;
-      if (text.startsWith(streamed)) this.#writeReasoning(entry, 'summary_text', index, text.slice(streamed.length));
-      else if (known !== undefined) known.text = text;
+      const part = entry.item?.summary[index];
+      if (part !== undefined) part.text = text;
     }
     if (whole.opaque !== undefined) this.#openReasoning(entry).sealed = this.#context.seal(whole.opaque);
     if (entry.item !== undefined) closeItem(entry.item, status, this.#emitInOrder);
@@ -308,10 +297,8 @@ export class ItemWriter {
   }
 
   #endCall(entry: Entry, whole: ToolCallItem, status: ItemStatus): void {
-    if (entry.item === undefined) this.#startCall(entry, { ...whole, kind: 'toolCall' });
     const { item } = entry;
     if (item === undefined) return;
-    this.#writeInput(entry, whole.input.slice(item.input.length));
     closeItem(item, status, this.#emitInOrder);
     if (whole.opaque !== undefined) this.#addCarrier(whole.opaque, whole.callId);
   }

@@ -1,7 +1,8 @@
 /** Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal event. */
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import type { Whole } from '../../canonical/fold.ts';
+import { newlyOpen, type Whole } from '../../canonical/fold.ts';
+import { missingDeltas } from '../../canonical/missing-deltas.ts';
 import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { editJson } from '../../json/edit.ts';
@@ -71,7 +72,9 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const ignore = () => undefined;
   const writer = new ItemWriter(context, ignore, ignore);
   for (const [index, { item, status }] of whole.items.entries()) {
-    writer.write({ type: 'item.start', index, head: wholeHead(item) });
+    const head = wholeHead(item);
+    writer.write({ type: 'item.start', index, head });
+    for (const delta of missingDeltas(newlyOpen(head), item)) writer.write({ type: 'item.delta', index, delta });
     writer.write({ type: 'item.end', index, item, status });
   }
   writer.finish();

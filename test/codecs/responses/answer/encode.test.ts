@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { inOrder } from '../../../support/wire.ts';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../../src/codecs/canonical/event.ts';
@@ -494,7 +495,7 @@ test('encodeEvents: a call begins when the call before it is done, and what begi
   // What never ended follows, too, as far as it came.
   const encoder = responsesClient.encodeEvents(responseContext());
   const cut: Frame[] = [];
-  encoder.push({ events: [START, ...events] }, cut);
+  for (const step of inOrder([{ events: [START, ...events] }])) encoder.push(step, cut);
   encoder.fail(new GatewayError('upstream_error', 'It broke.'), cut);
   checkResponsesStream(cut);
   assert.deepEqual(
