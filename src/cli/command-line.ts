@@ -16,6 +16,7 @@ import { type LoadOptions, loadConfig } from '../http/config/source.ts';
 import { ACCOUNTS_USAGE, accounts } from './accounts.ts';
 import { channels } from './channels.ts';
 import { checkVerb } from './check.ts';
+import { CONVERT_USAGE, convert } from './convert.ts';
 import { KEYS_USAGE, keys } from './keys.ts';
 import { balance, LEDGER_USAGE, ledger } from './ledger.ts';
 import { logs } from './logs.ts';
@@ -75,6 +76,7 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [
   logs [--limit N | --follow | --request ID]
   videos [list] [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]
+  ${CONVERT_USAGE}
   store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…
   --version`;
 
@@ -95,6 +97,7 @@ const OPTIONS = {
   from: { type: 'string' },
   to: { type: 'string' },
   ref: { type: 'string' },
+  head: { type: 'string' },
   after: { type: 'string' },
   account: { type: 'string' },
   name: { type: 'string' },
@@ -110,6 +113,8 @@ const OPTIONS = {
   'sub-account': { type: 'boolean' },
   follow: { type: 'boolean' },
   request: { type: 'string' },
+  chunk: { type: 'string' },
+  whole: { type: 'boolean' },
   limit: { type: 'string' },
   state: { type: 'string' },
   succeeded: { type: 'string' },
@@ -124,6 +129,10 @@ const mint = createMint(systemClock.now, randomBytes);
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
+  /** Text without a line end of its own. Settles when more may be written. */
+  write(text: string): Promise<void>;
+  /** Standard input. */
+  readonly input: AsyncIterable<Uint8Array>;
   /** Aborted when standard output cannot be written; its reason is the system's error. */
   readonly unread: AbortSignal;
   /** Resolves when all output is written, or lost. */
@@ -139,6 +148,8 @@ function standardTerminal(): Terminal {
   return {
     out: (text) => void stdout.write(`${text}\n`),
     err: (text) => void stderr.write(`${text}\n`),
+    write: (text) => new Promise((resolve) => void stdout.write(text, () => resolve())),
+    input: process.stdin,
     unread: unread.signal,
     written: () => new Promise((resolve) => void stdout.write('', () => resolve())),
   };
@@ -184,6 +195,10 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   if (values.config === '') throw new UsageError('--config is empty');
   const configPath = values.config ?? (env['MIZU_CONFIG'] || undefined);
   if (name === 'serve') return await runServe(args, values, { load, configPath, print: terminal.out });
+  if (name === 'convert') {
+    const { input, write } = terminal;
+    return await convert({ args, options: values, readFile: readNamedFile, input, write });
+  }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
   return await runVerb(verb, args, values, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));

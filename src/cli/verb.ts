@@ -63,7 +63,7 @@ export function argument(context: VerbContext, index: number, name: string): str
   return value;
 }
 
-export function textOption(context: VerbContext, name: string): string | undefined {
+export function textOption(context: Pick<VerbContext, 'options'>, name: string): string | undefined {
   const value = context.options[name];
   return typeof value === 'string' ? value : undefined;
 }

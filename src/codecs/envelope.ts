@@ -151,14 +151,19 @@ function encodeContent(opaque: Opaque): Buffer {
 function plainOf(content: Buffer, left: number): Buffer | undefined {
   const body = content.subarray(1);
   const bound = Math.min(MAX_CONTENT_BYTES, left);
-  try {
-    const plain = content[0] === DEFLATED ? inflateRawSync(body, { maxOutputLength: Math.max(1, bound) }) : body;
-    if (plain.length <= bound) return plain;
-  } catch {
-    // Too large, since what was authenticated inflates: which bound it was is said below.
-  }
+  const plain = content[0] === DEFLATED ? inflated(body, bound) : body;
+  if (plain !== undefined && plain.length <= bound) return plain;
   if (bound === MAX_CONTENT_BYTES) return undefined;
   throw new GatewayError('request_too_large', `The encrypted values of the request are over ${MAX_OPENED_BYTES} bytes together.`);
+}
+
+/** Undefined for what is larger than `bound`: what was authenticated inflates. */
+function inflated(body: Buffer, bound: number): Buffer | undefined {
+  try {
+    return inflateRawSync(body, { maxOutputLength: Math.max(1, bound) });
+  } catch {
+    return undefined;
+  }
 }
 
 function readContent(plain: Buffer): Opaque | undefined {

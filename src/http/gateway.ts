@@ -12,6 +12,7 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { Limits, LimitTicket } from './limits/limits.ts';
 import type { KeySlots } from './request/key-slots.ts';
 import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
@@ -34,6 +35,7 @@ export interface Gateway {
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
   readonly solvency: Solvency;
+  readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
   readonly log: Logger;
@@ -58,6 +60,9 @@ export interface CallNotes {
   stream?: boolean;
   /** A {@link Meter} writes the row. */
   metered?: boolean;
+  /** What the call has taken of the limits that apply to it, and how much was left then, as headers. */
+  limit?: LimitTicket;
+  limitHeaders?: Readonly<Record<string, string>>;
   /** Code of a failure that was sent inside a stream, after the 200. */
   failure?: string;
 }

@@ -14,6 +14,7 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { localLimits } from './limits/limits.ts';
 import { KeySlots } from './request/key-slots.ts';
 import { Solvency } from './request/solvency.ts';
 import { localMemory, type Memory } from './history/memory.ts';
@@ -166,6 +167,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
     solvency: new Solvency(store.keys, clock),
+    limits: localLimits(clock),
     memory: createMemory(options),
     log: options.log,
     metrics,

@@ -52,12 +52,15 @@ function check(turn: Turn): void {
   checkSystem(body.system);
   checkConversation(body.messages.map(objectOf), turn);
   checkTools(body);
+  checkSampling(body);
+  checkFormat(body);
   checkThinking(body, cap);
 }
 
 function checkSystem(system: JsonValue | undefined): void {
   listOf(system).forEach((block, index) => {
-    if (stringOf(objectOf(block).text) === '') refuse(`system.${index}.text: text content blocks must be non-empty`);
+    if (stringOf(objectOf(block).text).trim() === '')
+      refuse(`system.${index}.text: text content blocks must contain non-whitespace text`);
   });
 }
 
@@ -83,6 +86,8 @@ function checkConversation(list: readonly JsonObject[], turn: Turn): void {
     blocks.forEach((block, place) => {
       checkBlock(block, { at: `messages.${index}.content.${place}`, role, seals: turn.seals });
     });
+    const isBlank = blocks.length > 0 && blocks.every(({ type, text }) => type === 'text' && stringOf(text).trim() === '');
+    if (isBlank) refuse('messages: text content blocks must contain non-whitespace text');
     if (blocks.length === 0 && !(role === 'assistant' && index === list.length - 1)) {
       refuse(`messages.${index}: all messages must have non-empty content except for the optional final assistant message`);
     }
@@ -90,6 +95,9 @@ function checkConversation(list: readonly JsonObject[], turn: Turn): void {
   });
   if (said.length === 0) refuse('messages: at least one message is required');
   checkToolPairs(said);
+  const isCalling = said.some(({ blocks }) => blocks.some(({ type }) => type === 'tool_use' || type === 'tool_result'));
+  if (isCalling && listOf(turn.body.tools).length === 0)
+    refuse('messages: Requests which include `tool_use` or `tool_result` blocks must define tools.');
   const last = said.at(-1)?.blocks.at(-1);
   if (said.at(-1)?.role === 'assistant' && last?.type === 'text' && /\s$/.test(stringOf(last.text))) {
     refuse('messages: final assistant content cannot end with trailing whitespace');
@@ -135,6 +143,7 @@ const BLOCKS: ReadonlyMap<string, (block: JsonObject, place: Place) => void> = n
 function checkText({ text }: JsonObject, { at, role }: Place): void {
   if (typeof text !== 'string') refuse(`${at}.text.text: Field required`);
   if (text === '') refuse('messages: text content blocks must be non-empty');
+  // Between the blocks of an answer the vendor takes it as spacing.
   if (role === 'user' && text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
 }
 
@@ -158,8 +167,8 @@ function checkToolResult({ content }: JsonObject, { at, role }: Place): void {
   if (role !== 'user') refuse(`${at}: \`tool_result\` blocks can only be in \`user\` messages`);
   listOf(content).forEach((part, index) => {
     const { type, text } = objectOf(part);
-    if (type === 'text' && stringOf(text) === '')
-      refuse(`${at}.tool_result.content.${index}.text: text content blocks must be non-empty`);
+    if (type === 'text' && stringOf(text).trim() === '')
+      refuse(`${at}.tool_result.content.${index}.text: text content blocks must contain non-whitespace text`);
   });
 }
 
@@ -222,6 +231,7 @@ function checkTools(body: JsonObject): void {
     if (names.has(name)) refuse('tools: Tool names must be unique.');
     names.add(name);
     if (!isObject(input_schema)) refuse(`tools.${index}.custom.input_schema: Field required`);
+    if (objectOf(tool).strict === true) checkSubset(input_schema, `tools.${index}.custom.input_schema`);
     if (input_schema.type === undefined) refuse(`tools.${index}.custom.input_schema.type: Field required`);
     if (input_schema.type !== 'object') refuse(`tools.${index}.custom.input_schema.type: Input should be 'object'`);
     for (const word of ['oneOf', 'allOf', 'anyOf']) {
@@ -243,6 +253,45 @@ function checkTools(body: JsonObject): void {
     !listOf(body.tools).some((tool) => objectOf(tool).name === choice.name)
   ) {
     refuse(`Tool '${stringOf(choice.name)}' not found in provided tools`);
+  }
+}
+
+function checkSampling({ temperature, stop_sequences: stop }: JsonObject): void {
+  const heat = numberOf(temperature);
+  if (heat !== undefined && (heat < 0 || heat > 1)) refuse('temperature: range: 0..1');
+  listOf(stop).forEach((sequence, index) => {
+    if (stringOf(sequence).trim() === '') refuse(`stop_sequences.${index}: each stop sequence must contain non-whitespace`);
+  });
+}
+
+function checkFormat(body: JsonObject): void {
+  const format = objectOf(objectOf(body.output_config).format ?? body.output_format);
+  if (format.type === undefined) return;
+  if (format.type !== 'json_schema' || !isObject(format.schema)) refuse('output_config.format: Field required');
+  checkSubset(format.schema, 'output_config.format.schema');
+}
+
+const NOT_IN_SUBSET =
+  'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems oneOf not if patternProperties'.split(
+    ' ',
+  );
+
+/** What the vendor takes of JSON Schema in structured outputs and strict tools. */
+function checkSubset(schema: JsonObject, at: string): void {
+  for (const word of NOT_IN_SUBSET)
+    if (schema[word] !== undefined) refuse(`${at}: For this type, property '${word}' is not supported`);
+  const isSaid = ['type', '$ref', 'anyOf', 'allOf', 'enum', 'const'].some((word) => schema[word] !== undefined);
+  if (!isSaid) refuse(`${at}: Schema must have a 'type'`);
+  if (schema.type === 'object' && schema.additionalProperties !== false)
+    refuse(`${at}: For 'object' type, 'additionalProperties' must be explicitly set to false`);
+  for (const holder of ['properties', '$defs'] as const) {
+    for (const [name, child] of Object.entries(objectOf(schema[holder]))) checkSubset(objectOf(child), `${at}.${holder}.${name}`);
+  }
+  if (schema.items !== undefined) checkSubset(objectOf(schema.items), `${at}.items`);
+  for (const list of ['anyOf', 'allOf']) {
+    listOf(schema[list]).forEach((child, index) => {
+      checkSubset(objectOf(child), `${at}.${list}.${index}`);
+    });
   }
 }
 

@@ -88,9 +88,9 @@ function check(turn: Turn): void {
     );
   }
   const cap = numberOf(body.max_output_tokens);
-  if (cap !== undefined && cap < 1) {
+  if (cap !== undefined && cap < 16) {
     refuse(
-      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 1, but got ${cap} instead.`,
+      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${cap} instead.`,
       'max_output_tokens',
       'integer_below_min_value',
     );

@@ -80,10 +80,28 @@ export interface JournalRow {
 
 /** One difference that `verify` found, in words. */
 export interface Difference {
-  readonly what: 'balance' | 'chain' | 'hold' | 'spend' | 'unique' | 'sum' | 'exchange' | 'task' | 'key';
+  readonly what:
+    | 'balance'
+    | 'chain'
+    | 'hold'
+    | 'spend'
+    | 'day'
+    | 'unique'
+    | 'sum'
+    | 'exchange'
+    | 'task'
+    | 'account'
+    | 'key'
+    | 'index';
   readonly subject: string;
   readonly expected: string;
   readonly found: string;
+}
+
+/** `seq` 0 and {@link FIRST_HASH} before the first row. */
+export interface JournalHead {
+  readonly seq: number;
+  readonly hash: string;
 }
 
 export interface Verification {
@@ -92,8 +110,13 @@ export interface Verification {
 }
 
 export interface Ledger {
-  /** Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. */
-  verify(): Promise<Verification>;
+  /**
+   * Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. `head` is one that somebody kept: a
+   * journal that was written anew differs from it, however well it adds up.
+   */
+  verify(options?: { readonly head?: JournalHead }): Promise<Verification>;
+  /** The newest row: its number and its hash, which vouches for all rows before it. */
+  head(): Promise<JournalHead>;
   /** Rows after `after` (a seq), oldest first; with `account`, only those that touch it. */
   journal(query?: {
     readonly after?: number;

@@ -2,43 +2,60 @@
  * Recomputes everything that a store keeps beside the journal, from the journal alone, and collects every difference. An engine
  * feeds it one snapshot: the journal first and in order, then the rest in any order, then `finish`. Knows no engine.
  */
+import type { AccountRecord } from './accounts.ts';
+import type { DayCounts } from './day-usage.ts';
+import type { KeyRecord } from './keys.ts';
 import {
   type Difference,
   FIRST_HASH,
   HOLD,
   type Hold,
   type HoldState,
+  type JournalHead,
   type JournalRow,
   journalHash,
+  type LedgerAccount,
   type Verification,
 } from './ledger.ts';
+import { RecordRecount } from './recount-records.ts';
+import { type Expect, SpendRecount } from './recount-spend.ts';
+import type { RequestLogRow } from './request-log.ts';
+import type { SpendRow } from './spend-windows.ts';
+import { storable } from './storable.ts';
 import { HOLD_OF_TASK, type VideoTask } from './videos.ts';
 
 interface HoldSum {
   state: HoldState;
   readonly nanos: bigint;
+  readonly opened: Pick<JournalRow, 'accountId' | 'keyId' | 'from' | 'atMs'>;
 }
 
-interface KeySum {
-  total: bigint;
-  held: bigint;
-}
+/** A hold with the ledger account that it was taken from. */
+type StoredHold = Hold & { readonly from: LedgerAccount };
 
 export class Recount {
   readonly #balances = new Map<string, bigint>();
   readonly #holds = new Map<string, HoldSum>();
-  readonly #keys = new Map<string, KeySum>();
-  readonly #charges = new Map<string, bigint>();
+  readonly #charges = new Map<string, JournalRow>();
+  readonly #spend = new SpendRecount();
+  readonly #records = new RecordRecount();
+  readonly #expect: Expect = (what, subject, expected, found) => this.expect(what, subject, expected, found);
   readonly #differences: Difference[] = [];
   #rows = 0;
   #hash = FIRST_HASH;
 
   readonly #storedBalances = new Map<string, bigint>();
-  readonly #storedHolds = new Map<string, Hold>();
-  readonly #spend = new Map<string, { readonly total: bigint; readonly held: bigint }>();
-  readonly #days = new Map<string, bigint>();
-  readonly #tasks = new Set<string>();
+  readonly #storedHolds = new Map<string, StoredHold>();
+  readonly #tasks = new Map<string, Pick<VideoTask, 'accountId' | 'keyId'>>();
+  readonly #idempotency = new Map<string, Pick<VideoTask, 'accountId' | 'keyId'>>();
+  readonly #kept: JournalHead | undefined;
   readonly #logged = new Set<string>();
+
+  /** `kept`: a head that somebody kept. */
+  constructor(kept?: JournalHead) {
+    this.#kept = kept;
+    if (kept?.seq === 0) this.expect('chain', 'the head that was kept', kept.hash, FIRST_HASH);
+  }
 
   expect(what: Difference['what'], subject: string, expected: unknown, found: unknown): void {
     if (expected !== found) this.#differences.push({ what, subject, expected: String(expected), found: String(found) });
@@ -54,10 +71,12 @@ export class Recount {
       this.#balances.set(row.from, (this.#balances.get(row.from) ?? 0n) - row.nanos);
       this.#balances.set(row.to, (this.#balances.get(row.to) ?? 0n) + row.nanos);
     }
-    if (row.kind === 'charge') this.#charges.set(row.ref, row.nanos);
+    if (this.#kept?.seq === row.seq) this.expect('chain', 'the head that was kept', this.#kept.hash, this.#hash);
+    if (row.kind === 'charge') this.#charges.set(row.ref, row);
     if (row.kind === 'hold' || row.kind === 'settle' || row.kind === 'refund' || row.kind === 'keep')
       this.#addHold(row, row.kind);
-    if (row.keyId !== undefined) this.#addSpend(row, this.#key(row.keyId));
+    this.#spend.journal(row);
+    this.#records.journal(row);
   }
 
   head(seq: number, hash: string): void {
@@ -69,36 +88,70 @@ export class Recount {
     this.#storedBalances.set(name, nanos);
   }
 
-  hold(hold: Hold): void {
+  account(record: AccountRecord): void {
+    this.#records.account(record, this.#expect);
+  }
+
+  key(record: KeyRecord): void {
+    this.#records.key(record, this.#expect);
+  }
+
+  hold(hold: StoredHold): void {
     this.#storedHolds.set(hold.id, hold);
     const counted = this.#holds.get(hold.id);
     this.expect('hold', hold.id, counted?.state ?? 'none', hold.state);
     this.expect('hold', `amount of ${hold.id}`, counted?.nanos ?? 0n, hold.nanos);
+    if (counted !== undefined) {
+      const { accountId, keyId, from, atMs } = counted.opened;
+      this.expect('hold', `account of ${hold.id}`, accountId, hold.accountId);
+      this.expect('hold', `key of ${hold.id}`, keyId, hold.keyId);
+      this.expect('hold', `payer of ${hold.id}`, from, hold.from);
+      this.expect('hold', `time of ${hold.id}`, atMs, hold.openedAtMs);
+    }
     const inHold = this.#balances.get(`hold:${hold.id}`) ?? 0n;
     this.expect('balance', `hold:${hold.id}`, hold.state === 'held' ? hold.nanos : 0n, inHold);
   }
 
   /** After all holds. */
-  task({ id, state, frozenNanos }: Pick<VideoTask, 'id' | 'state' | 'frozenNanos'>): void {
-    this.#tasks.add(id);
+  task({
+    id,
+    state,
+    frozenNanos,
+    accountId,
+    keyId,
+  }: Pick<VideoTask, 'id' | 'state' | 'frozenNanos' | 'accountId' | 'keyId'>): void {
+    this.#tasks.set(id, { accountId, keyId });
     const hold = this.#storedHolds.get(id);
     this.expect('task', `hold of ${id}, which is ${state}`, HOLD_OF_TASK[state], hold?.state ?? 'none');
     this.expect('task', `frozen price of ${id}`, hold?.nanos, frozenNanos);
+    if (hold === undefined) return;
+    this.expect('task', `account of ${id}`, hold.accountId, accountId);
+    this.expect('task', `key of ${id}`, hold.keyId, keyId);
   }
 
-  spend(keyId: string, row: { readonly total: bigint; readonly held: bigint }): void {
-    this.#spend.set(keyId, row);
+  /** What keeps a request from making a second task: every task has one such entry, for as long as it lives. */
+  idempotency({ taskId, accountId, keyId }: Pick<VideoTask, 'accountId' | 'keyId'> & { readonly taskId: string }): void {
+    if (this.#idempotency.has(taskId)) this.expect('index', `idempotency of ${taskId}`, 'one entry', 'two entries');
+    this.#idempotency.set(taskId, { accountId, keyId });
   }
 
-  day(keyId: string, chargedNanos: bigint): void {
-    this.#days.set(keyId, (this.#days.get(keyId) ?? 0n) + chargedNanos);
+  spend(keyId: string, row: SpendRow): void {
+    this.#spend.spend(keyId, row);
+  }
+
+  day(keyId: string, day: number, counts: DayCounts): void {
+    this.#spend.day(keyId, day, counts);
   }
 
   /** Rows of the log are pruned with age, journal rows never: so each logged charge must be journaled, not the other way round. */
-  logged(exchangeId: string, charged: bigint): void {
+  logged(row: RequestLogRow): void {
+    const { exchangeId, keyId, charge } = row;
     if (this.#logged.has(exchangeId)) this.expect('exchange', exchangeId, 'one row', 'two rows');
     this.#logged.add(exchangeId);
-    this.expect('exchange', `charge of ${exchangeId}`, this.#charges.get(exchangeId) ?? 0n, charged);
+    const charged = this.#charges.get(storable(exchangeId));
+    this.expect('exchange', `charge of ${exchangeId}`, charged?.nanos ?? 0n, charge?.total ?? 0n);
+    if (charged !== undefined) this.expect('exchange', `key of ${exchangeId}`, charged.keyId, keyId);
+    this.#spend.logged(row);
   }
 
   /** After the whole log. */
@@ -110,14 +163,22 @@ export class Recount {
     this.#checkBalances();
     for (const id of this.#storedHolds.keys()) if (!this.#tasks.has(id)) this.expect('task', id, 'a task', 'nothing');
     for (const id of this.#holds.keys()) if (!this.#storedHolds.has(id)) this.expect('hold', id, 'a hold', 'nothing');
-    for (const [keyId, sum] of this.#keys) {
-      const row = this.#spend.get(keyId);
-      this.expect('spend', `total of ${keyId}`, sum.total, row?.total ?? 0n);
-      this.expect('spend', `held of ${keyId}`, sum.held, row?.held ?? 0n);
-      this.expect('spend', `sum of days of ${keyId}`, sum.total, this.#days.get(keyId) ?? 0n);
-    }
-    for (const keyId of this.#spend.keys()) if (!this.#keys.has(keyId)) this.expect('spend', keyId, 'nothing', 'a row');
+    this.#checkIdempotency();
+    this.#spend.finish(this.#expect);
+    this.#records.finish(this.#expect);
+    const { seq = 0 } = this.#kept ?? {};
+    if (seq > this.#rows) this.expect('chain', 'the head that was kept', `row ${seq}`, `${this.#rows} rows`);
     return { rows: this.#rows, differences: this.#differences };
+  }
+
+  #checkIdempotency(): void {
+    for (const [id, { accountId, keyId }] of this.#tasks) {
+      const entry = this.#idempotency.get(id);
+      const found = entry === undefined ? 'nothing' : `${entry.accountId} ${entry.keyId}`;
+      this.expect('index', `idempotency of ${id}`, `${accountId} ${keyId}`, found);
+    }
+    for (const id of this.#idempotency.keys())
+      if (!this.#tasks.has(id)) this.expect('index', `idempotency of ${id}`, 'a task', 'nothing');
   }
 
   #checkBalances(): void {
@@ -134,7 +195,7 @@ export class Recount {
     const hold = this.#holds.get(row.ref);
     if (kind === 'hold') {
       this.expect('hold', `${row.ref} opened`, undefined, hold?.state);
-      this.#holds.set(row.ref, { state: 'held', nanos: row.nanos });
+      this.#holds.set(row.ref, { state: 'held', nanos: row.nanos, opened: row });
       return;
     }
     const next = hold === undefined ? null : HOLD[hold.state][kind];
@@ -144,17 +205,5 @@ export class Recount {
     }
     if (kind !== 'keep') this.expect('hold', `amount of ${kind} of ${row.ref}`, hold.nanos, row.nanos);
     hold.state = next;
-  }
-
-  #addSpend(row: JournalRow, key: KeySum): void {
-    if (row.kind === 'charge' || row.kind === 'settle') key.total += row.nanos;
-    if (row.kind === 'hold') key.held += row.nanos;
-    if (row.kind === 'settle' || row.kind === 'refund') key.held -= row.nanos;
-  }
-
-  #key(keyId: string): KeySum {
-    const sum = this.#keys.get(keyId) ?? { total: 0n, held: 0n };
-    this.#keys.set(keyId, sum);
-    return sum;
   }
 }

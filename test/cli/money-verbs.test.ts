@@ -11,7 +11,7 @@ import type { Verb } from '../../src/cli/verb.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/streams/clock.ts';
-import { entry, openStore } from '../store/support/store.ts';
+import { entry, funded, openStore } from '../store/support/store.ts';
 
 const VERBS = { accounts, keys, balance, spend, ledger, prices } satisfies Record<string, Verb>;
 
@@ -209,6 +209,34 @@ test('limits by time are set when a key or an account is made, changed one by on
   assert.equal('rateLimits' in (JSON.parse((await operator.run('accounts', ['limit', 'ada'], none)).text) as object), false);
   assert.equal('rateLimits' in (JSON.parse((await operator.run('keys', ['limit', made.id], none)).text) as object), false);
   assert.deepEqual((await operator.store.ledger.verify()).differences, []);
+});
+
+test('the head of the journal is printed to be kept, and compared; open holds are listed with their tasks', async (t) => {
+  const store = await openStore(t);
+  const operator = new Operator(store);
+  const principal = await funded(store, 1_000_000_000n);
+  const kept = (await operator.run('ledger', ['head'])).text;
+  assert.match(kept, /^\d+:[0-9a-f]{64}$/);
+  await operator.run('accounts', ['credit', principal.account.name, '1']);
+  assert.deepEqual(await operator.run('ledger', ['verify'], { head: kept }), { code: 0, text: '5 journal rows, no difference' });
+  const other = `${kept.slice(0, -1)}${kept.endsWith('0') ? '1' : '0'}`;
+  const compared = await operator.run('ledger', ['verify'], { head: other });
+  assert.equal(compared.code, 1);
+  assert.match(compared.text, /^chain the head that was kept: expected [0-9a-f]{64}, found [0-9a-f]{64}$/);
+  await assert.rejects(
+    operator.run('ledger', ['verify'], { head: '5' }),
+    /^UsageError: --head must be what `ledger head` printed/,
+  );
+
+  assert.match((await operator.run('ledger', ['holds'])).text, /\ntotal \$0\.00$/);
+  const video = { id: 'video_1', principal, model: 'v', requestJson: '{}', bodyHash: 'h', idempotencyKey: 'i', nowMs: 1_000 };
+  assert.ok((await store.videos.create({ ...video, priceNanos: 250_000_000n })).ok);
+  const { text } = await operator.run('ledger', ['holds'], { account: principal.account.name });
+  assert.match(text, /video_1 +acct_\w+ +key_\w+ +0\.25 +1970-01-01T00:00:01\.000Z +queued\ntotal \$0\.25$/);
+  const [hold]: Json = JSON.parse((await operator.run('ledger', ['holds'], { json: true })).text);
+  assert.deepEqual([hold.id, hold.amount, hold.task], ['video_1', '0.25', 'queued']);
+  const poor = await funded(store, 0n);
+  assert.match((await operator.run('ledger', ['holds'], { account: poor.account.name })).text, /^ID +ACCOUNT .*\ntotal \$0\.00$/);
 });
 
 test('a span is counted from now', async (t) => {

@@ -165,10 +165,19 @@ test('messages: results follow calls, roles alternate, text is not empty', async
   const call = { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }] };
   const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'r' };
   const say = async (...messages: object[]) => {
-    const { status, json } = await post('/v1/messages', { model: 'm', max_tokens: 50, messages });
+    const tools = [{ name: 'f', input_schema: { type: 'object' } }];
+    const { status, json } = await post('/v1/messages', { model: 'm', max_tokens: 50, messages, tools });
     return status === 200 ? 200 : json.error.message;
   };
   assert.equal(await say(user, call, { role: 'user', content: [result] }), 200);
+  const bare = { model: 'm', max_tokens: 50, messages: [user, call, { role: 'user', content: [result] }] };
+  assert.match((await post('/v1/messages', bare)).json.error.message, /must define tools/);
+  for (const blank of [
+    [{ role: 'user', content: [{ type: 'text', text: '\n' }] }],
+    [user, { role: 'assistant', content: [{ type: 'text', text: ' \n' }] }, user],
+    [user, call, { role: 'user', content: [{ ...result, content: [{ type: 'text', text: ' ' }] }] }],
+  ])
+    assert.match(await say(...blank), /non-whitespace/);
   assert.match(await say(user, call, user), /without `tool_result` blocks immediately after: toolu_1/);
   assert.match(await say(user, call), /without `tool_result`/);
   assert.match(await say({ role: 'user', content: [result] }), /unexpected `tool_use_id`/);
@@ -185,6 +194,26 @@ test('messages: results follow calls, roles alternate, text is not empty', async
     { type: 'text', text: 'b' },
   ];
   assert.match(await say(user, { role: 'assistant', content: thinking }, user), /Invalid `signature`/);
+});
+
+test('messages: sampling, stop sequences, formats and strict tools within the vendor’s ranges', async () => {
+  const why = async (more: object) => {
+    const body = { model: 'm', max_tokens: 50, messages: [{ role: 'user', content: 'x' }], ...more };
+    const { status, json } = await post('/v1/messages', body);
+    return status === 200 ? 'taken' : json.error.message;
+  };
+  const inFormat = (schema: object) => why({ output_config: { format: { type: 'json_schema', schema } } });
+  const closed = { type: 'object', properties: { a: { type: 'number' } }, additionalProperties: false };
+  assert.equal(await why({ temperature: 1 }), 'taken');
+  assert.match(await why({ temperature: 1.5 }), /temperature/);
+  assert.match(await why({ stop_sequences: ['\n\n'] }), /non-whitespace/);
+  assert.equal(await inFormat(closed), 'taken');
+  assert.match(await inFormat({ ...closed, additionalProperties: undefined }), /must be explicitly set to false/);
+  assert.match(await inFormat({ ...closed, properties: { a: { type: 'number', minimum: 1 } } }), /'minimum' is not supported/);
+  assert.match(await inFormat({ ...closed, properties: { a: {} } }), /must have a 'type'/);
+  const tool = { name: 'f', input_schema: { ...closed, additionalProperties: true } };
+  assert.equal(await why({ tools: [tool] }), 'taken');
+  assert.match(await why({ tools: [{ ...tool, strict: true }] }), /must be explicitly set to false/);
 });
 
 test('gemini: signatures of the current turn, the skip sentinel, foreign values', async () => {

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIRST_HASH, type Hold, type JournalRow, journalHash } from '../../src/store/ledger.ts';
+import { type DayCounts, NO_USAGE } from '../../src/store/day-usage.ts';
+import type { Principal } from '../../src/store/keys.ts';
 import { Recount } from '../../src/store/recount.ts';
+import type { RequestLogRow } from '../../src/store/request-log.ts';
+import type { SpendRow } from '../../src/store/spend-windows.ts';
+import { entry } from './support/store.ts';
 
 type Content = Omit<JournalRow, 'seq' | 'hash' | 'atMs' | 'accountId'>;
 
@@ -32,13 +37,44 @@ function chained(contents: readonly Content[]): JournalRow[] {
   });
 }
 
-const hold = (id: string, state: Hold['state'], nanos: bigint): Hold => ({
+type StoredHold = Parameters<Recount['hold']>[0];
+const OPENED_AT: Readonly<Record<string, number>> = { v1: 2, v2: 4, v3: 6 };
+const hold = (id: string, state: Hold['state'], nanos: bigint, more: Partial<StoredHold> = {}): StoredHold => ({
   id,
   accountId: 'a',
   keyId: KEY,
   state,
   nanos,
-  openedAtMs: 0,
+  openedAtMs: OPENED_AT[id] ?? 0,
+  from: WALLET,
+  ...more,
+});
+
+type Task = Parameters<Recount['task']>[0];
+const task = (id: string, state: Task['state'], frozenNanos: bigint, more: Partial<Task> = {}): Task => ({
+  id,
+  state,
+  frozenNanos,
+  accountId: 'a',
+  keyId: KEY,
+  ...more,
+});
+
+const spent = (total: bigint, held: bigint, more: Partial<SpendRow> = {}): SpendRow => ({
+  total,
+  hour: 0,
+  hourly: total,
+  day: 0,
+  daily: total,
+  held,
+  ...more,
+});
+
+const logRow = (exchangeId: string, nanos: bigint, more: Partial<RequestLogRow> = {}): RequestLogRow => ({
+  ...entry({ account: { id: 'a' }, key: { id: KEY } } as Principal, exchangeId, nanos),
+  seq: 1,
+  loggedAtMs: 0,
+  ...more,
 });
 
 function soundStore() {
@@ -54,20 +90,15 @@ function soundStore() {
       ['sub:s', 50n],
     ]),
     holds: [hold('v1', 'settled', 100n), hold('v2', 'held', 30n), hold('v3', 'refunded', 20n)],
-    tasks: [
-      { id: 'v1', state: 'succeeded', frozenNanos: 100n },
-      { id: 'v2', state: 'unknown', frozenNanos: 30n },
-      { id: 'v3', state: 'failed', frozenNanos: 20n },
-    ] as Parameters<Recount['task']>[0][],
-    spend: new Map<string, { total: bigint; held: bigint }>([[KEY, { total: 107n, held: 30n }]]),
-    days: [
-      [KEY, 7n],
-      [KEY, 100n],
-    ] as [string, bigint][],
-    logged: [
-      ['ex_1', 7n],
-      ['ex_free', 0n],
-    ] as [string, bigint][],
+    tasks: [task('v1', 'succeeded', 100n), task('v2', 'unknown', 30n), task('v3', 'failed', 20n)],
+    idempotency: ['v1', 'v2', 'v3'].map((taskId) => ({ taskId, accountId: 'a', keyId: KEY })),
+    spend: new Map<string, SpendRow>([[KEY, spent(107n, 30n)]]),
+    days: [[KEY, 0, { ...NO_USAGE, requests: 2, videos: 1, inputTokens: 5, chargedNanos: 107n }]] as [
+      string,
+      number,
+      DayCounts,
+    ][],
+    logged: [logRow('ex_1', 7n, { usage: { input: 5 } }), logRow('ex_free', 0n)],
     open: ['ex_2'],
   };
 }
@@ -81,8 +112,9 @@ function differences(stored: Stored): string[] {
   for (const one of stored.holds) recount.hold(one);
   for (const task of stored.tasks) recount.task(task);
   for (const [keyId, row] of stored.spend) recount.spend(keyId, row);
-  for (const [keyId, nanos] of stored.days) recount.day(keyId, nanos);
-  for (const [id, nanos] of stored.logged) recount.logged(id, nanos);
+  for (const one of stored.idempotency) recount.idempotency(one);
+  for (const one of stored.days) recount.day(...one);
+  for (const row of stored.logged) recount.logged(row);
   for (const id of stored.open) recount.open(id);
   const { rows, differences: found } = recount.finish();
   assert.equal(rows, stored.journal.length);
@@ -117,7 +149,9 @@ const WRONG: Record<string, readonly [damage: (stored: Stored) => unknown, found
       ...Array.from({ length: 9 }, (_, n) => `chain: hash of journal row ${n + 2}`).sort(),
       'chain: the newest hash',
       'exchange: charge of ex_1',
-      'spend: sum of days of k',
+      'day: charges of 1970-01-01 of k',
+      'spend: daily of k',
+      'spend: hourly of k',
       'spend: total of k',
     ].sort(),
   ],
@@ -138,25 +172,35 @@ const WRONG: Record<string, readonly [damage: (stored: Stored) => unknown, found
     ({ holds }) => holds.pop(),
     ['hold: v3', 'task: frozen price of v3', 'task: hold of v3, which is failed'],
   ],
-  'a task that is gone': [({ tasks }) => tasks.pop(), ['task: v3']],
-  'the price of a task': [
-    ({ tasks }) => tasks.splice(1, 1, { id: 'v2', state: 'unknown', frozenNanos: 31n }),
-    ['task: frozen price of v2'],
+  'a task that is gone': [({ tasks }) => tasks.pop(), ['index: idempotency of v3', 'task: v3']],
+  'a task of another key': [
+    ({ tasks }) => tasks.splice(0, 1, task('v1', 'succeeded', 100n, { keyId: 'x' })),
+    ['index: idempotency of v1', 'task: key of v1'],
   ],
+  'a hold that another would be refunded of': [
+    ({ holds }) => holds.splice(1, 1, hold('v2', 'held', 30n, { from: 'wallet:b', accountId: 'b', keyId: 'x', openedAtMs: 0 })),
+    ['hold: account of v2', 'hold: key of v2', 'hold: payer of v2', 'hold: time of v2', 'task: account of v2', 'task: key of v2'],
+  ],
+  'an idempotency entry that is gone': [({ idempotency }) => idempotency.pop(), ['index: idempotency of v3']],
+  'an idempotency entry of nothing': [
+    ({ idempotency }) => idempotency.push({ taskId: 'v9', accountId: 'a', keyId: KEY }),
+    ['index: idempotency of v9'],
+  ],
+  'the price of a task': [({ tasks }) => tasks.splice(1, 1, task('v2', 'unknown', 31n)), ['task: frozen price of v2']],
   'a hold that was opened twice': [
     (stored) => {
       rewritten(stored, [...JOURNAL, ...JOURNAL.slice(4, 5)]);
       stored.balances.set(WALLET, 783n).set('hold:v2', 60n);
-      stored.spend.set(KEY, { total: 107n, held: 60n });
+      stored.spend.set(KEY, spent(107n, 60n));
     },
-    ['balance: hold:v2', 'hold: v2 opened'],
+    ['balance: hold:v2', 'hold: time of v2', 'hold: v2 opened'],
   ],
   'a hold that was settled for another amount': [
     (stored) => {
       rewritten(stored, changed(3, { nanos: 90n }));
       stored.balances.set('revenue', 97n).set('hold:v1', 10n);
-      stored.spend.set(KEY, { total: 97n, held: 40n });
-      stored.days = [[KEY, 97n]];
+      stored.spend.set(KEY, spent(97n, 40n));
+      stored.days = [[KEY, 0, { ...NO_USAGE, requests: 2, videos: 1, inputTokens: 5, chargedNanos: 97n }]];
     },
     ['balance: hold:v1', 'hold: amount of settle of v1'],
   ],
@@ -166,11 +210,46 @@ const WRONG: Record<string, readonly [damage: (stored: Stored) => unknown, found
     },
     ['hold: v1 at journal row 11'],
   ],
-  'what a key spent': [({ spend }) => spend.set(KEY, { total: 108n, held: 29n }), ['spend: held of k', 'spend: total of k']],
-  'what a key spent in days': [({ days }) => days.pop(), ['spend: sum of days of k']],
-  'what a key spent that never paid': [({ spend }) => spend.set('x', { total: 0n, held: 0n }), ['spend: x']],
-  'an exchange that is logged twice': [({ logged }) => logged.push(['ex_free', 0n]), ['exchange: ex_free']],
-  'a charge that is not journaled': [({ logged }) => logged.push(['ex_3', 2n]), ['exchange: charge of ex_3']],
+  'what a key spent': [
+    ({ spend }) => spend.set(KEY, spent(107n, 29n, { total: 108n })),
+    ['spend: held of k', 'spend: total of k'],
+  ],
+  'an hour that was reset': [({ spend }) => spend.set(KEY, spent(107n, 30n, { hourly: 0n })), ['spend: hourly of k']],
+  'a day that is said to be another': [({ spend }) => spend.set(KEY, spent(107n, 30n, { day: 1 })), ['spend: day of k']],
+  'what a key spent in days': [
+    ({ days }) => days.pop(),
+    [
+      'day: charges of 1970-01-01 of k',
+      'day: inputTokens of k in all days',
+      'day: requests of k in all days',
+      'day: videos of 1970-01-01 of k',
+    ],
+  ],
+  'a day that was moved': [
+    ({ days }) => {
+      const [first] = days;
+      if (first !== undefined) days[0] = [first[0], 3, first[2]];
+    },
+    [
+      'day: charges of 1970-01-01 of k',
+      'day: charges of 1970-01-04 of k',
+      'day: videos of 1970-01-01 of k',
+      'day: videos of 1970-01-04 of k',
+    ],
+  ],
+  'what a key spent that never paid': [({ spend }) => spend.set('x', spent(0n, 0n)), ['spend: x']],
+  'an exchange that is logged twice': [
+    ({ logged }) => logged.push(logRow('ex_free', 0n)),
+    ['day: requests of k in all days', 'exchange: ex_free'],
+  ],
+  'a charge that is not journaled': [
+    ({ logged }) => logged.push(logRow('ex_3', 2n)),
+    ['day: requests of k in all days', 'exchange: charge of ex_3'],
+  ],
+  'a charge that another key is said to have paid': [
+    ({ logged }) => logged.splice(0, 1, logRow('ex_1', 7n, { keyId: 'x' })),
+    ['day: requests of x in all days', 'exchange: key of ex_1'],
+  ],
   'an exchange that is open and settled': [({ open }) => open.push('ex_1'), ['exchange: ex_1']],
 };
 

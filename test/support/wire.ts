@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec, DecodeContext, Frame, ResponseContext, Target, UpstreamCodec } from '../../src/codecs/codec.ts';
+import { Order } from '../../src/codecs/canonical/order.ts';
 import { readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { verbatimNames } from '../../src/codecs/tools/names.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
@@ -106,6 +107,14 @@ export function decodeBytes(
   return { steps, events: steps.flatMap((step) => step.events), failure, fold };
 }
 
+/** Steps as an encoder gets them: behind the order, which inserts what the deltas of an item lack. */
+export function inOrder(steps: readonly Step[]): Step[] {
+  const order = new Order();
+  const checked: Step[] = [];
+  for (const step of steps) order.push(step, checked);
+  return checked;
+}
+
 /** What a streaming client gets for the steps, with the dialect's ending or its error form. */
 export function encodeSteps(
   client: ClientCodec,
@@ -115,7 +124,7 @@ export function encodeSteps(
 ): Frame[] {
   const writer = writeAnswer(client.encodeEvents(context), toFailure);
   const frames: Frame[] = [];
-  writer.push(steps, frames);
+  writer.push(inOrder(steps), frames);
   // The order would have refused steps that stop before the end of the answer.
   if (!writer.over) writer.abort(failure ?? upstreamFault('truncated', 'ended early'), frames);
   return frames;

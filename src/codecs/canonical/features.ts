@@ -35,6 +35,8 @@ export const REQUEST_FEATURES = [
   'file: url',
   'file: reference',
   'file: text',
+  'call of an undeclared tool',
+  'assistant turn first',
   'native item',
   'cache breakpoint',
   'function tool',

@@ -1,14 +1,15 @@
 /**
  * Checks that a decoder's events follow the canonical tables. It is the second check: each decoder has checked the order of its own dialect
  * before. An illegal event is the upstream's fault and changes nothing. Accepted events are folded for settlement, history and whole answers.
+ * What the deltas of an item lack is inserted before its end, so that behind this stage the deltas of an item add up to the item.
  */
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFault } from './error.ts';
 import type { CanonicalEvent, ItemDelta, Step } from './event.ts';
 import { extend, Fold, type OpenItem } from './fold.ts';
-import type { OutputItem } from './item.ts';
 import { FITS, ITEM, type ItemState, RESPONSE, type ResponseState, type ResponseVerb } from './lifecycle.ts';
+import { missingDeltas } from './missing-deltas.ts';
 
 /** The delta that was accepted last. It changed no state, so the next one of its item and kind is legal, too: most events of a stream are. */
 interface LegalDelta {
@@ -27,13 +28,41 @@ export class Order implements Stage<Step, Step> {
 
   push(step: Step, out: Step[]): void {
     try {
-      for (const event of step.events) if (!this.#continues(event)) this.#accept(event);
+      out.push(this.#checked(step));
     } catch (error) {
       if (error instanceof LifecycleError)
         throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
       throw error;
     }
-    out.push(step);
+  }
+
+  /** The step with what its items still lacked: a delta before the end of the item. Its native text stays, and does not hold them. */
+  #checked(step: Step): Step {
+    const given = step.events;
+    let events: CanonicalEvent[] | undefined;
+    for (let at = 0; at < given.length; at++) {
+      const event = given[at];
+      if (event === undefined) continue;
+      if (!this.#continues(event)) {
+        if (event.type === 'item.end') {
+          for (const delta of this.#missing(event)) {
+            const inserted = { type: 'item.delta', index: event.index, delta } as const;
+            this.#accept(inserted);
+            events ??= given.slice(0, at);
+            events.push(inserted);
+          }
+        }
+        this.#accept(event);
+      }
+      events?.push(event);
+    }
+    return events === undefined ? step : { ...step, events };
+  }
+
+  /** Nothing for an item that is not open: its end is refused. */
+  #missing({ index, item }: Extract<CanonicalEvent, { type: 'item.end' }>): readonly ItemDelta[] {
+    const open = this.fold.open(index);
+    return open === undefined ? [] : missingDeltas(open, item);
   }
 
   end(): void {
@@ -70,8 +99,6 @@ export class Order implements Stage<Step, Step> {
       }
       case 'item.end': {
         const closed = advance('item', ITEM, this.#items[event.index] ?? 'unseen', 'end');
-        const open = this.fold.open(event.index);
-        if (open !== undefined) checkExtends(open, event.item);
         this.#items[event.index] = closed;
         break;
       }
@@ -106,29 +133,5 @@ function verbOf(event: CanonicalEvent): ResponseVerb {
       return 'native';
     case 'response.end':
       return event.outcome.status === 'failed' || event.outcome.status === 'cancelled' ? 'fail' : 'end';
-  }
-}
-
-/** The whole item may add to the text of its deltas and never contradict it. Summaries are not compared: the final one wins. */
-function checkExtends(open: OpenItem, item: OutputItem): void {
-  if (open.head.kind !== item.kind) throw new LifecycleError('item', `open ${open.head.kind}`, `end as ${item.kind}`, []);
-  if (!textOf(item).startsWith(open.text)) {
-    throw upstreamFault('illegal_lifecycle', `The upstream's final ${item.kind} contradicts what it streamed.`);
-  }
-}
-
-/** The text that the deltas of an item may stream; empty for kinds without such deltas. */
-function textOf(item: OutputItem): string {
-  switch (item.kind) {
-    case 'text':
-    case 'refusal':
-      return item.text;
-    case 'reasoning':
-      return item.raw ?? '';
-    case 'toolCall':
-      return item.input;
-    case 'media':
-    case 'native':
-      return '';
   }
 }

@@ -13,7 +13,7 @@ export interface SchemaTexts {
   readonly format?: string;
 }
 
-export function schemaTexts({ text, tools, format, schemas }: CanonicalRequest): SchemaTexts {
+export function schemaTexts({ text, dialect, tools, format, schemas }: CanonicalRequest): SchemaTexts {
   const texts = new Map<string, string>();
   if (schemas === undefined) return { tools: texts };
   let slice: ReturnType<typeof jsonSlicer> | undefined;
@@ -24,7 +24,8 @@ export function schemaTexts({ text, tools, format, schemas }: CanonicalRequest):
     return found === undefined ? undefined : compactJson(found);
   };
   for (const tool of tools) {
-    if (tool.kind !== 'function' || !isOfObject(tool.parameters)) continue;
+    // Other vendors close the schema of a strict tool, so its own text cannot take its place.
+    if (tool.kind !== 'function' || !isOfObject(tool.parameters) || (dialect === 'messages' && tool.strict === true)) continue;
     const found = textOf(tool.parameters, () => [...stepsOf(tool.at), ...schemas.inTool]);
     if (found !== undefined) texts.set(tool.at, withType(found, tool.parameters));
   }

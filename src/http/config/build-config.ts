@@ -4,7 +4,7 @@ import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
-import { buildModel, type ParsePrice } from './build-model.ts';
+import { buildModel, type ParsePrice, rateLimitsOf } from './build-model.ts';
 import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model, type Timeouts } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 import { type ChannelEntry, type ConfigFile, LOOPBACK } from './schema.ts';
@@ -71,7 +71,17 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     channelHeader: file.channel_header,
     ...channels,
     models,
+    classes: classesOf(file),
   });
+}
+
+function classesOf({ classes }: ConfigFile): Config['classes'] {
+  return new Map(
+    Object.entries(classes).flatMap(([name, entry]) => {
+      const limits = rateLimitsOf(entry.limits);
+      return limits === undefined ? [] : [[name, limits]];
+    }),
+  );
 }
 
 /** The default port moves by one where `listen` uses it. */

@@ -1,10 +1,21 @@
 /** One entry of `models`: its kind, its price as exact rates, and facts that only the operator knows. */
 import { defined } from '../../codecs/defined.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { RateLimits } from '../../store/rate-limits.ts';
 import type { Invalid, Result } from '../../store/result.ts';
 import type { Model } from './config.ts';
 import { type ConfigProblem, joinPath } from './config-error.ts';
-import type { ModelEntry } from './schema.ts';
+import type { ModelEntry, RateLimitsEntry } from './schema.ts';
+
+/** Undefined where none is set. */
+export function rateLimitsOf(entry: RateLimitsEntry | undefined): RateLimits | undefined {
+  const limits = defined({
+    requestsPerMinute: entry?.requests_per_minute,
+    tokensPerMinute: entry?.tokens_per_minute,
+    maxConcurrency: entry?.max_concurrency,
+  });
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}
 
 export type ParsePrice = (
   price: unknown,
@@ -26,6 +37,7 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
       maxOutputTokens: entry.max_output_tokens,
+      rateLimits: rateLimitsOf(entry.limits),
     }),
     facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),
   };

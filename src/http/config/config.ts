@@ -7,6 +7,7 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ImageDefaults } from '../../codecs/images/upstream.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { RateLimits } from '../../store/rate-limits.ts';
 import type { Camel } from './schema-terms.ts';
 import type { ChannelEntry, SectionOf } from './schema.ts';
 
@@ -71,6 +72,8 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  /** Of all requests for it together. */
+  readonly rateLimits?: RateLimits;
 }
 
 /** Limits of one API key in one process. */
@@ -129,4 +132,6 @@ export interface Config {
   /** Nothing is ever sent to them; that their models exist is all that is still known of them. */
   readonly disabledChannels: readonly Channel[];
   readonly models: ReadonlyMap<string, Model>;
+  /** Limits of account classes that have any, each of all its accounts together. */
+  readonly classes: ReadonlyMap<string, RateLimits>;
 }

@@ -37,6 +37,21 @@ const Channel = Type.Union([
   CHANNEL_SCHEMAS.minimax_video,
 ]);
 
+const RateLimit = (most: number, description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: most, description }));
+
+const RateLimits = (whose: string) =>
+  Type.Object(
+    {
+      requests_per_minute: RateLimit(
+        1_000_000_000,
+        'The requests that are admitted a minute, and at most at once after a pause.',
+      ),
+      tokens_per_minute: RateLimit(1_000_000_000, 'The same for input and output tokens together.'),
+      max_concurrency: RateLimit(1_000_000, 'The requests that may be under way at the same time.'),
+    },
+    { ...closed, description: `Limits of ${whose}. None by default.` },
+  );
+
 export const MODEL_SCHEMA = Type.Object(
   {
     kind: withDefault(
@@ -64,6 +79,7 @@ export const MODEL_SCHEMA = Type.Object(
       Type.Integer({ minimum: 1, description: 'The largest thinking budget that its upstreams take, in tokens.' }),
     ),
     max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
+    limits: Type.Optional(RateLimits('all requests for this model together')),
   },
   closed,
 );
@@ -303,7 +319,7 @@ const Websocket = Type.Object(
   closed,
 );
 
-export const Timeouts = Type.Object(
+const Timeouts = Type.Object(
   {
     connect_ms: Milliseconds('The time to connect, TLS included.', 10_000),
     first_data_ms: Milliseconds(
@@ -373,6 +389,14 @@ export const CONFIG_SCHEMA = Type.Object(
       Type.Record(Type.String({ minLength: 1 }), MODEL_SCHEMA, { description: 'What clients may ask for, by its name.' }),
       {},
     ),
+    classes: withDefault(
+      Type.Record(
+        Type.String({ minLength: 1 }),
+        Type.Object({ limits: Type.Optional(RateLimits('all accounts of this class together')) }, closed),
+        { description: 'Classes of accounts, by name.' },
+      ),
+      {},
+    ),
   },
   { ...closed, $id: 'https://mizu.invalid/mizu.schema.json', title: 'Mizu configuration' },
 );
@@ -389,3 +413,4 @@ export type ChannelEntry = Filled<(typeof CHANNEL_SCHEMAS)[keyof typeof CHANNEL_
 export type ModelEntry = Filled<typeof MODEL_SCHEMA>;
 /** A section of the file, as it is there when every default is filled in. */
 export type SectionOf<Name extends keyof Sections> = Sections[Name];
+export type RateLimitsEntry = Static<ReturnType<typeof RateLimits>>;

@@ -1,5 +1,5 @@
 /**
- * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance and spend windows.
+ * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance, spend windows and limits by time.
  * Takes the reservation that bounds what is in flight. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
@@ -8,6 +8,8 @@ import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
 import type { Store } from '../../store/store.ts';
 import type { Config, Model } from '../config/config.ts';
+import type { CallContext } from '../gateway.ts';
+import { takeLimits } from '../limits/take-limits.ts';
 import { classHasModel } from '../dispatch/candidates.ts';
 
 /** Whole numbers. */
@@ -52,6 +54,22 @@ export function kindMismatch({ name, kind }: Model, wanted: ModelKind): GatewayE
     `The model ${quote(name)} is of kind ${kind}: this endpoint serves ${wanted} models.`,
     { param: 'model' },
   );
+}
+
+/**
+ * {@link reserve}, and then the limits by time of the key, its account, the model and the account's class. Throws what that throws, and
+ * `rate_limit_exceeded`.
+ */
+export async function admit(call: CallContext, principal: Principal, model: Model, estimate: Estimate): Promise<Admitted> {
+  const { store, clock } = call.gateway;
+  const admitted = await reserve(store, principal, model, estimate, clock.now());
+  try {
+    await takeLimits(call, principal, model, { requests: 1, tokens: estimate.input });
+    return admitted;
+  } catch (thrown) {
+    admitted.reservation.release();
+    throw thrown;
+  }
 }
 
 /** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unhealthy. */

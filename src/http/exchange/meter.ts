@@ -92,6 +92,7 @@ export class Meter {
 
   /** Called before the end of an answer is sent. Settles then with `strict` durability, as {@link settle} does; otherwise undefined, and nothing is settled. */
   settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
+    this.#call.notes.limit?.leave();
     if (this.#call.config.durability !== 'strict') return undefined;
     return Promise.resolve(ending()).then(async (known) => {
       this.outputWritten();
@@ -109,6 +110,9 @@ export class Meter {
     const { gateway, config } = this.#call;
     const entry = boundedEntry(this.#entry(ending));
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
+    const { limit } = this.#call.notes;
+    limit?.leave();
+    limit?.used(tokensOf(entry.usage));
     this.#report(entry, ending);
     if (config.durability !== 'strict') return undefined;
     // A failure is told as it is, whatever becomes of its row.
@@ -211,6 +215,13 @@ export class Meter {
       'exchange',
     );
   }
+}
+
+/** Input and output, caches included: what counts towards a limit of tokens. */
+function tokensOf(usage: BillableUsage | undefined): number {
+  if (usage === undefined) return 0;
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
+  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
 }
 
 /** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */

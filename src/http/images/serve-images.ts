@@ -20,6 +20,7 @@ import { isClientGone, toGatewayError } from '../errors.ts';
 import { Waiting } from '../exchange/reply.ts';
 import { arrivingBody } from '../request/arriving-body.ts';
 import type { Call } from '../gateway.ts';
+import { takeLimits } from '../limits/take-limits.ts';
 import { estimateImage } from './billing.ts';
 import { checkAnyFit, imageChannels } from './need.ts';
 import { PictureRun } from './picture-run.ts';
@@ -42,6 +43,8 @@ export async function serveImages(call: Call, operation: ImageOperation): Promis
     for (let index = 0; index < request.count; index++) {
       admitted.push(await reserve(gateway.store, principal, model, estimateImage(request), gateway.clock.now()));
     }
+    const tokens = estimateImage(request).input;
+    await takeLimits(call, principal, model, { requests: request.count, tokens: tokens * request.count });
     // Before a run is made, which has a row of its own: what is refused here is in the log as any other refusal.
     if (request.stream) checkAnyFit(channels, model.name, gateway.dispatcher.health);
     const runs = admitted.map((one, index) => new PictureRun(callOf(call, index, request), request, channels, one));
@@ -58,7 +61,8 @@ function callOf(call: Call, index: number, request: ImageRequest): Call {
   if (request.count === 1) return call;
   // A picture that failed among others is its own row's failure, not the request's.
   call.notes.metered = true;
-  return { ...call, requestId: `${call.requestId}-${index + 1}`, notes: {} };
+  const { limit } = call.notes;
+  return { ...call, requestId: `${call.requestId}-${index + 1}`, notes: limit === undefined ? {} : { limit } };
 }
 
 /** Some pictures are an answer; only none is a failure. */

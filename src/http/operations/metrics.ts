@@ -1,6 +1,7 @@
 /** Prometheus metrics. Labels have few values: routes, Channels, and our own codes and states; never a key or a client's text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
+import type { LimitKind, LimitScope } from '../limits/buckets.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const GAP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60];
@@ -19,6 +20,8 @@ export interface Metrics {
   circuitMoved(channelId: string, state: CircuitState): void;
   probed(channelId: string, good: boolean): void;
   configReload(accepted: boolean): void;
+  /** Refused for a limit by time, or at once. */
+  rateLimited(scope: LimitScope, kind: LimitKind): void;
 }
 
 export interface MetricsOptions {
@@ -62,6 +65,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     'state',
   );
   const probes = counter('mizu_probes_total', 'Active probes of Channels.', 'channel', 'outcome');
+  const limited = counter('mizu_rate_limited_total', 'Requests refused for a limit, by whose and which.', 'scope', 'limit');
   addReadGauges(registry, options);
 
   return {
@@ -82,6 +86,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       if (count > 0) tokens.inc({ kind }, count);
     },
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
+    rateLimited: (scope, limit) => limited.inc({ scope, limit }),
   };
 }
 

@@ -38,7 +38,7 @@ interface KeyUsage {
 const NOTHING: KeyUsage = { exchanges: 0, bytes: 0 };
 
 /** What a parsed JSON value takes, whatever its text: measured 40 to 90 bytes. */
-export const VALUE_BYTES = 100;
+const VALUE_BYTES = 100;
 /** A compressed body is expected to become this much larger: what coding agents send shrinks to a tenth. */
 const INFLATION = 20;
 /** What is expected of a body that does not say how long it is. */

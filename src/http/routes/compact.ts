@@ -9,7 +9,7 @@ import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
-import { checkModel, reserve } from '../exchange/admit.ts';
+import { admit, checkModel } from '../exchange/admit.ts';
 import { identify } from '../request/authenticate.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
@@ -48,7 +48,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const need = needOf(gateway.codecs, request, principal.account.class);
   const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
-  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  const admitted = await admit(call, principal, model, estimate);
   await forward(call, admitted, {
     channels,
     model: request.model,

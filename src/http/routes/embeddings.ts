@@ -10,7 +10,7 @@ import {
   encodeEmbeddingRequest,
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
-import { checkModel, reserve } from '../exchange/admit.ts';
+import { admit, checkModel } from '../exchange/admit.ts';
 import type { Channel } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
@@ -20,7 +20,7 @@ import type { Handler } from '../gateway.ts';
 import { receiveJson } from '../request/receive-json.ts';
 
 export const embeddings: Handler = async (call) => {
-  const { gateway, config } = call;
+  const { config } = call;
   const principal = await identify(call);
   const { text, json } = await receiveJson(call, principal);
   const request = readEmbeddingRequest(text, json);
@@ -33,7 +33,7 @@ export const embeddings: Handler = async (call) => {
     types: EMBEDDING_TYPES,
   });
   const estimate = { input: request.tokens, output: 0 };
-  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  const admitted = await admit(call, principal, model, estimate);
   const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
   await forward(call, admitted, {
     channels,

@@ -9,6 +9,7 @@ import { authenticate } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { headerValues } from '../request/header-values.ts';
+import { takeLimits } from '../limits/take-limits.ts';
 import { receiveJson } from '../request/receive-json.ts';
 import { queryOfTarget } from '../server/route-table.ts';
 import { toGatewayError } from '../errors.ts';
@@ -85,7 +86,8 @@ interface Creation extends Pick<NewVideo, 'principal' | 'idempotencyKey' | 'body
   readonly text: string;
 }
 
-async function created({ gateway, config, requestId }: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
+async function created(call: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
+  const { gateway, config, requestId } = call;
   const { principal } = request;
   const model = checkModel(config, principal, wanted.model, 'video');
   const { routes, refusal } = routesFor(config, wanted, principal.account.class);
@@ -95,6 +97,7 @@ async function created({ gateway, config, requestId }: Call, { wanted, text, ...
   if (refusal !== undefined && routes.length === 0) throw refusal;
   const priceNanos = model.rates?.pieces.get('video');
   if (priceNanos === undefined) throw new GatewayError('model_pricing_required', 'The model has no price for videos.');
+  await takeLimits(call, principal, model, { requests: 1, tokens: 0 });
   const made = await gateway.store.videos.create({
     ...request,
     id: gateway.mint('video_'),
@@ -104,6 +107,7 @@ async function created({ gateway, config, requestId }: Call, { wanted, text, ...
     nowMs: gateway.clock.now(),
   });
   if (!made.ok) throw notCreated(made.refusal);
+  call.notes.limit?.used(0);
   const { task } = made.value;
   if (made.value.created) {
     const { id, keyId, accountId, frozenNanos } = task;

@@ -8,6 +8,7 @@ import { answerError } from './answer-error.ts';
 import { clientIp } from '../request/client-ip.ts';
 import { toGatewayError } from '../errors.ts';
 import type { Call, Gateway, Handler } from '../gateway.ts';
+import { LIMIT_HEADERS } from '../limits/headers.ts';
 import { headerValues } from '../request/header-values.ts';
 import type { OpenResponse } from './open-responses.ts';
 import { logRefusal } from '../exchange/refusal-log.ts';
@@ -17,7 +18,7 @@ import { SAFE_HEADERS } from './safe-headers.ts';
 
 export type Handlers = Readonly<Record<RouteName, Handler>>;
 
-const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
+const EXPOSED_HEADERS = ['x-request-id, request-id, x-mizu-channel, retry-after, location', ...LIMIT_HEADERS].join(', ');
 
 /** Never rejects: what the handler throws becomes the response. */
 export async function serveRequest(
@@ -64,6 +65,7 @@ export async function serveRequest(
     answerError(gateway, request, response, { error, dialect, requestId });
   } finally {
     const status = refused ?? response.statusCode;
+    call?.notes.limit?.release();
     call?.trace?.end({ method: request.method ?? '', route: path, status, code });
     gateway.metrics.requestEnded(route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
     gateway.inFlight.end();

@@ -4,7 +4,7 @@
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
-import { checkModel, reserve } from '../exchange/admit.ts';
+import { admit, checkModel } from '../exchange/admit.ts';
 import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
@@ -44,10 +44,15 @@ export function answerText(call: CallContext, codec: ClientCodec, prepared: Prep
 
 /** No `async`, for the same reason. */
 function answer(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
-  return admit(call, codec, prepared, reply).then((exchange) => exchange.run());
+  return prepareExchange(call, codec, prepared, reply).then((exchange) => exchange.run());
 }
 
-async function admit(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<TextExchange> {
+async function prepareExchange(
+  call: CallContext,
+  codec: ClientCodec,
+  prepared: PreparedRequest,
+  reply: Reply,
+): Promise<TextExchange> {
   const { gateway, config } = call;
   const { principal, text, json } = prepared;
   const accountId = principal.account.id;
@@ -71,7 +76,7 @@ async function admit(call: CallContext, codec: ClientCodec, prepared: PreparedRe
     maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
     signal: call.gone,
   };
-  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  const admitted = await admit(call, principal, model, estimate);
   return new TextExchange(call, codec, request, admitted, plan, prepared, reply);
 }
 

@@ -23,16 +23,17 @@ export function eventText({ event, data }: Frame, { isV1, streamId }: Spelling):
   return edits.length === 0 ? data : editJson(data, edits);
 }
 
-/** The message of a turn that failed before its first event. `status` is what it would have been over HTTP. */
-export function errorText(error: GatewayError, streamId?: string): string {
+/** The message of a turn that failed before its first event. `status` is what it would have been over HTTP, and `more` the headers that it would have had. */
+export function errorText(error: GatewayError, streamId?: string, more: Readonly<Record<string, string>> = {}): string {
   const { message, param, shownCode: code, status } = error;
   const retryAfter = retryAfterSeconds(error);
+  const headers = { ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }), ...more };
   return JSON.stringify({
     type: 'error',
     sequence_number: 0,
     status,
     error: { type: openAiErrorType(status), code, message, param },
-    ...(retryAfter === undefined ? {} : { headers: { 'retry-after': retryAfter } }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(streamId === undefined ? {} : { stream_id: streamId }),
   });
 }

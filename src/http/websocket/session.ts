@@ -299,8 +299,9 @@ export class Session {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
       logRefusal(call, failure);
-      this.#outlet.send(errorText(failure, streamId));
+      this.#outlet.send(errorText(failure, streamId, call.notes.limitHeaders));
     } finally {
+      call.notes.limit?.release();
       const status = failure?.status ?? 200;
       const code = failure?.code ?? call.notes.failure ?? '';
       call.trace?.end({ method: call.method, route: call.path, status, code });

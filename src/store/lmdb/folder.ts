@@ -23,7 +23,7 @@ export function prepareFolder(path: string): void {
   if (statSync(ballast, { throwIfNoEntry: false })?.isFile() === true) tighten(ballast);
 }
 
-/** An empty file is to LMDB what none is. */
+/** An empty file is to LMDB what none is. Where none can be made another process was quicker, or LMDB says why it cannot. */
 function ownFile(path: string): void {
   if (requireFile(path) !== undefined) {
     tighten(path);
@@ -32,7 +32,7 @@ function ownFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', OWN_FILE));
   } catch {
-    // Another process was quicker, or LMDB says why it can make none.
+    return;
   }
 }
 

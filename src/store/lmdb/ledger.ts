@@ -3,7 +3,7 @@ import type { JournalRow, Ledger } from '../ledger.ts';
 import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { exchangeEntry } from './exchange-index.ts';
-import { verify } from './verify.ts';
+import { headOf, verify } from './verify.ts';
 
 const DEFAULT_LIMIT = 1000;
 /** Longer words name no exchange; LMDB could not even look them up. */
@@ -11,7 +11,9 @@ const MAX_ID = 256;
 
 export function createLedger(environment: Environment): Ledger {
   return {
-    verify: () => environment.read(verify),
+    verify: ({ head } = {}) => environment.read((tables) => verify(tables, head)),
+
+    head: () => environment.read(headOf),
 
     journal: (query = {}) =>
       environment.read((tables) => {

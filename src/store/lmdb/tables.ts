@@ -3,7 +3,7 @@ import type { Database, Key, RootDatabase } from 'lmdb';
 import type { DayCounts } from '../day-usage.ts';
 import type { AccountRecord } from '../accounts.ts';
 import type { KeyRecord } from '../keys.ts';
-import { type Hold, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
+import { type Hold, type JournalHead, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
 import type { Lease } from '../leases.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
@@ -44,11 +44,6 @@ export interface IdempotencyRow {
 
 /** An exchange: the seq of its row in the log, 0 when that was pruned, then those of its rows in the journal. */
 export type StoredEntry = readonly number[];
-
-export interface JournalHead {
-  readonly seq: number;
-  readonly hash: string;
-}
 
 export interface LogHead {
   readonly seq: number;

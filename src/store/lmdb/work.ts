@@ -5,13 +5,21 @@
 import type { Database, Key } from 'lmdb';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import type { KeyRecord } from '../keys.ts';
-import { chainHash, FIRST_HASH, type JournalKind, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
+import {
+  chainHash,
+  FIRST_HASH,
+  type JournalHead,
+  type JournalKind,
+  type JournalRow,
+  journalText,
+  type LedgerAccount,
+} from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { payerOf } from '../payer.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
-import { closedText, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+import { closedText, type LogHead, metaOf, type Tables } from './tables.ts';
 
 /** The key that something is charged to, and where the money comes from. */
 interface Payer {

@@ -65,7 +65,7 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
         for (const row of rows) await write(session, row);
       }),
     finish: async () => void (await database.change(FINISH)),
-    verify: () => database.snapshot(verify),
+    verify: () => database.snapshot((session) => verify(session)),
     close: () => database.close(),
   };
 }

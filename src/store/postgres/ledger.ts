@@ -2,9 +2,10 @@
 import type { Hold, Ledger } from '../ledger.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { type HoldRow, holdOf, journalOf } from './rows.ts';
+import { type HoldRow, holdOf, int, journalOf, text } from './rows.ts';
 import type { Statement } from './session.ts';
-import { verify } from './verify.ts';
+import { StoreError } from '../store-error.ts';
+import { HEAD, verify } from './verify.ts';
 
 const DEFAULT_LIMIT = 1000;
 
@@ -20,7 +21,13 @@ const HOLDS: Statement = {
 
 export function createLedger(database: Database): Ledger {
   return {
-    verify: () => database.snapshot(verify),
+    verify: ({ head } = {}) => database.snapshot((session) => verify(session, head)),
+
+    async head() {
+      const [row] = await database.run(HEAD);
+      if (row === undefined) throw new StoreError('corrupt', 'the ledger has no head');
+      return { seq: int(row, 'seq'), hash: text(row, 'hash') };
+    },
 
     async journal(query = {}) {
       const { after = 0, limit = DEFAULT_LIMIT, accountId, ref } = query;

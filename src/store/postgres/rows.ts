@@ -129,7 +129,7 @@ function limitsOf(row: Row): SpendLimits {
 }
 
 /** Undefined where there is none. */
-export function rateLimitsOf(row: Row): RateLimits | undefined {
+function rateLimitsOf(row: Row): RateLimits | undefined {
   const limits = defined({
     requestsPerMinute: maybeInt(row, 'requests_per_minute'),
     tokensPerMinute: maybeInt(row, 'tokens_per_minute'),

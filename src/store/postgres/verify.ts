@@ -1,9 +1,13 @@
 /** Feeds one snapshot of the PostgreSQL store to the recount, some thousand rows at a time. */
-import type { Verification } from '../ledger.ts';
+import type { JournalHead, Verification } from '../ledger.ts';
 import { Recount } from '../recount.ts';
+import type { RequestLogRow } from '../request-log.ts';
+import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
-import { big, holdOf, int, journalOf, type Row, spendOf, text } from './rows.ts';
+import { logRowOf } from './request-log.ts';
+import { accountOf, big, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
+import { countsOfDay } from './spend.ts';
 import { taskOf } from './videos.ts';
 
 const PAGE = 5_000;
@@ -31,7 +35,6 @@ export const PAGES = {
   videos: paged('videos', 'videos', '*', 'number', -1),
   spend: paged('spend', 'spend', '*', 'key_id', ''),
   log: paged('log', 'request_log', '*', 'seq', -1),
-  charges: paged('charges', 'request_log', 'seq, exchange_id, charged_nanos', 'seq', -1),
   open: paged('open', 'open_exchanges', '*', 'exchange_id', ''),
 } as const satisfies Record<string, Paged>;
 
@@ -46,22 +49,24 @@ export async function* rowsOf(session: Pick<Session, 'run'>, { statement, first,
   }
 }
 
-const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
-const DAYS: Statement = {
-  name: 'verify_days',
-  text: 'SELECT key_id, sum(charged_nanos)::text AS charged FROM days GROUP BY key_id',
-};
+export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
+const DAYS: Statement = { name: 'verify_days', text: 'SELECT * FROM days' };
+const IDEMPOTENCY: Statement = { name: 'verify_idempotency', text: 'SELECT task_id, account_id, key_id FROM idempotency' };
 
-export async function verify(session: Session): Promise<Verification> {
-  const recount = new Recount();
+export async function verify(session: Session, kept?: JournalHead): Promise<Verification> {
+  const recount = new Recount(kept);
   for await (const row of rowsOf(session, PAGES.journal)) recount.journal(journalOf(row));
   for (const row of await session.run(HEAD)) recount.head(int(row, 'seq'), text(row, 'hash'));
   for await (const row of rowsOf(session, PAGES.balances)) recount.balance(text(row, 'account'), big(row, 'nanos'));
+  for await (const row of rowsOf(session, PAGES.accounts)) recount.account(accountOf(row));
+  for await (const row of rowsOf(session, PAGES.keys)) recount.key(keyOf(row));
   for await (const row of rowsOf(session, PAGES.holds)) recount.hold(holdOf(row));
   for await (const row of rowsOf(session, PAGES.videos)) recount.task(checkedTask(recount, row));
   for await (const row of rowsOf(session, PAGES.spend)) recount.spend(text(row, 'key_id'), spendOf(row));
-  for (const row of await session.run(DAYS)) recount.day(text(row, 'key_id'), big(row, 'charged'));
-  for await (const row of rowsOf(session, PAGES.charges)) recount.logged(text(row, 'exchange_id'), big(row, 'charged_nanos'));
+  for (const row of await session.run(DAYS)) recount.day(text(row, 'key_id'), int(row, 'day'), countsOfDay(row));
+  for (const row of await session.run(IDEMPOTENCY))
+    recount.idempotency({ taskId: text(row, 'task_id'), accountId: text(row, 'account_id'), keyId: text(row, 'key_id') });
+  for await (const row of rowsOf(session, PAGES.log)) recount.logged(checkedLog(recount, row));
   for await (const row of rowsOf(session, PAGES.open)) recount.open(text(row, 'exchange_id'));
   return recount.finish();
 }
@@ -71,5 +76,22 @@ function checkedTask(recount: Recount, row: Row): VideoTask {
   const task = taskOf(row);
   recount.expect('task', `state of ${task.id}`, task.state, text(row, 'state'));
   recount.expect('task', `number of ${task.id}`, task.number, int(row, 'number'));
+  recount.expect(
+    'index',
+    `owner of ${task.id}`,
+    `${task.accountId} ${task.keyId}`,
+    `${text(row, 'account_id')} ${text(row, 'key_id')}`,
+  );
+  recount.expect('index', `due time of ${task.id}`, String(dueAt(task) ?? 'none'), String(row['due_at_ms'] ?? 'none'));
   return task;
+}
+
+/** The columns beside the entry are copies of what is in it. */
+function checkedLog(recount: Recount, row: Row): RequestLogRow {
+  const entry = logRowOf(row);
+  const { exchangeId } = entry;
+  recount.expect('exchange', `charge column of ${exchangeId}`, entry.charge?.total ?? 0n, big(row, 'charged_nanos'));
+  recount.expect('exchange', `key column of ${exchangeId}`, entry.keyId, text(row, 'key_id'));
+  recount.expect('exchange', `account column of ${exchangeId}`, entry.accountId, text(row, 'account_id'));
+  return entry;
 }

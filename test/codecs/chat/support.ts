@@ -67,7 +67,7 @@ export const withoutNative = (steps: readonly Step[]): Step[] => steps.map(({ ev
 export function encode(steps: readonly Step[], context: ResponseContext = responseContext()): string[] {
   const encoder = chatClient.encodeEvents(context);
   const out: Frame[] = [];
-  for (const step of steps) encoder.push(step, out);
+  for (const step of wire.inOrder(steps)) encoder.push(step, out);
   if (!encoder.ended) encoder.end(out);
   return out.map(({ data }) => data);
 }

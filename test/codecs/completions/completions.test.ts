@@ -8,6 +8,7 @@ import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Frame, ResponseContext } from '../../../src/codecs/codec.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
+import { inOrder } from '../../support/wire.ts';
 import { completionsClient } from '../../../src/codecs/completions/index.ts';
 import { type ClientState, checkClientFrame } from '../../../src/codecs/completions/lifecycle.ts';
 
@@ -45,7 +46,7 @@ function eventsOf(items: readonly OutputItem[], outcome: Outcome = { status: 'co
 function stream(events: readonly CanonicalEvent[], body: JsonObject = { model: 'm', prompt: 'p', stream: true }): string[] {
   const encoder = completionsClient.encodeEvents(contextOf(body));
   const out: Frame[] = [];
-  for (const event of events) encoder.push({ events: [event] }, out);
+  for (const step of inOrder(events.map((event) => ({ events: [event] })))) encoder.push(step, out);
   let state: ClientState = 'open';
   for (const { data } of out) state = checkClientFrame(state, data);
   assert.match(state, /ended|failed/);

@@ -125,13 +125,21 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'file: url': asked(shown('file', url('pdf'))),
   'file: reference': asked(shown('file', { from: 'reference', id: `files/${PROBE}`, mime: 'application/pdf' })),
   'file: text': asked(shown('file', { from: 'text', text: PROBE })),
+  'call of an undeclared tool': {
+    items: [user, { ...called(), tool: { name: PROBE } } as Item, answered(text('r')), { ...user, text: 'go on' }],
+  },
+  'assistant turn first': { items: [says('assistant', PROBE), { ...user, text: 'go on' }] },
   'native item': told({ kind: 'native', dialect: 'completions', body: { a: PROBE }, at }),
   'cache breakpoint': {
     items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { cacheControl: { type: 'ephemeral' } })),
     sign: { coerce: /"a"}.*"e","cache_control":{"type":"ephemeral"}/, drop: /ephemeral|cache/ },
   },
   'function tool': { tools: [named(PROBE)] },
-  'function tool: strict': { tools: [named('f', { strict: true })], sign: /"strict":true/ },
+  'function tool: strict': (upstream) => {
+    const parameters = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] };
+    const tools = [named('f', { strict: true, parameters })];
+    return { tools, sign: /"strict":true|STRICT/, ...(upstream.dialect === 'messages' ? {} : { dialect: 'messages' }) };
+  },
   'function tool: namespace': {
     tools: [tool, { ...tool, tool: { name: 'f', namespace: PROBE }, at: 'tools[1]' } as Tool],
     sign: new RegExp(`${PROBE}__f`),
@@ -159,8 +167,14 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   },
   'tool choice: native': { tools: [tool], toolChoice: { mode: 'native', dialect: 'completions', body: {} } },
   'parallel tool calls: off': { tools: [tool], parallelToolCalls: false, sign: /parallel/ },
-  'output cap': { maxOutputTokens: 4321, sign: /4321/ },
-  'temperature, top_p': { temperature: 0.4321, topP: 0.8765, sign: /0\.4321.*0\.8765/ },
+  'output cap': ({ dialect }) => ({
+    maxOutputTokens: dialect === 'responses' ? 1 : 4321,
+    sign: { keep: /4321/, coerce: /"max_output_tokens":16\b/ },
+  }),
+  'temperature, top_p': ({ dialect }) =>
+    dialect === 'messages'
+      ? { temperature: 1.5, topP: 0.8765, sign: /"temperature":1,"top_p":0\.8765/ }
+      : { temperature: 0.4321, topP: 0.8765, sign: /0\.4321.*0\.8765/ },
   top_k: { topK: 4321, sign: /4321/ },
   seed: { seed: 4321, sign: /4321/ },
   'presence and frequency penalty': {
@@ -169,9 +183,9 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     sign: { keep: /0\.4321.*0\.8765/, drop: /0\.4321|0\.8765/ },
   },
   'logit bias': { logitBias: { 4321: 7 }, sign: /"4321":7/ },
-  'stop sequences': { stop: [PROBE] },
+  'stop sequences': ({ dialect }) => ({ stop: dialect === 'messages' ? ['\n', PROBE] : [PROBE, 'b', 'c', 'd', 'e', 'f'] }),
   logprobs: { logprobs: { top: 7 }, sign: /ogprobs":7/ },
-  'format: json object': { format: { type: 'json_object' }, sign: /json_object|application\/json/ },
+  'format: json object': { format: { type: 'json_object' }, sign: /json_object|application\/json|one JSON object/ },
   'format: json schema': { format: { type: 'json_schema', name: 'a', schema } },
   verbosity: { verbosity: PROBE },
   'output modalities': { modalities: ['text', 'audio'], sign: /"audio"|"AUDIO"/ },

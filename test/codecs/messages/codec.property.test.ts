@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
-import { fold, type Whole } from '../../../src/codecs/canonical/fold.ts';
+import { Fold, fold, type Whole } from '../../../src/codecs/canonical/fold.ts';
+import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
@@ -124,8 +125,16 @@ test('every prefix, failed or cut, is a legal client stream with one ending', ()
     fc.property(fc.oneof(answer, parallel), fc.nat(), fc.boolean(), (events, length, fails) => {
       const prefix = events.slice(0, 1 + (length % events.length)).filter(({ type }) => type !== 'response.end');
       const steps = prefix.map((event) => ({ events: [event] }));
-      const cut: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: 'max_output' } };
-      const frames = fails ? encodeSteps(steps, upstreamFault('truncated', 'cut')) : encodeSteps([...steps, { events: [cut] }]);
+      const outcome: Outcome = { status: 'incomplete', reason: 'max_output' };
+      const known = new Fold();
+      for (const event of prefix) known.push(event);
+      const ends = known
+        .whole(outcome)
+        .items.flatMap(({ item, status }, index): CanonicalEvent[] =>
+          known.open(index) === undefined ? [] : [{ type: 'item.end', index, item, status }],
+        );
+      const cut: CanonicalEvent[] = [...ends, { type: 'response.end', outcome }];
+      const frames = fails ? encodeSteps(steps, upstreamFault('truncated', 'cut')) : encodeSteps([...steps, { events: cut }]);
       checkClientStream(frames);
       assert.equal(frames.at(-1)?.event, fails ? 'error' : 'message_stop');
     }),

@@ -111,7 +111,7 @@ export function encodeSteps(
   const out: Frame[] = [];
   const encoder = messagesClient.encodeEvents(context);
   try {
-    for (const step of steps) encoder.push(step, out);
+    for (const step of wire.inOrder(steps)) encoder.push(step, out);
     if (failure === undefined) encoder.end(out);
     else encoder.fail(failure, out);
   } catch (thrown) {

@@ -75,7 +75,7 @@ export function decodeAll(frames: readonly Frame[]): { steps: Step[]; order: Ord
 export function encodeAll(steps: readonly Step[], request?: CanonicalRequest): Frame[] {
   const encoder = responsesClient.encodeEvents(responseContext(request));
   const frames: Frame[] = [];
-  for (const step of steps) encoder.push(step, frames);
+  for (const step of wire.inOrder(steps)) encoder.push(step, frames);
   encoder.end(frames);
   return frames;
 }

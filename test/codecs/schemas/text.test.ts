@@ -35,7 +35,11 @@ for (const pair of PAIRS) {
   const name = `${pair.client.client.dialect} to ${pair.upstream.upstream.dialect}`;
   test(`T10: ${name}: schemas keep the order of their keys and their numbers`, () => {
     const body = bodyOf(pair, SPACED);
-    assert.equal(body.split(SCHEMA).length - 1, 2, body);
+    // The messages vendor takes formats with closed objects only.
+    const closed = SCHEMA.replace('},"required"', '},"additionalProperties":false,"required"');
+    const isMessages = pair.upstream === messages;
+    assert.equal(body.split(SCHEMA).length - 1, isMessages ? 1 : 2, body);
+    assert.equal(body.split(closed).length - 1, isMessages ? 1 : 0, body);
     assert.ok(body.includes(PLAIN));
     JSON.parse(body);
   });
@@ -45,6 +49,10 @@ for (const pair of PAIRS) {
     if (pair.client === messages) return;
     const body = bodyOf(pair, '{"properties":{"b":{},"1":{}}}');
     assert.ok(body.includes('{"type":"object","properties":{"b":{},"1":{}}}'), body);
-    assert.ok(body.includes('{"properties":{"b":{},"1":{}}}'), 'a format may be of anything');
+    const format =
+      pair.upstream === messages
+        ? JSON.stringify('{"properties":{"b":{},"1":{}}}').slice(1, -1)
+        : '{"properties":{"b":{},"1":{}}}';
+    assert.ok(body.includes(format), 'a format may be of anything');
   });
 }

@@ -242,15 +242,21 @@ export function everyRequest(dialect: CanonicalRequest['dialect'], owner: Owner)
       rarely(choice, 1, undefined),
       controls,
       fc.boolean(),
+      fc.nat(11),
     )
     .filter(([, turns]) => {
       const ids = turns.flatMap(({ value }) => value.flatMap((item) => (item.kind === 'toolCall' ? [item.callId] : [])));
       return new Set(ids).size === ids.length;
     })
-    .map(([lead, turns, extra, wanted, { value: members, features }, stream]) => {
+    .map(([lead, turns, extra, wanted, { value: members, features }, stream, shape]) => {
       // A tool that may not be called need not be sayable.
       const isLeftOut = wanted?.value.mode === 'allowed' && extra?.features[0] === 'custom tool: freeform';
-      const tools = [...TOOLS, ...(extra === undefined || isLeftOut ? [] : [extra])];
+      const held = turns.flatMap(({ value }) => value);
+      const calls = held.filter((item) => item.kind === 'toolCall');
+      const isBare =
+        shape < 3 && wanted === undefined && calls.length > 0 && calls.every(({ flavour }) => flavour === 'function');
+      const tools = isBare ? [] : [...TOOLS, ...(extra === undefined || isLeftOut ? [] : [extra])];
+      const begins = shape === 3 ? [says('assistant', 'I begin.', { turn: 1 })] : [];
       const parts = [lead, ...turns, ...tools, ...(wanted === undefined ? [] : [wanted])];
       const last = says('user', 'Go on.', { turn: 100 });
       const request: CanonicalRequest = {
@@ -260,12 +266,16 @@ export function everyRequest(dialect: CanonicalRequest['dialect'], owner: Owner)
         reads: new Set(['model']),
         model: 'logical-model',
         stream,
-        items: [...lead.value, ...turns.flatMap(({ value }) => value), last],
+        items: [...lead.value, ...begins, ...held, last],
         tools: tools.map(({ value }) => value),
         includeUsage: stream,
         ...(wanted === undefined ? {} : { toolChoice: wanted.value }),
         ...members,
       };
-      return { request, features: new Set([...features, ...parts.flatMap((part) => part.features)]) };
+      const own: RequestFeature[] = [
+        ...(isBare ? (['call of an undeclared tool'] as const) : []),
+        ...(begins.length > 0 ? (['assistant turn first', 'assistant text'] as const) : []),
+      ];
+      return { request, features: new Set([...features, ...own, ...parts.flatMap((part) => part.features)]) };
     });
 }

@@ -37,10 +37,9 @@ import { DONE } from '../wire.ts';
 
 interface OpenItem {
   readonly head: ItemHead;
-  /** The text, raw reasoning or input that was written so far. */
-  written: string;
-  /** The summary parts that were written so far. */
-  readonly summary: string[];
+  /** Reasoning: how many parts of its summary have begun, and whether one of them has words. */
+  parts: number;
+  hasSummary: boolean;
   /** Tool call: its index. Reasoning: the index of its entries; -1 before the first of them. */
   index: number;
   /** Reasoning: the id of its entries. */
@@ -200,7 +199,7 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: OpenItem = { head, written: '', summary: [], index: -1, id: '', start: -1, base: 0 };
+    const open: OpenItem = { head, parts: 0, hasSummary: false, index: -1, id: '', start: -1, base: 0 };
     this.#open.set(index, open);
     this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
     if (head.kind !== 'toolCall') return;
@@ -221,7 +220,6 @@ export class ChatEncoder implements ClientEncoder {
   #piece(open: OpenItem, delta: ItemDelta, out: Frame[]): void {
     switch (delta.kind) {
       case 'text':
-        open.written = grown(open.written, delta.text);
         if (open.head.kind === 'refusal') {
           this.#chunks.delta({ refusal: delta.text }, out);
           return;
@@ -230,16 +228,13 @@ export class ChatEncoder implements ClientEncoder {
         this.#writeText(delta.text, delta.logprobs, out);
         return;
       case 'raw':
-        open.written = grown(open.written, delta.text);
         this.#chunks.delta({ reasoning_content: delta.text }, out);
         return;
       case 'summary':
         this.#summary(open, delta.part, delta.text, out);
         return;
       case 'input':
-        if (delta.text === '') return;
-        open.written = grown(open.written, delta.text);
-        this.#input(open, delta.text, out);
+        if (delta.text !== '') this.#input(open, delta.text, out);
         return;
       case 'citation':
         // Written from the whole item, which is authoritative.
@@ -247,39 +242,29 @@ export class ChatEncoder implements ClientEncoder {
     }
   }
 
-  /** Writes what the deltas left out. */
+  /** Writes what comes with the whole item only. */
   #close(open: OpenItem, item: OutputItem, out: Frame[]): void {
     switch (item.kind) {
       case 'text':
         this.#closeText(open, item, out);
         return;
-      case 'refusal': {
-        const rest = item.text.slice(open.written.length);
-        if (rest !== '') this.#chunks.delta({ refusal: rest }, out);
-        return;
-      }
       case 'reasoning':
         this.#closeReasoning(open, item, out);
         return;
-      case 'toolCall': {
-        const rest = item.input.slice(open.written.length);
-        if (rest !== '') this.#input(open, rest, out);
+      case 'toolCall':
         this.#signature(item.opaque, item.callId, out);
         return;
-      }
       case 'media':
         this.#media(item, out);
         return;
+      case 'refusal':
       case 'native':
         return;
     }
   }
 
   #closeText(open: OpenItem, item: TextItem, out: Frame[]): void {
-    const rest = item.text.slice(open.written.length);
-    this.#place(open, rest, out);
-    // Logprobs describe the whole text: they fit only where none of it was written before.
-    if (rest !== '') this.#writeText(rest, open.written === '' ? item.logprobs : undefined, out);
+    this.#place(open, '', out);
     for (const citation of item.citations) {
       const written = writeAnnotation(citation, open.base);
       if (written !== undefined) this.#annotations.push(written);
@@ -288,12 +273,6 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #closeReasoning(open: OpenItem, item: ReasoningItem, out: Frame[]): void {
-    const rest = (item.raw ?? '').slice(open.written.length);
-    if (rest !== '') this.#chunks.delta({ reasoning_content: rest }, out);
-    for (const [part, whole] of (item.summary ?? []).entries()) {
-      const written = open.summary[part] ?? '';
-      if (whole !== written && whole.startsWith(written)) this.#summary(open, part, whole.slice(written.length), out);
-    }
     if (item.opaque === undefined) return;
     if (open.index < 0) this.#beginDetail(open, reasoningId(item, this.#context));
     this.#chunks.delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.index, this.#context)] }, out);
@@ -326,12 +305,11 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #summary(open: OpenItem, part: number, text: string, out: Frame[]): void {
-    const isFirst = open.summary.every((written) => written === '');
-    let piece = text;
-    if (part >= open.summary.length && open.summary.some((written) => written !== '')) piece = SUMMARY_SEPARATOR + text;
-    while (open.summary.length <= part) open.summary.push('');
-    open.summary[part] = grown(open.summary[part] ?? '', text);
+    const isFirst = !open.hasSummary;
+    const piece = part >= open.parts && !isFirst ? SUMMARY_SEPARATOR + text : text;
+    open.parts = Math.max(open.parts, part + 1);
     if (piece === '') return;
+    open.hasSummary ||= text !== '';
     if (open.index < 0) {
       const id = 'id' in open.head ? open.head.id : undefined;
       this.#beginDetail(open, id ?? this.#context.mint('rs_'));

@@ -1,5 +1,6 @@
 /** Tools, tool choice and format of another dialect for a chat upstream. */
 import { notConvertible } from '../../canonical/error.ts';
+import type { Dialect } from '../../canonical/dialect.ts';
 import type { RequestFeature } from '../../canonical/features.ts';
 import type { ToolName } from '../../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../../canonical/json.ts';
@@ -8,6 +9,7 @@ import type { CodecOptions } from '../../codec.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../../tools/freeform.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
+import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
@@ -29,7 +31,7 @@ export function encodeTools(
       return [];
     }
     if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
-    return [encodeTool(tool, names, options, losses)];
+    return [encodeTool(tool, names, options, request.dialect, losses)];
   });
 }
 
@@ -37,15 +39,17 @@ function encodeTool(
   tool: Exclude<Tool, { kind: 'native' }>,
   names: ToolNames,
   options: CodecOptions,
+  dialect: Dialect,
   losses: Set<RequestFeature>,
 ): JsonObject {
   const name = names.toWire(tool.tool);
   const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
   if (tool.kind === 'function') {
     if (tool.cacheControl !== undefined) losses.add('cache breakpoint');
-    const parameters = tool.parameters === undefined ? {} : { parameters: withType(tool.parameters) };
-    const strict = tool.strict === undefined ? {} : { strict: tool.strict };
-    return { type: 'function', function: { ...described, ...parameters, ...strict } };
+    const { parameters: schema, strict, isChanged } = strictFunction(tool, dialect);
+    if (isChanged) losses.add('function tool: strict');
+    const parameters = schema === undefined ? {} : { parameters: withType(schema) };
+    return { type: 'function', function: { ...described, ...parameters, ...(strict === undefined ? {} : { strict }) } };
   }
   if (tool.inputSchema !== undefined) {
     const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);

@@ -8,6 +8,7 @@ import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { noteMembers } from '../../requests/member-losses.ts';
 import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
+import { firstStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
@@ -36,7 +37,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     tools: tools.length === 0 ? undefined : tools,
     tool_choice: toolChoice,
     parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
-    ...sampling(request, target),
+    ...sampling(request, target, losses),
     ...reasoning(request.reasoning, losses),
     ...identity(request, losses),
   };
@@ -44,7 +45,11 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   return { path: PATH, body: editJson(JSON.stringify(body), schemas), headers: {}, toolNames, losses: [...losses] };
 }
 
-function sampling(request: CanonicalRequest, target: Target): JsonObject {
+/** OpenAI takes no more. */
+const MOST_STOPS = 4;
+
+function sampling(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonObject {
+  if ((request.stop?.length ?? 0) > MOST_STOPS) losses.add('stop sequences');
   const cap = target.options.legacyOutputCap === true ? 'max_tokens' : 'max_completion_tokens';
   const { logprobs, format } = request;
   return {
@@ -56,7 +61,7 @@ function sampling(request: CanonicalRequest, target: Target): JsonObject {
     presence_penalty: request.presencePenalty,
     frequency_penalty: request.frequencyPenalty,
     logit_bias: request.logitBias,
-    stop: request.stop?.length === 0 ? undefined : request.stop,
+    stop: firstStops(request.stop, MOST_STOPS),
     logprobs: logprobs === undefined ? undefined : true,
     top_logprobs: logprobs !== undefined && logprobs.top > 0 ? logprobs.top : undefined,
     response_format: format === undefined ? undefined : encodeFormat(format),

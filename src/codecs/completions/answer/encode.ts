@@ -13,7 +13,7 @@ export class CompletionsEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #join = new TextJoin();
   /** How many characters of each open text were said; items of other kinds are not here. */
-  readonly #said = new Map<number, number>();
+  readonly #said = new Map<number, boolean>();
   #usage: Usage | undefined;
   #ended = false;
   /** Where a good ending begins in the words of its batch. */
@@ -56,23 +56,19 @@ export class CompletionsEncoder implements ClientEncoder {
         const { head, index } = event;
         checkText(head.kind);
         this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
-        if (head.kind === 'text' || head.kind === 'refusal') this.#said.set(index, 0);
+        if (head.kind === 'text' || head.kind === 'refusal') this.#said.set(index, false);
         return;
       }
       case 'item.delta': {
         const said = this.#said.get(event.index);
         if (said === undefined || event.delta.kind !== 'text') return;
-        this.#said.set(event.index, said + event.delta.text.length);
-        this.#say(event.delta.text, said === 0, out);
+        if (event.delta.text !== '') this.#said.set(event.index, true);
+        this.#say(event.delta.text, !said, out);
         return;
       }
-      case 'item.end': {
-        const said = this.#said.get(event.index);
-        if (said === undefined || (event.item.kind !== 'text' && event.item.kind !== 'refusal')) return;
+      case 'item.end':
         this.#said.delete(event.index);
-        this.#say(event.item.text.slice(said), said === 0, out);
         return;
-      }
       case 'usage.report':
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;

@@ -4,36 +4,26 @@
  * new block. A block starts with its first content (M2). Knows nothing of message_start and of endings.
  */
 import type { ItemEvent } from '../../answers/turns.ts';
-import { grown } from '../../canonical/grown.ts';
 import type { ItemDelta, ItemHead } from '../../canonical/event.ts';
-import type { ItemStatus, OutputItem } from '../../canonical/item.ts';
+import type { ItemStatus, OutputItem, ToolCallItem } from '../../canonical/item.ts';
 import { escapeJson, isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { Frame, ResponseContext } from '../../codec.ts';
-import {
-  attachedSignature,
-  checkInput,
-  citationBodies,
-  joinSummary,
-  mediaRefused,
-  PART_BREAK,
-  thinkingText,
-  wireInput,
-} from '../message-parts.ts';
+import { attachedSignature, checkInput, mediaRefused, PART_BREAK, wireInput } from '../message-parts.ts';
 import { isRedacted } from '../opaque.ts';
 import { isEmptyInput } from '../wire.ts';
 
 /** What was written of one canonical item. */
 interface Entry {
   readonly head: ItemHead;
-  /** Its text, thinking or input so far, in all its blocks. */
-  written: string;
+  /** Something of its text, thinking or input was written. */
+  hasText: boolean;
   /** Of reasoning: the face that came first, which is the one that is written. */
   face: 'raw' | 'summary' | undefined;
   /** The summary part that was written last. */
   part: number;
-  /** How many citations were written. */
-  citations: number;
+  /** A citation was written. */
+  cites: boolean;
 }
 
 const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as const;
@@ -82,7 +72,7 @@ export class BlockWriter {
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
     if (head.kind === 'refusal') this.refused = true;
-    const entry: Entry = { head, written: '', face: undefined, part: 0, citations: 0 };
+    const entry: Entry = { head, hasText: false, face: undefined, part: 0, cites: false };
     this.#entries[index] = entry;
     if (head.kind !== 'toolCall') return;
     this.calledTool = true;
@@ -92,15 +82,13 @@ export class BlockWriter {
   #delta(entry: Entry, delta: ItemDelta, out: Frame[]): void {
     if (delta.kind !== 'citation') this.#writeText(entry, deltaText(entry, delta), out);
     else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages')
-      this.#cite(entry, [delta.citation.body], out);
+      this.#cite(entry, delta.citation.body, out);
   }
 
-  /** `item` is authoritative: what its deltas left out is written. */
   #end(entry: Entry, item: OutputItem, status: ItemStatus, out: Frame[]): void {
     if (item.kind === 'media') throw mediaRefused();
-    if (item.kind === 'text') this.#cite(entry, citationBodies(item).slice(entry.citations), out);
-    this.#writeText(entry, missingText(entry, item, status), out);
     if (item.kind === 'toolCall') {
+      if (!entry.hasText) this.#writeText(entry, heldInput(item, status), out);
       if (status === 'completed') checkInput(item);
       else if (!isObjectText(wireInput(item))) this.leftUnfinished = true;
     }
@@ -118,7 +106,7 @@ export class BlockWriter {
 
   #sign(entry: Entry, opaque: Opaque, out: Frame[]): void {
     const sealed = this.#context.seal(opaque);
-    if (isRedacted(opaque) && entry.written === '') {
+    if (isRedacted(opaque) && !entry.hasText) {
       this.#open(entry, { type: 'redacted_thinking', data: sealed }, out);
       return;
     }
@@ -128,7 +116,7 @@ export class BlockWriter {
 
   #writeText(entry: Entry, text: string, out: Frame[]): void {
     if (text === '') return;
-    entry.written = grown(entry.written, text);
+    entry.hasText = true;
     this.#openFor(entry, out);
     switch (entry.head.kind) {
       case 'text':
@@ -144,21 +132,17 @@ export class BlockWriter {
     }
   }
 
-  #cite(entry: Entry, bodies: readonly JsonObject[], out: Frame[]): void {
-    for (const citation of bodies) {
-      entry.citations += 1;
-      this.#openFor(entry, out);
-      this.#writeDelta({ type: 'citations_delta', citation }, out);
-    }
+  #cite(entry: Entry, citation: JsonObject, out: Frame[]): void {
+    entry.cites = true;
+    this.#openFor(entry, out);
+    this.#writeDelta({ type: 'citations_delta', citation }, out);
   }
 
   /** Makes sure that a block of this text or reasoning item is open. */
   #openFor(entry: Entry, out: Frame[]): void {
     if (entry === this.#active) return;
     const block =
-      entry.head.kind === 'reasoning'
-        ? EMPTY_THINKING
-        : { type: 'text', ...(entry.citations > 0 ? { citations: [] } : {}), text: '' };
+      entry.head.kind === 'reasoning' ? EMPTY_THINKING : { type: 'text', ...(entry.cites ? { citations: [] } : {}), text: '' };
     this.#open(entry, block, out);
   }
 
@@ -201,36 +185,21 @@ function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>
     case 'input':
       if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
       // Not the beginning of an object: the end of the call decides what it means.
-      return entry.written === '' && isEmptyInput(delta.text) ? '' : delta.text;
+      return !entry.hasText && isEmptyInput(delta.text) ? '' : delta.text;
     case 'raw':
       entry.face ??= delta.text === '' ? undefined : 'raw';
       return entry.face === 'raw' ? delta.text : '';
     case 'summary': {
       entry.face ??= delta.text === '' ? undefined : 'summary';
       if (entry.face !== 'summary' || delta.text === '') return '';
-      const isNewPart = entry.written !== '' && delta.part !== entry.part;
+      const isNewPart = entry.hasText && delta.part !== entry.part;
       entry.part = delta.part;
       return isNewPart ? PART_BREAK + delta.text : delta.text;
     }
   }
 }
 
-/** What the whole item has beyond its deltas. A summary whose final wording differs stays as it was streamed. */
-function missingText(entry: Entry, item: OutputItem, status: ItemStatus): string {
-  const whole = wholeText(entry, item, status);
-  return whole.startsWith(entry.written) ? whole.slice(entry.written.length) : '';
-}
-
-function wholeText(entry: Entry, item: OutputItem, status: ItemStatus): string {
-  switch (item.kind) {
-    case 'text':
-    case 'refusal':
-      return item.text;
-    case 'reasoning':
-      return entry.face === 'summary' ? joinSummary(item.summary) : thinkingText(item);
-    case 'toolCall':
-      return status === 'incomplete' && item.flavour === 'function' ? item.input : wireInput(item);
-    default:
-      return '';
-  }
+/** The input of a call of which nothing was written: none, or what the end of the call decides. */
+function heldInput(item: ToolCallItem, status: ItemStatus): string {
+  return status === 'incomplete' && item.flavour === 'function' ? item.input : wireInput(item);
 }

@@ -1,5 +1,5 @@
 /**
- * Generates thinking, effort, sampling and structured output for a messages upstream from another dialect's controls (semantics 6.7.4 to
+ * Generates thinking, effort and sampling for a messages upstream from another dialect's controls (semantics 6.7.4 to
  * 6.7.6). A messages client's own controls pass as they are.
  */
 import type { RequestFeature } from '../../canonical/features.ts';
@@ -11,7 +11,8 @@ import { requiresCall } from '../../tools/choice.ts';
 
 export interface Controls {
   readonly thinking?: JsonObject;
-  readonly outputConfig?: JsonObject;
+  /** `output_config.effort`. */
+  readonly effort?: string;
 }
 
 /** The vendor's floor for `budget_tokens`. */
@@ -43,11 +44,9 @@ export function encodeControls(
   if (conflicts || noRoom) losses.add('reasoning effort');
   if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');
   const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
-  const format = encodeFormat(request, losses);
-  const outputConfig = { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) };
   return {
     ...(thinking === undefined || conflicts ? {} : { thinking }),
-    ...(Object.keys(outputConfig).length === 0 ? {} : { outputConfig }),
+    ...(effort === undefined ? {} : { effort }),
   };
 }
 
@@ -76,6 +75,8 @@ function wireEffort({ effort, budget }: ReasoningControl): string | undefined {
   return effort === 'none' || WITHOUT_WORD.has(effort) ? undefined : effort;
 }
 
+/** Other vendors take up to 2. */
+const MOST_TEMPERATURE = 1;
 /** The smallest `top_p` that thinking allows. */
 const LEAST_THINKING_TOP_P = 0.95;
 
@@ -85,7 +86,11 @@ const LEAST_THINKING_TOP_P = 0.95;
  */
 export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Set<RequestFeature>): JsonObject {
   const { temperature, topP, topK } = request;
-  if (!thinks) return { temperature, top_p: topP, top_k: topK };
+  if (!thinks) {
+    if (temperature === undefined || temperature <= MOST_TEMPERATURE) return { temperature, top_p: topP, top_k: topK };
+    losses.add('temperature, top_p');
+    return { temperature: MOST_TEMPERATURE, top_p: topP, top_k: topK };
+  }
   const allowed = {
     temperature: temperature === 1 ? temperature : undefined,
     top_p: topP !== undefined && topP >= LEAST_THINKING_TOP_P && topP <= 1 ? topP : undefined,
@@ -94,12 +99,4 @@ export function encodeSampling(request: CanonicalRequest, thinks: boolean, losse
   if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.add('temperature, top_p');
   if (topK !== undefined) losses.add('top_k');
   return allowed;
-}
-
-function encodeFormat(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject | undefined {
-  const { format } = request;
-  if (format === undefined || format.type === 'text') return undefined;
-  if (format.type === 'json_schema' && format.schema !== undefined) return { type: 'json_schema', schema: format.schema };
-  losses.add(format.type === 'json_object' ? 'format: json object' : 'format: json schema');
-  return undefined;
 }

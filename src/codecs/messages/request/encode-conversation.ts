@@ -19,7 +19,7 @@ import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
 import { isEmptyInput, type WireBlock } from '../wire.ts';
-import { shortId } from '../../requests/short-id.ts';
+import { CallIds } from './call-ids.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -192,7 +192,7 @@ class ConversationBuilder {
     for (const part of parts) {
       if (part.kind === 'native') this.#options.losses.add('native item');
       else if (part.kind === 'media') content.push(mediaBlock(part.media));
-      else if (part.text !== '') content.push({ type: 'text', text: part.text });
+      else if (!isBlank(part.text)) content.push({ type: 'text', text: part.text });
     }
     return content;
   }
@@ -219,11 +219,21 @@ function textOf({ json }: WireBlock): string | undefined {
   return json['type'] === 'text' && typeof json['text'] === 'string' ? json['text'] : undefined;
 }
 
-/** Removes texts of white space where a turn has no other text, since the vendor refuses them there. Between other texts they are spacing. */
+/** Texts of white space, which the vendor refuses wherever they stand: behind another text they are its end, elsewhere they go. */
 function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
-  const texts = blocks.map(textOf);
-  const isBlankTurn = texts.every((text) => text === undefined || isBlank(text));
-  return isBlankTurn ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
+  const kept: WireBlock[] = [];
+  for (const block of blocks) {
+    const text = textOf(block);
+    if (text === undefined || !isBlank(text)) {
+      kept.push(block);
+      continue;
+    }
+    const last = kept.at(-1);
+    const before = last === undefined ? undefined : textOf(last);
+    if (last !== undefined && before !== undefined)
+      kept[kept.length - 1] = { ...last, json: { ...last.json, text: before + text } };
+  }
+  return kept;
 }
 
 /** Drops empty turns and joins neighbours of one role, since the vendor wants roles to alternate. */
@@ -272,32 +282,4 @@ function trimLastText(blocks: WireBlock[]): void {
 
 function textBlock(text: string, item: Item): WireBlock {
   return { json: { type: 'text', text }, cacheControl: item.cacheControl };
-}
-
-const MAX_LENGTH = 64;
-const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;
-
-/**
- * Some models number the calls of each turn anew, so one id may be in several turns. Each later use of an id gets an id of its own. The same
- * conversation always gets the same ids.
- */
-class CallIds {
-  readonly #uses = new Map<string, number>();
-
-  ofCall(id: string): string {
-    const use = (this.#uses.get(id) ?? 0) + 1;
-    this.#uses.set(id, use);
-    return wireId(id, use);
-  }
-
-  /** A result belongs to the latest call with its id. */
-  ofResult(id: string): string {
-    return wireId(id, this.#uses.get(id) ?? 1);
-  }
-}
-
-function wireId(id: string, use: number): string {
-  if (use === 1 && LEGAL.test(id)) return id;
-  const unique = use === 1 ? id : `${id} ${use}`;
-  return shortId(unique, unique.replace(/[^a-zA-Z0-9_-]/g, '_'), MAX_LENGTH);
 }

@@ -10,6 +10,7 @@ import { freeformSchema } from '../../tools/freeform.ts';
 import type { SchemaTexts } from '../../schemas/text.ts';
 import { sameTool, type ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
+import { loweredText } from './encode-format.ts';
 import type { WireBlock } from '../wire.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
@@ -45,13 +46,18 @@ function encodeTool(
 ): WireBlock {
   const { description } = tool;
   const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
+  const strict = tool.kind === 'function' && tool.strict === true ? loweredText(inputSchema, schema) : undefined;
+  const text = strict ?? schema;
+  if (tool.kind === 'function' && tool.strict === true && strict !== (schema ?? JSON.stringify(inputSchema))) {
+    losses.add('function tool: strict');
+  }
   const json: JsonObject = {
     name,
     ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? { input_schema: inputSchema } : {}),
-    ...(tool.kind === 'function' && tool.strict !== undefined ? { strict: tool.strict } : {}),
+    ...(text === undefined ? { input_schema: inputSchema } : {}),
+    ...(strict === undefined ? {} : { strict: true }),
   };
-  return { json, schema, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
+  return { json, schema: text, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
 }
 
 function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>): JsonObject {

@@ -7,15 +7,23 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
-import { editJson } from '../../json/edit.ts';
 import { schemaTexts } from '../../schemas/text.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, isThinking, type Turn } from './encode-conversation.ts';
+import { encodeFormat } from './encode-format.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './splice.ts';
-import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE, limitBreakpoints, renderAll } from '../wire.ts';
+import {
+  DEFAULT_MAX_TOKENS,
+  DEFAULT_VERSION,
+  FILES_BETA,
+  TOOL_NAME_RULE,
+  limitBreakpoints,
+  renderAll,
+  type WireBlock,
+} from '../wire.ts';
 
 const PATH = '/messages';
 
@@ -39,14 +47,20 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   noteDropped(request, losses);
   noteCoerced(request, losses);
   const schemas = schemaTexts(request);
-  const tools = encodeTools(request, toolNames, schemas, target, losses);
-  const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
+  const declared = encodeTools(request, toolNames, schemas, target, losses);
+  const choice = encodeToolChoice(request, toolNames, declared.length > 0, losses);
   const conversation = encodeConversation(request.items, { target, tools: request.tools, toolNames, losses });
-  const { system, turns } = withFirstTurn(conversation, request);
+  const format = encodeFormat(request.format, schemas.format);
+  if (format.instruction !== undefined) conversation.system.push({ json: { type: 'text', text: format.instruction } });
+  const { system, turns } = withFirstTurn(conversation, request, losses);
+  const called = declared.length === 0 ? calledTools(turns) : [];
+  if (called.length > 0) losses.add('call of an undeclared tool');
+  const tools = called.length > 0 ? called : declared;
+  const toolChoice = called.length > 0 ? { type: 'none' } : choice;
   const { cacheControl } = request;
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl === undefined ? 0 : 1, losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
-  const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
+  const { thinking, effort } = encodeControls(request, target.facts, maxTokens, losses);
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
   if (!isAllowed) losses.add('reasoning effort');
   const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
@@ -63,11 +77,15 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   if (tools.length > 0) add('tools', renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
-  if (request.stop !== undefined && request.stop.length > 0) add('stop_sequences', JSON.stringify(request.stop));
+  const stop = request.stop?.filter((sequence) => sequence.trim() !== '') ?? [];
+  if (stop.length !== (request.stop?.length ?? 0)) losses.add('stop sequences');
+  if (stop.length > 0) add('stop_sequences', JSON.stringify(stop));
   add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
-  const config = value(outputConfig);
-  const format = schemas.format === undefined ? [] : [{ path: ['format', 'schema'], value: schemas.format }];
-  add('output_config', config === undefined ? undefined : editJson(config, format));
+  const { schema } = format;
+  const formatText = schema === undefined ? '' : `"format":{"type":"json_schema","schema":${schema}}`;
+  const effortText = effort === undefined ? '' : `"effort":${JSON.stringify(effort)}`;
+  const config = [effortText, formatText].filter((text) => text !== '');
+  if (config.length > 0) add('output_config', `{${config.join(',')}}`);
   if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: request.user }));
   add('cache_control', value(cacheControl));
   if (request.stream) add('stream', 'true');
@@ -89,9 +107,30 @@ function blocksOf(turn: Turn) {
   return [...turn.results, ...turn.blocks];
 }
 
+/** Stands before an answer that begins the conversation, since the vendor wants the first turn to be the user's. */
+const FIRST_TURN: Turn = { role: 'user', results: [], blocks: [{ json: { type: 'text', text: '(The assistant begins.)' } }] };
+
+const OPEN_SCHEMA = { type: 'object', properties: {}, additionalProperties: true };
+
+/** Declarations of the tools that a history calls where the request declares none: the vendor refuses calls without any tools. */
+function calledTools(turns: readonly Turn[]): WireBlock[] {
+  const names = new Set<JsonValue | undefined>();
+  for (const { blocks } of turns) for (const { json } of blocks) if (json['type'] === 'tool_use') names.add(json['name']);
+  return [...names].map((name) => ({ json: { name, input_schema: OPEN_SCHEMA } }));
+}
+
 /** Makes the system text the user's where there is nothing else, since the vendor refuses a request without a message. */
-function withFirstTurn(conversation: Conversation, { items, dialect }: CanonicalRequest): Conversation {
-  if (conversation.turns.length > 0) return conversation;
+function withFirstTurn(
+  conversation: Conversation,
+  { items, dialect }: CanonicalRequest,
+  losses: Set<RequestFeature>,
+): Conversation {
+  const [first] = conversation.turns;
+  if (first?.role === 'user') return conversation;
+  if (first !== undefined) {
+    losses.add('assistant turn first');
+    return { ...conversation, turns: [FIRST_TURN, ...conversation.turns] };
+  }
   if (conversation.system.length === 0) {
     const at = items[0]?.at ?? (dialect === 'responses' ? 'input' : 'messages');
     throw notConvertible(at, 'The request holds nothing that a messages upstream can be asked.');
@@ -135,6 +174,7 @@ function noteCoerced(request: CanonicalRequest, losses: Set<RequestFeature>): vo
     if (tool.kind === 'custom' && tool.inputSchema !== undefined) losses.add('custom tool with object schema');
   }
   if (format?.type === 'json_schema') losses.add('format: json schema');
+  else if (format?.type === 'json_object') losses.add('format: json object');
   if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
   if (reasoning?.budget !== undefined) losses.add('reasoning budget');
   if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');

@@ -1,7 +1,7 @@
 /**
  * The body of a messages client for a messages upstream: the client's own text with only these edits. Envelopes become the values that they
- * hold, or their blocks go. `max_tokens` is added where the client gave none. Empty texts go, since upstreams send them but the vendor
- * does not take them back (M29). Empty tool input becomes the empty object (M7).
+ * hold, or their blocks go. `max_tokens` is added where the client gave none. Texts of white space go, since upstreams send
+ * them but the vendor does not take them back (M29), and call ids become legal and unique. Empty tool input becomes the empty object (M7).
  */
 import { append } from '../../append.ts';
 import type { RequestFeature } from '../../canonical/features.ts';
@@ -12,6 +12,7 @@ import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { gatewayMembers } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
+import { CallIds } from './call-ids.ts';
 import { DEFAULT_MAX_TOKENS } from '../wire.ts';
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
@@ -34,12 +35,13 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Set<Reque
   const messages = request.json['messages'];
   if (!Array.isArray(messages)) return [];
   const values = replayedValues(request, target);
+  const ids = new CallIds();
   const lastAnswer = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
   return messages.flatMap((message: JsonValue, index) => {
     if (!isObject(message) || !Array.isArray(message['content'])) return [];
     const path = ['messages', index];
     const decisions = message['content'].map((block: JsonValue, at) =>
-      decide(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target),
+      decide(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target, ids),
     );
     const edits = messageEdits(message, decisions, path);
     if (!decisions.includes('foreign')) return edits;
@@ -64,10 +66,11 @@ function replayedValues(request: CanonicalRequest, target: Target): ReadonlyMap<
 type Decision = 'empty' | 'foreign' | readonly JsonEdit[];
 
 /** `value`: the opaque value of the block, where this upstream may get it. */
-function decide(block: JsonValue, path: JsonPath, value: string | undefined, target: Target): Decision {
+function decide(block: JsonValue, path: JsonPath, value: string | undefined, target: Target, ids: CallIds): Decision {
   if (isEmptyText(block)) return 'empty';
   const member = opaqueMember(block);
-  if (member === undefined || !isObject(block)) return [...emptyResultTexts(block, path), ...emptyInput(block, path)];
+  if (member === undefined || !isObject(block))
+    return [...emptyResultTexts(block, path), ...emptyInput(block, path), ...legalId(block, path, ids)];
   if (target.options.replayReasoningContent === true && isUnsigned(block)) return [];
   if (value === undefined) return 'foreign';
   return value === block[member] ? [] : [{ path: [...path, member], value: JSON.stringify(value) }];
@@ -95,7 +98,7 @@ function answersCalls(message: JsonValue | undefined): boolean {
 }
 
 function isEmptyText(block: JsonValue): boolean {
-  return isObject(block) && block['type'] === 'text' && block['text'] === '';
+  return isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string' && block['text'].trim() === '';
 }
 
 function emptyResultTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
@@ -111,6 +114,20 @@ function emptyTextsOf(list: readonly JsonValue[], path: JsonPath): JsonEdit[] {
 function emptyInput(block: JsonValue, path: JsonPath): JsonEdit[] {
   if (!isObject(block) || block['type'] !== 'tool_use' || isObject(block['input'])) return [];
   return [{ path: [...path, 'input'], value: '{}' }];
+}
+
+/** Other upstreams make ids that this vendor refuses, or number the calls of each turn anew. */
+function legalId(block: JsonValue, path: JsonPath, ids: CallIds): JsonEdit[] {
+  if (!isObject(block)) return [];
+  const { type, id, tool_use_id: resultOf } = block;
+  if (type === 'tool_use' && typeof id === 'string') return edited(id, ids.ofCall(id), [...path, 'id']);
+  if (type === 'tool_result' && typeof resultOf === 'string')
+    return edited(resultOf, ids.ofResult(resultOf), [...path, 'tool_use_id']);
+  return [];
+}
+
+function edited(value: string, legal: string, path: JsonPath): JsonEdit[] {
+  return value === legal ? [] : [{ path, value: JSON.stringify(legal) }];
 }
 
 function isUnsigned({ type, signature }: JsonObject): boolean {

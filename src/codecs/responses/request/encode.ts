@@ -3,6 +3,7 @@
  * canonical request. Equal requests give equal bytes.
  */
 import { notConvertible } from '../../canonical/error.ts';
+import type { Dialect } from '../../canonical/dialect.ts';
 import type { RequestFeature } from '../../canonical/features.ts';
 import type { Item, ToolName } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
@@ -15,6 +16,7 @@ import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../.
 import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { shortUser } from '../../requests/short-id.ts';
+import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { spliceRequest } from './splice.ts';
@@ -50,7 +52,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
   noteLosses(request, losses);
   const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
   const [instructions, items] = splitInstructions(request);
-  const tools = request.tools.flatMap((tool) => writeTool(tool, names, losses));
+  const tools = request.tools.flatMap((tool) => writeTool(tool, names, request.dialect, losses));
   const toolChoice =
     request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
   const text = writeText(request.format, request.verbosity);
@@ -64,7 +66,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     tools: tools.length === 0 ? undefined : tools,
     tool_choice: toolChoice,
     parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
-    max_output_tokens: request.maxOutputTokens,
+    max_output_tokens: outputCap(request.maxOutputTokens, losses),
     temperature: request.temperature,
     top_p: request.topP,
     reasoning,
@@ -76,6 +78,15 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     prompt_cache_key: request.promptCacheKey,
     safety_identifier: request.safetyIdentifier,
   };
+}
+
+/** The vendor refuses smaller caps, which other protocols allow. */
+const LEAST_OUTPUT_CAP = 16;
+
+function outputCap(cap: number | undefined, losses: Set<RequestFeature>): number | undefined {
+  if (cap === undefined || cap >= LEAST_OUTPUT_CAP) return cap;
+  losses.add('output cap');
+  return LEAST_OUTPUT_CAP;
 }
 
 /** The leading system blocks of a messages request are instructions; chat keeps its system messages where they are. */
@@ -91,7 +102,7 @@ function isSchemaTool(tool: Tool): tool is Extract<Tool, { kind: 'custom' }> {
   return tool.kind === 'custom' && tool.inputSchema !== undefined;
 }
 
-function writeTool(tool: Tool, names: ToolNames, losses: Set<RequestFeature>): JsonObject[] {
+function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Set<RequestFeature>): JsonObject[] {
   if (tool.kind === 'native') {
     losses.add('native tool');
     return [];
@@ -101,11 +112,13 @@ function writeTool(tool: Tool, names: ToolNames, losses: Set<RequestFeature>): J
   const identity = { name: names.toWire(tool.tool), description: tool.description };
   if (tool.kind === 'custom' && tool.inputSchema === undefined) return [{ type: 'custom', ...identity, format: tool.format }];
   if (tool.kind === 'custom') losses.add('custom tool with object schema');
-  const schema = tool.kind === 'custom' ? tool.inputSchema : tool.parameters;
+  const own = tool.kind === 'function' ? strictFunction(tool, dialect) : { parameters: tool.inputSchema, isChanged: false };
+  if (own.isChanged) losses.add('function tool: strict');
+  const schema = own.parameters;
   const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
   // Vendors want an object schema, even an empty one.
   const parameters = schema === undefined ? { type: 'object', properties: {} } : objectSchema(schema, at);
-  return [{ type: 'function', ...identity, parameters, strict: tool.kind === 'function' ? tool.strict : undefined }];
+  return [{ type: 'function', ...identity, parameters, strict: own.strict }];
 }
 
 function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {

@@ -186,7 +186,7 @@ describe('requests of other dialects for a chat upstream', () => {
   it('declare tools, choices and formats in the nested spelling', () => {
     const body = bodyOf({
       tools: [
-        { kind: 'function', tool: { name: 'f' }, parameters: { properties: {} }, strict: true, at: 'tools[0]' },
+        { kind: 'function', tool: { name: 'f' }, parameters: { type: 'object', properties: {} }, strict: true, at: 'tools[0]' },
         { kind: 'custom', tool: { name: 'p' }, format: { type: 'grammar', syntax: 'lark', definition: 'x' }, at: 'tools[1]' },
         { kind: 'native', dialect: 'messages', type: 'web_search_20250305', body: {}, at: 'tools[2]' },
       ],
@@ -197,7 +197,14 @@ describe('requests of other dialects for a chat upstream', () => {
       reasoning: { effort: 'none' },
     });
     assert.deepEqual(body['tools'], [
-      { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} }, strict: true } },
+      {
+        type: 'function',
+        function: {
+          name: 'f',
+          parameters: { type: 'object', properties: {}, required: [], additionalProperties: false },
+          strict: true,
+        },
+      },
       { type: 'custom', custom: { name: 'p', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'x' } } } },
     ]);
     assert.deepEqual(body['tool_choice'], {

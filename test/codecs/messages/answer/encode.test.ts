@@ -218,7 +218,8 @@ test('stop reasons', () => {
   assert.equal(reason(...textItem(0, 'x'), done), 'end_turn');
   assert.equal(reason(call(0, 'a'), called(0, 'a', '{}'), done), 'tool_use');
   assert.equal(reason(call(0, 'a'), called(0, 'a', '{}'), incomplete('max_output')), 'max_tokens');
-  assert.equal(reason(call(0, 'a'), input(0, '{"cut'), incomplete('max_output')), 'max_tokens');
+  const cut = { ...called(0, 'a', '{"cut'), status: 'incomplete' } as CanonicalEvent;
+  assert.equal(reason(call(0, 'a'), input(0, '{"cut'), cut, incomplete('max_output')), 'max_tokens');
   assert.equal(reason(incomplete('content_filter')), 'refusal');
   assert.equal(reason(incomplete('context_window')), 'model_context_window_exceeded');
   assert.equal(reason(incomplete('pause')), 'pause_turn');
@@ -234,7 +235,7 @@ test('stop reasons', () => {
 });
 
 test('arguments that something else than a limit cut are an error of the stream, too', () => {
-  const cut = [start, call(0, 'a'), input(0, '{"cut')];
+  const cut = [start, call(0, 'a'), input(0, '{"cut'), { ...called(0, 'a', '{"cut'), status: 'incomplete' } as CanonicalEvent];
   for (const why of ['content_filter', 'pause', 'compaction', 'other'] as const) {
     const end: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: why } };
     assert.equal(outline(encode([...cut, end])).at(-1), 'error', why);

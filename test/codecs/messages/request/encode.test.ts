@@ -66,8 +66,7 @@ test('white space that the vendor refuses is left out: alone in a turn or of the
     {
       role: 'assistant',
       content: [
-        { type: 'text', text: 'y' },
-        { type: 'text', text: ' ' },
+        { type: 'text', text: 'y ' },
         { type: 'text', text: ' z' },
       ],
     },
@@ -313,16 +312,16 @@ test('caps, sampling, format, user', () => {
     user: 'u',
     seed: 1,
     stream: true,
-    format: { type: 'json_schema', name: 'n', strict: true, schema: { type: 'object' } },
+    format: { type: 'json_schema', name: 'n', strict: true, schema: { type: 'object', properties: {} } },
   });
   assert.deepEqual(body, {
     model: 'up-model',
     max_tokens: 5,
     messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
-    temperature: 1.5,
+    temperature: 1,
     top_k: 3,
     stop_sequences: ['x'],
-    output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
+    output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: {}, additionalProperties: false } } },
     metadata: { user_id: 'u' },
     stream: true,
   });

@@ -352,7 +352,7 @@ test('encodeRequest: controls have their places, losses have names', () => {
     seed: 1,
     stop: ['x'],
     store: true,
-    maxOutputTokens: 9,
+    maxOutputTokens: 19,
     parallelToolCalls: false,
     tools: [
       { kind: 'custom', tool: { name: 'apply' }, format: { type: 'grammar', syntax: 'lark', definition: 'x' }, at: 'tools[0]' },
@@ -379,7 +379,7 @@ test('encodeRequest: controls have their places, losses have names', () => {
       ],
     },
     parallel_tool_calls: false,
-    max_output_tokens: 9,
+    max_output_tokens: 19,
     reasoning: { effort: 'none' },
     text: { format: { type: 'json_schema', name: 'response', schema: { type: 'object' } }, verbosity: 'low' },
     top_logprobs: 3,

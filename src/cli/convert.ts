@@ -1,0 +1,188 @@
+/**
+ * `mizu convert`: a recorded answer of an upstream, piped through the gateway's own stages into a client's protocol. It reads no configuration,
+ * store or network, and its secret, clock and ids are fixed, so that the same input always gives the same output.
+ */
+import { GatewayError } from '../codecs/canonical/error.ts';
+import { asSent, type CanonicalRequest } from '../codecs/canonical/request.ts';
+import { isObject, type JsonObject, tryJson } from '../codecs/canonical/json.ts';
+import type { Opaque, Owner } from '../codecs/canonical/opaque.ts';
+import type { ClientCodec, DecodeContext, Frame, Mint, ResponseContext, UpstreamCodec } from '../codecs/codec.ts';
+import { createEnvelopes } from '../codecs/envelope.ts';
+import { type Answer, pipeAnswer, pipeFrames } from '../codecs/pipeline.ts';
+import { CLIENTS, UPSTREAMS } from '../codecs/registry.ts';
+import { verbatimNames } from '../codecs/tools/names.ts';
+import { toGatewayError, upstreamFailure } from '../http/errors.ts';
+import { createSseFramer } from '../streams/sse-encode.ts';
+import type { Step } from '../codecs/canonical/event.ts';
+import { allowOnly, RefusedError, textOption, UsageError, type VerbContext } from './verb.ts';
+
+export const CONVERT_USAGE = `convert --from ${dialectsOf(UPSTREAMS)} --to ${dialectsOf(CLIENTS)}
+                [--request FILE] [--chunk N] [--whole]   a recorded stream on standard input, converted on standard output`;
+
+const ACCOUNT = 'convert';
+const SECONDS = 1_700_000_000;
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+
+/** What the command gets of the outside world. */
+export interface ConvertContext extends Pick<VerbContext, 'args' | 'options' | 'readFile'> {
+  /** The bytes on standard input. */
+  readonly input: AsyncIterable<Uint8Array>;
+  /** Writes to standard output as it is. Settles when more may be written. */
+  write(text: string): Promise<void>;
+}
+
+interface Conversion {
+  readonly client: ClientCodec;
+  readonly upstream: UpstreamCodec;
+  readonly decoding: DecodeContext;
+  readonly encoding: ResponseContext;
+}
+
+/** Resolves with 0 after a good ending. After a failure, which is on standard output in the client's form, rejects with RefusedError. */
+export async function convert(context: ConvertContext): Promise<number> {
+  allowOnly(context, 'convert', 0, 'from', 'to', 'request', 'chunk', 'whole');
+  if (context.options['json'] === true || context.options['config'] !== undefined)
+    throw new UsageError('convert has no --json and no --config');
+  const size = sizeOf(textOption(context, 'chunk'));
+  const conversion = conversionOf(context);
+  const bytes = ReadableStream.from(piecesOf(context.input, size));
+  const answer = pipeAnswer(bytes, conversion.upstream.decodeEvents(conversion.decoding), MAX_EVENT_BYTES);
+  const failure =
+    context.options['whole'] === true
+      ? await writeWhole(answer, conversion, context)
+      : await writeStream(answer, conversion, context);
+  if (failure !== undefined) throw new RefusedError(`${failure.shownCode}: ${failure.message}`);
+  return 0;
+}
+
+async function writeStream(
+  { steps, fold }: Answer<ReadableStream<readonly Step[]>>,
+  { client, encoding }: Conversion,
+  { write }: ConvertContext,
+): Promise<GatewayError | undefined> {
+  let told: GatewayError | undefined;
+  const frames = pipeFrames(steps, client.encodeEvents(encoding), (thrown) => {
+    told = toGatewayError(upstreamFailure(thrown));
+    return told;
+  });
+  const frame = createSseFramer();
+  await frames.pipeTo(new WritableStream<readonly Frame[]>({ write: (batch) => write(batch.map((one) => frame(one)).join('')) }));
+  const { outcome } = fold;
+  return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
+}
+
+async function writeWhole(
+  { steps, fold }: Answer<ReadableStream<readonly Step[]>>,
+  { client, encoding }: Conversion,
+  { write }: ConvertContext,
+): Promise<GatewayError | undefined> {
+  let failure: GatewayError | undefined;
+  let body: string;
+  try {
+    for await (const batch of steps) void batch;
+    const { outcome } = fold;
+    if (outcome === undefined) throw new Error('an answer without an outcome passed the order');
+    failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
+    // The only dialect whose whole answer can say that it failed.
+    if (failure !== undefined && client.dialect !== 'responses') throw failure;
+    body = client.encodeResponse(fold.whole(outcome), undefined, encoding);
+  } catch (thrown) {
+    failure = toGatewayError(upstreamFailure(thrown));
+    body = client.encodeError(failure, 'req_convert');
+  }
+  await write(`${body}\n`);
+  return failure;
+}
+
+function conversionOf(context: ConvertContext): Conversion {
+  const upstream = named(UPSTREAMS, 'from', context);
+  const client = named(CLIENTS, 'to', context);
+  const secret = { id: 1, bytes: Buffer.alloc(32, 'mizu convert') };
+  const envelopes = createEnvelopes({ current: () => secret, byId: (id) => (id === secret.id ? secret : undefined) });
+  const file = textOption(context, 'request');
+  const open = envelopes.opener(ACCOUNT);
+  const given = file === undefined ? emptyRequest(client) : readRequest(file, client, context.readFile, open);
+  const request: CanonicalRequest = { ...given, stream: context.options['whole'] !== true };
+  const owner: Owner = { channelType: upstream.channelType, scope: 'convert', model: request.model };
+  const target = { owner, options: {}, facts: {}, without: new Set<never>() };
+  const toolNames = file === undefined ? verbatimNames : usable(file, () => upstream.encodeRequest(request, target).toolNames);
+  const sent = asSent(request);
+  const encoding: ResponseContext = {
+    responseId: `${client.idPrefix}${'0'.repeat(32)}`,
+    model: request.model,
+    createdAt: SECONDS,
+    now: () => SECONDS,
+    request: sent,
+    owner,
+    seal: (opaque) => envelopes.seal(opaque, ACCOUNT),
+    mint: countingMint('c'),
+  };
+  return { client, upstream, encoding, decoding: { owner, request: sent, toolNames, options: {}, mint: countingMint('a') } };
+}
+
+/** Ids that count. Each side has its own, so that they do not depend on how far one side is ahead of the other. */
+function countingMint(side: 'a' | 'c'): Mint {
+  let minted = 0;
+  return (prefix) => `${prefix}${side}${(++minted).toString(16).padStart(31, '0')}`;
+}
+
+/** The request that is assumed where none is given. */
+function emptyRequest({ dialect }: ClientCodec): CanonicalRequest {
+  const json: JsonObject = { model: 'model' };
+  const includeUsage = dialect === 'responses' || dialect === 'messages';
+  const facts = { dialect, text: JSON.stringify(json), json, reads: new Set(['model']), model: 'model' };
+  return { ...facts, stream: true, items: [], tools: [], includeUsage };
+}
+
+function readRequest(
+  file: string,
+  client: ClientCodec,
+  readFile: (path: string) => string,
+  open: (sealed: string) => Opaque | undefined,
+): CanonicalRequest {
+  return usable(file, () => {
+    const text = readFile(file);
+    const json = tryJson(text);
+    if (!isObject(json)) throw new RefusedError('it is not a JSON object');
+    return client.decodeRequest(text, json, { open });
+  });
+}
+
+/** Runs what reads the file; that it cannot be used is the mistake of whoever named it. */
+function usable<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof RefusedError) && !(thrown instanceof GatewayError)) throw thrown;
+    throw new UsageError(`convert: the request in ${file} cannot be used: ${thrown.message}`);
+  }
+}
+
+function named<Codec extends { readonly dialect: string }>(
+  codecs: readonly Codec[],
+  option: 'from' | 'to',
+  context: ConvertContext,
+): Codec {
+  const name = textOption(context, option);
+  const found = codecs.find(({ dialect }) => dialect === name);
+  if (found === undefined) throw new UsageError(`convert: --${option} must be one of ${dialectsOf(codecs)}`);
+  return found;
+}
+
+function dialectsOf(codecs: readonly { readonly dialect: string }[]): string {
+  return codecs.map(({ dialect }) => dialect).join('|');
+}
+
+function sizeOf(text: string | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  const size = Number(text);
+  if (!Number.isInteger(size) || size < 1) throw new UsageError('convert: --chunk must be a number of bytes, at least 1');
+  return size;
+}
+
+/** What is read, a batch for each piece of at most `size` bytes. */
+async function* piecesOf(input: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<readonly Uint8Array[]> {
+  for await (const bytes of input) {
+    for (let at = 0; at < bytes.length; at += size) yield [bytes.subarray(at, at + size)];
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The format of an answer for a messages upstream: the vendor's own where its subset of JSON Schema can say it, else an instruction to the
+ * model, since a request that the vendor refuses helps nobody.
+ */
+import type { JsonObject } from '../../canonical/json.ts';
+import type { Format } from '../../canonical/request.ts';
+import { rewriteText } from '../../schemas/exact-text.ts';
+import { lowerForMessages } from '../../schemas/messages-subset.ts';
+
+export interface EncodedFormat {
+  /** The JSON text of the schema of `output_config.format`. */
+  readonly schema?: string;
+  /** System text. */
+  readonly instruction?: string;
+}
+
+const ONLY = 'and nothing else: no other text, no code fence.';
+
+/** `text`: the exact text of the client's schema, where JSON.stringify would change it. */
+export function encodeFormat(format: Format | undefined, text: string | undefined): EncodedFormat {
+  if (format === undefined || format.type === 'text') return {};
+  if (format.type === 'json_object' || format.schema === undefined) return { instruction: `Answer with one JSON object ${ONLY}` };
+  const schema = loweredText(format.schema, text);
+  if (schema !== undefined) return { schema };
+  const written = text ?? JSON.stringify(format.schema);
+  return { instruction: `Answer with JSON that fits this JSON Schema, ${ONLY}\n${written}` };
+}
+
+/** The text of the schema as the vendor takes it; undefined where its subset cannot say what the schema means. */
+export function loweredText(schema: JsonObject, text: string | undefined): string | undefined {
+  const lower = (original: JsonObject): JsonObject | undefined => {
+    const lowered = lowerForMessages(original);
+    return lowered.isFaithful ? lowered.schema : undefined;
+  };
+  if (text !== undefined) return rewriteText(text, lower);
+  const lowered = lower(schema);
+  return lowered && JSON.stringify(lowered);
+}

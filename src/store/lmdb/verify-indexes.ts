@@ -1,0 +1,89 @@
+/** Checks the indexes of the LMDB store against the rows that they lead to, both ways: none is missing, and none leads elsewhere. */
+import type { Recount } from '../recount.ts';
+import { storable } from '../storable.ts';
+import { entryOf, exchangeEntry } from './exchange-index.ts';
+import { otherNames } from './settle.ts';
+import type { Tables } from './tables.ts';
+import { dueKey } from './videos.ts';
+
+/** `rows`: of the journal. */
+export function checkIndexes(tables: Tables, recount: Recount, rows: number): void {
+  checkRefs(tables, recount, rows);
+  checkNames(tables, recount);
+  checkKeys(tables, recount);
+  checkVideos(tables, recount);
+  checkLog(tables, recount);
+}
+
+function checkRefs(tables: Tables, recount: Recount, rows: number): void {
+  let refs = 0;
+  for (const { key, value } of tables.journalRefs.getRange()) {
+    refs += 1;
+    const row = tables.journal.get(value);
+    const found = row === undefined ? 'nothing' : `${row.ref} ${row.kind}`;
+    recount.expect('unique', `index of ${key.join(' ')}`, key.join(' '), found);
+  }
+  for (const { key, value } of tables.exchanges.getRange()) {
+    const { logSeq, journalSeqs } = entryOf(value);
+    refs += journalSeqs.length;
+    if (logSeq !== undefined)
+      recount.expect('exchange', `log row of ${key}`, key, tables.log.get(logSeq)?.exchangeId ?? 'nothing');
+    const journaled = journalSeqs.map((seq) => tables.journal.get(seq));
+    for (const row of journaled) recount.expect('unique', `index of ${key}`, storable(key), row?.ref ?? 'nothing');
+    const kinds = new Set(journaled.map((row) => row?.kind));
+    recount.expect('unique', `kinds of journal rows of ${key}`, journalSeqs.length, kinds.size);
+  }
+  recount.expect('unique', 'journal rows with an index', rows, refs);
+}
+
+function checkKeys(tables: Tables, recount: Recount): void {
+  let keys = 0;
+  for (const { key, value } of tables.keys.getRange()) {
+    keys += 1;
+    recount.expect('key', `digest of ${key}`, key, tables.keyDigests.get(value.digest) ?? 'nothing');
+    if (!tables.accounts.doesExist(value.accountId)) recount.expect('key', `account of ${key}`, value.accountId, 'nothing');
+  }
+  recount.expect('key', 'digests', keys, tables.keyDigests.getCount());
+}
+
+function checkNames(tables: Tables, recount: Recount): void {
+  let accounts = 0;
+  for (const { key, value } of tables.accounts.getRange()) {
+    accounts += 1;
+    recount.expect('index', `name of ${key}`, key, tables.accountNames.get(value.name) ?? 'nothing');
+  }
+  recount.expect('index', 'names of accounts', accounts, tables.accountNames.getCount());
+}
+
+function checkVideos(tables: Tables, recount: Recount): void {
+  let tasks = 0;
+  let due = 0;
+  for (const { value } of tables.videos.getRange()) {
+    tasks += 1;
+    const { id, accountId, keyId, number } = value;
+    recount.expect('index', `owner of ${id}`, id, tables.videoOwners.get([accountId, keyId, number]) ?? 'nothing');
+    const key = dueKey(value);
+    if (key === undefined) continue;
+    due += 1;
+    recount.expect('index', `due time of ${id}`, key[1], tables.videoDue.doesExist(key) ? key[1] : 'nothing');
+  }
+  recount.expect('index', 'owners of tasks', tasks, tables.videoOwners.getCount());
+  recount.expect('index', 'tasks that are due', due, tables.videoDue.getCount());
+}
+
+/** Indexes of keys may lead to rows that were pruned; those of rows go with them. */
+function checkLog(tables: Tables, recount: Recount): void {
+  const keyOfRow = new Map<number, string>();
+  for (const { key, value } of tables.logKeys.getRange()) for (const seq of value) keyOfRow.set(seq, key[0]);
+  let names = 0;
+  for (const { value } of tables.log.getRange()) {
+    const { seq, exchangeId, keyId } = value;
+    recount.expect('exchange', `index of ${exchangeId}`, seq, exchangeEntry(tables, exchangeId)?.logSeq ?? 'nothing');
+    recount.expect('index', `key of ${exchangeId}`, keyId, keyOfRow.get(seq) ?? 'nothing');
+    for (const name of otherNames(value)) {
+      names += 1;
+      recount.expect('index', `name of ${exchangeId}`, name, tables.logIds.doesExist([name, seq]) ? name : 'nothing');
+    }
+  }
+  recount.expect('index', 'names of exchanges', names, tables.logIds.getCount());
+}

@@ -1,0 +1,134 @@
+/** What the messages vendor and OpenAI take of JSON Schema in formats and strict tools. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { transformJSONSchema } from '@anthropic-ai/sdk/lib/transform-json-schema';
+import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
+import { rewriteText } from '../../../src/codecs/schemas/exact-text.ts';
+import { lowerForMessages } from '../../../src/codecs/schemas/messages-subset.ts';
+import { closedForOpenAi } from '../../../src/codecs/schemas/openai-strict.ts';
+
+const string = { type: 'string' };
+const person = {
+  type: 'object',
+  title: 'Person',
+  properties: {
+    name: { type: 'string', minLength: 1, description: 'Full name' },
+    age: { type: 'integer', minimum: 0, maximum: 150 },
+    mail: { type: 'string', format: 'email' },
+    phone: { type: 'string', pattern: '^\\d+$', format: 'phone' },
+    tags: { type: 'array', items: string, minItems: 1, maxItems: 5, uniqueItems: true },
+    few: { type: 'array', items: string, minItems: 3 },
+    kind: { enum: ['a', 'b', null] },
+    fixed: { const: 1 },
+    either: { oneOf: [string, { type: 'null' }] },
+    other: { anyOf: [{ type: 'number', multipleOf: 2 }, string], default: 'x' },
+    friend: { $ref: '#/$defs/Friend' },
+  },
+  required: ['name', 'age'],
+  $defs: { Friend: { type: 'object', properties: { name: string }, required: ['name'] } },
+};
+
+test('a schema that the messages vendor can say is lowered as its own SDK lowers it', () => {
+  const { schema, isFaithful } = lowerForMessages(person);
+  assert.deepEqual(schema, transformJSONSchema(person));
+  assert.equal(isFaithful, true);
+  assert.deepEqual(lowerForMessages(schema).schema, schema, 'a lowered schema stays as it is');
+});
+
+test('what pydantic, zod and others write beside it: several types, older definitions, nullable, no type', () => {
+  const { schema, isFaithful } = lowerForMessages({
+    properties: { a: { type: ['string', 'null'], maxLength: 4, description: 'd' }, b: { $ref: '#/definitions/B' } },
+    definitions: { B: { type: 'string', nullable: true } },
+  });
+  assert.equal(isFaithful, true);
+  assert.deepEqual(schema, {
+    $defs: { B: { anyOf: [{ type: 'string' }, { type: 'null' }] } },
+    type: 'object',
+    properties: {
+      a: { description: 'd', anyOf: [{ type: 'string', description: '{maxLength: 4}' }, { type: 'null' }] },
+      b: { $ref: '#/$defs/B' },
+    },
+    additionalProperties: false,
+  });
+});
+
+test('what the vendor’s subset cannot say is known: maps, any value, recursion, foreign references, great depth', () => {
+  const inObject = (a: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties: { a }, ...more });
+  let deep: JsonObject = string;
+  for (let depth = 0; depth < 200; depth += 1) deep = inObject(deep);
+  const recursive = inObject({ $ref: '#/$defs/Tree' }, { $defs: { Tree: inObject({ $ref: '#/$defs/Tree' }) } });
+  const cases = [
+    { type: 'object' },
+    { type: 'object', additionalProperties: true },
+    inObject({ type: 'object', additionalProperties: string }),
+    inObject({ type: 'object', patternProperties: { '^x': string } }),
+    inObject({}),
+    inObject({ type: 'array' }),
+    inObject({ $ref: 'https://example.com/schema' }),
+    inObject({ $ref: '#/$defs/Nothing' }),
+    inObject({ $ref: '#' }),
+    recursive,
+    deep,
+  ];
+  for (const schema of cases) assert.equal(lowerForMessages(schema).isFaithful, false, JSON.stringify(schema).slice(0, 200));
+  const shared = inObject({ $ref: '#/$defs/A' }, { $defs: { A: inObject({ $ref: '#/$defs/B' }), B: string } });
+  assert.equal(lowerForMessages(shared).isFaithful, true, 'two references to one definition are no circle');
+});
+
+test('the time to lower grows with the schema, not with its square', () => {
+  const timeOf = (count: number): number => {
+    const names = Array.from({ length: count }, (_, at) => `p${at}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    const schema = { type: 'object', properties, required: names };
+    const started = performance.now();
+    lowerForMessages(schema);
+    closedForOpenAi(schema);
+    return performance.now() - started;
+  };
+  timeOf(2000);
+  const small = Math.max(1, Math.min(timeOf(10_000), timeOf(10_000), timeOf(10_000)));
+  assert.ok(Math.min(timeOf(40_000), timeOf(40_000), timeOf(40_000)) < small * 12);
+});
+
+test('OpenAI takes a strict tool whose members are all required; its objects are closed', () => {
+  const inner = { type: 'object', properties: { b: string }, required: ['b'] };
+  const schema = { type: 'object', properties: { a: inner, list: { type: 'array', items: inner } }, required: ['list', 'a'] };
+  const closed = { ...inner, additionalProperties: false };
+  assert.deepEqual(closedForOpenAi(schema), {
+    type: 'object',
+    properties: { a: closed, list: { type: 'array', items: closed } },
+    required: ['a', 'list'],
+    additionalProperties: false,
+  });
+  for (const refused of [
+    { ...schema, required: ['a'] },
+    { ...schema, properties: { ...schema.properties, a: { ...inner, required: [] } } },
+    { ...schema, properties: { a: { type: 'object' }, list: string } },
+    { ...schema, additionalProperties: string },
+    { ...schema, allOf: [inner] },
+    { anyOf: [inner] },
+  ])
+    assert.equal(closedForOpenAi(refused), undefined, JSON.stringify(refused));
+});
+
+test('rewriting keeps the order of keys like numbers, and numbers that JavaScript cannot hold', () => {
+  const text = '{"b":12345678901234567890,"2":{"enum":["7",1.0]},"1":"a \\"quoted\\" 5"}';
+  assert.equal(
+    rewriteText(text, (schema) => schema),
+    text,
+  );
+  assert.equal(
+    rewriteText(text, () => undefined),
+    undefined,
+  );
+  assert.equal(
+    rewriteText('{"a":"\\u0001"}', (schema) => schema),
+    undefined,
+    'a text that holds the mark is not rewritten',
+  );
+  const schema = parseJson('{"type":"object","properties":{"n":{"type":"number","maximum":12345678901234567890}}}');
+  assert.ok(isObject(schema));
+  const exact = '{"type":"object","properties":{"n":{"type":"number","maximum":12345678901234567890}}}';
+  const lowered = rewriteText(exact, (original) => lowerForMessages(original).schema);
+  assert.match(lowered ?? '', /maximum: 12345678901234567890/);
+});

@@ -1,0 +1,157 @@
+/** What one vendor takes and the next refuses, asked through the gateway: each simulator judges as strictly as its vendor. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+
+const simulator = await startSimulator({ pace: { cut: 'packet' } });
+test.after(() => simulator.close());
+test.beforeEach(() => simulator.reset());
+
+const PRICE = { price: { input: '1', output: '2' } };
+const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const CONFIG = {
+  channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
+  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+};
+
+async function good(gateway: TestGateway, path: string, body: object): Promise<Record<string, unknown>> {
+  for (const stream of [false, true]) {
+    const answer = await gateway.post(path, { ...body, stream });
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text);
+    assert.doesNotMatch(text, /"error":\{|event: error/);
+  }
+  return JSON.parse(simulator.requests.at(-1)?.text ?? '{}');
+}
+
+const CALL = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } };
+const HISTORY = [
+  { role: 'user', content: 'what colour?' },
+  { role: 'assistant', content: null, tool_calls: [CALL] },
+  { role: 'tool', tool_call_id: 'call_1', content: 'blue' },
+  { role: 'user', content: 'thanks, now sum up' },
+];
+const INPUT = [
+  { role: 'user', content: 'what colour?' },
+  { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{"at":"sky"}' },
+  { type: 'function_call_output', call_id: 'call_1', output: 'blue' },
+  { role: 'user', content: 'thanks, now sum up' },
+];
+
+for (const model of UPSTREAMS) {
+  test(`a handoff to an agent without tools goes on over ${model}: its history has calls, its request no tools`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    for (const [path, body] of [
+      ['/v1/chat/completions', { model, messages: HISTORY }],
+      ['/v1/responses', { model, input: INPUT }],
+    ] as const) {
+      const sent = await good(gateway, path, body);
+      if (model !== 'messages') continue;
+      assert.deepEqual(sent['tool_choice'], { type: 'none' });
+      const open = { type: 'object', properties: {}, additionalProperties: true };
+      assert.deepEqual(sent['tools'], [{ name: 'look', input_schema: open }]);
+    }
+  });
+
+  test(`white space, temperatures, stops, small caps and an answer that begins go over ${model}`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const messages = [
+      { role: 'system', content: ' \n' },
+      { role: 'assistant', content: 'Hello, what may I do?' },
+      { role: 'user', content: 'say' },
+      { role: 'assistant', content: ' \n' },
+      { role: 'user', content: 'more' },
+    ];
+    const sent = await good(gateway, '/v1/chat/completions', {
+      model,
+      messages,
+      temperature: 1.7,
+      stop: ['\n\n', 'END'],
+      max_completion_tokens: 3,
+    });
+    if (model === 'messages') assert.deepEqual([sent['temperature'], sent['stop_sequences']], [1, ['END']]);
+  });
+
+  test(`formats and strict tools as the SDKs of other vendors write them go over ${model}`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const schema = {
+      type: 'object',
+      properties: { age: { type: 'integer', minimum: 0 }, mail: { type: ['string', 'null'], maxLength: 9 } },
+      required: ['age', 'mail'],
+    };
+    const open = { type: 'object', properties: { any: {}, map: { type: 'object', additionalProperties: { type: 'string' } } } };
+    for (const one of [schema, open]) {
+      const sent = await good(gateway, '/v1/responses', {
+        model,
+        input: 'parse',
+        text: { format: { type: 'json_schema', name: 'n', schema: one } },
+        tools: [{ type: 'function', name: 'f', parameters: one, strict: one === schema }],
+      });
+      if (model !== 'messages') continue;
+      const format = (sent['output_config'] as { format?: { schema: object } } | undefined)?.format;
+      if (one === schema) assert.match(JSON.stringify(format?.schema), /\{minimum: 0\}/);
+      else assert.match(JSON.stringify(sent['system']), /fits this JSON Schema/);
+    }
+    const json = { model, messages: [{ role: 'user', content: 'JSON please' }], response_format: { type: 'json_object' } };
+    const sent = await good(gateway, '/v1/chat/completions', json);
+    if (model === 'messages') assert.match(JSON.stringify(sent['system']), /one JSON object/);
+  });
+}
+
+test('strict tools of a messages client: strict at OpenAI where every member is required, else without it', async () => {
+  await using gateway = await testGateway(CONFIG);
+  const tool = (required: string[]) => ({
+    name: 'f',
+    strict: true,
+    input_schema: { type: 'object', properties: { a: { type: 'string' } }, required, additionalProperties: false },
+  });
+  for (const model of ['chat_completion', 'responses']) {
+    for (const [required, strict] of [
+      [['a'], true],
+      [[], undefined],
+    ] as const) {
+      const body = { model, max_tokens: 50, messages: [{ role: 'user', content: 'x' }], tools: [tool([...required])] };
+      const sent = await good(gateway, '/v1/messages', body);
+      const [first] = sent['tools'] as { strict?: boolean; function?: { strict?: boolean } }[];
+      assert.equal(first?.function === undefined ? first?.strict : first.function.strict, strict);
+    }
+  }
+});
+
+test('messages to messages: call ids of other upstreams and white space are made what the vendor takes', async () => {
+  await using gateway = await testGateway(CONFIG);
+  const call = (id: string) => ({ type: 'tool_use', id, name: 'look', input: {} });
+  const result = (id: string) => ({
+    type: 'tool_result',
+    tool_use_id: id,
+    content: [
+      { type: 'text', text: ' ' },
+      { type: 'text', text: 'r' },
+    ],
+  });
+  const long = 'x'.repeat(200);
+  const sent = await good(gateway, '/v1/messages', {
+    model: 'messages',
+    max_tokens: 50,
+    tools: [{ name: 'look', input_schema: { type: 'object' } }],
+    messages: [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: [{ type: 'text', text: '\n' }, call('functions.look:0'), call(long)] },
+      { role: 'user', content: [result('functions.look:0'), result(long)] },
+      { role: 'assistant', content: [call('functions.look:0')] },
+      { role: 'user', content: [result('functions.look:0')] },
+    ],
+  });
+  const blocks = (sent['messages'] as { content: string | { type: string; id?: string; tool_use_id?: string }[] }[]).flatMap(
+    ({ content }) => (typeof content === 'string' ? [] : content),
+  );
+  const ids = blocks.flatMap(({ id }) => id ?? []);
+  assert.equal(new Set(ids).size, 3);
+  for (const id of ids) assert.match(id, /^[a-zA-Z0-9_-]{1,64}$/);
+  assert.deepEqual(
+    blocks.flatMap(({ tool_use_id: id }) => id ?? []),
+    ids,
+  );
+  assert.ok(!blocks.some(({ type }) => type === 'text'));
+});
