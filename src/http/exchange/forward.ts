@@ -52,7 +52,7 @@ export async function forward<Answer extends WholeText>(
       const headers = config.channelHeader ? { 'x-mizu-channel': channel.id } : {};
       const ending = { status: 200, usage: await usageOf(answer) };
       await meter.settleFirst(() => ending);
-      new Waiting(call).answer({ status: 200, body: answer.body, headers });
+      new Waiting(call).answer({ status: 200, body: answer.body, headers, writeStallMs: channel.timeouts.writeStallMs });
       meter.outputWritten();
       await meter.settle(ending);
     } catch (thrown) {

@@ -41,6 +41,11 @@ export class PictureRun {
     return this.#call.config.channelHeader && this.#channel !== undefined ? { 'x-mizu-channel': this.#channel.id } : {};
   }
 
+  /** How long the client may take nothing of the picture; undefined where none was drawn. */
+  get writeStallMs(): number | undefined {
+    return this.#channel?.timeouts.writeStallMs;
+  }
+
   /** Never throws: what goes wrong is `failure`. */
   async draw(): Promise<void> {
     const { gateway, config, gone } = this.#call;

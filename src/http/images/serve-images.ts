@@ -75,7 +75,9 @@ async function serveWhole(call: Call, request: ImageRequest, runs: readonly Pict
     const [only] = runs;
     const headers = runs.length === 1 && only !== undefined ? only.headers : {};
     await Promise.all(runs.map((run) => run.settleFirst()));
-    new Waiting(call).answer({ status: 200, body, headers });
+    const patience = runs.flatMap(({ writeStallMs }) => writeStallMs ?? []);
+    const writeStallMs = patience.length === 0 ? {} : { writeStallMs: Math.max(...patience) };
+    new Waiting(call).answer({ status: 200, body, headers, ...writeStallMs });
     for (const run of runs) run.said();
   } finally {
     await Promise.all(runs.map((run) => run.settle()));
@@ -108,6 +110,7 @@ async function serveStream(call: Call, request: ImageRequest, run: PictureRun): 
   await run.draw();
   try {
     const frames = await lastFrames(call, request, run);
+    if (run.writeStallMs !== undefined) committed.writer.waitAtMost(run.writeStallMs);
     await committed.writer.end(frames.map(committed.frame));
     run.said();
   } catch (thrown) {

@@ -108,7 +108,7 @@ export class TextExchange {
       const remember = this.#rememberOptions(taken.channel);
       await this.#meter.settleFirst(() => ending);
       if (remember !== undefined) await rememberBody(body, outcome.status, remember);
-      this.#reply.answer({ status: 200, body, headers });
+      this.#reply.answer({ status: 200, body, headers, writeStallMs: taken.channel.timeouts.writeStallMs });
       this.#meter.outputWritten();
       logAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
       await this.#meter.settle(ending);
@@ -186,7 +186,9 @@ export class TextExchange {
     } finally {
       early.cancel();
     }
-    return { taken, committed: commit(this.#channelHeader(taken)) };
+    const begun = commit(this.#channelHeader(taken));
+    begun.writer.waitAtMost(taken.channel.timeouts.writeStallMs);
+    return { taken, committed: begun };
   }
 
   async #sendFailure(committed: Committed, error: GatewayError): Promise<void> {
