@@ -22,6 +22,7 @@ import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
+import type { Tokenizer } from './exchange/tokenizer.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -42,12 +43,13 @@ export interface Gateway {
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
+  readonly tokenizer: Tokenizer;
   readonly leavers: Leavers;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */
   readonly videoCreated: () => void;
-  /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
+  /** Reasons why no new work is taken (`draining`, `store`, `tokenizer`); empty when ready. */
   readonly unready: () => readonly string[];
 }
 
@@ -58,8 +60,8 @@ export interface CallNotes {
   /** As the client named it. */
   model?: string;
   stream?: boolean;
-  /** A {@link Meter} writes the row. */
-  metered?: boolean;
+  /** It became an `Exchange` (or several), which has the line and the row; until then it is a refusal. */
+  admitted?: boolean;
   /** What the call has taken of the limits that apply to it, and how much was left then, as headers. */
   limit?: LimitTicket;
   limitHeaders?: Readonly<Record<string, string>>;

@@ -30,6 +30,7 @@ import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
+import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -43,6 +44,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Default: the tables of `gpt-tokenizer`. */
+  readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
   readonly site?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
@@ -118,6 +121,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
     await operations?.close();
     await gateway.upstreams.close();
     gateway.memory.close();
+    gateway.tokenizer.close();
     await gateway.tracer.close();
   }
 }
@@ -148,6 +152,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     pendingSettlements: () => store.settlements.pending,
     processFigures: options.processFigures,
   });
+  const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
     store,
@@ -173,10 +178,15 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     metrics,
     tracer: tracerOf(options),
     inFlight: new InFlight(),
+    tokenizer,
     leavers: new Leavers(),
     site: options.site ?? NO_SITE,
     videoCreated,
-    unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],
+    unready: () => [
+      ...(isDraining() ? ['draining'] : []),
+      ...(store.health().healthy ? [] : ['store']),
+      ...(tokenizer.tried ? [] : ['tokenizer']),
+    ],
   };
 }
 

@@ -52,3 +52,21 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
     signal.addEventListener('abort', over);
   });
 }
+
+/** What the promise comes to, or a rejection with `late()` after `ms`; what it comes to later is ignored. */
+export function within<T>(clock: Clock, ms: number, promise: PromiseLike<T>, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer: Timer | undefined;
+    promise.then(
+      (value) => {
+        timer?.cancel();
+        resolve(value);
+      },
+      (reason: unknown) => {
+        timer?.cancel();
+        reject(reason);
+      },
+    );
+    timer = clock.setTimeout(() => reject(late()), ms);
+  });
+}

@@ -17,12 +17,12 @@ export interface HopStep<In, Out> {
 }
 
 /**
- * A step that throws fails both streams, after its last output and `lastWords`. A reader that cancels errors the writable, so that the source
+ * A step that throws fails both streams, after its last output and `finalFrames`. A reader that cancels errors the writable, so that the source
  * is cancelled; it gets no more output.
  */
 export function createHop<In, Out>(
   step: HopStep<In, Out>,
-  lastWords: readonly Out[] = [],
+  finalFrames: readonly Out[] = [],
 ): { readonly readable: ReadableStream<readonly Out[]>; readonly writable: WritableStream<readonly In[]> } {
   let controller: WritableStreamDefaultController | undefined;
   const reader = createHandOff<Out>((reason) => controller?.error(reason));
@@ -32,7 +32,7 @@ export function createHop<In, Out>(
     try {
       act(said);
     } catch (reason) {
-      reader.fail([...said, ...lastWords], reason);
+      reader.fail([...said, ...finalFrames], reason);
       throw reason;
     }
     return said;

@@ -37,11 +37,11 @@ export interface PumpOptions<In, Out> {
   /** Awaited before the last words are written. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;
   /** Words were written. */
-  onWords?(): void;
+  onOutput?(): void;
   /** True for a failure of the source that only reports that the reader has left. */
   isGone?(reason: unknown): boolean;
   /** The dialect's error frame, written before the connection is cut if the step breaks its contract and throws `reason`. */
-  lastWords?(reason: unknown): readonly Out[];
+  finalFrames?(reason: unknown): readonly Out[];
 }
 
 /**
@@ -121,13 +121,13 @@ class Pump<In, Out> {
 
   #writeEnd(words: readonly Out[]): Promise<void> {
     const ended = this.#writer.end(words);
-    if (words.length > 0) this.#options.onWords?.();
+    if (words.length > 0) this.#options.onOutput?.();
     return ended;
   }
 
   #write(words: readonly Out[]): Promise<void> | undefined {
     const full = this.#writer.write(words);
-    this.#options.onWords?.();
+    this.#options.onOutput?.();
     if (full === undefined) return undefined;
     this.#source.pause();
     return full.then(() => this.#source.resume());
@@ -155,10 +155,10 @@ class Pump<In, Out> {
       if (failure !== undefined) this.#step.abort(failure.reason, words);
       else if (this.#source.ended) this.#step.end(words);
     } catch (broken) {
-      const lastWords = this.#options.lastWords?.(broken);
-      if (lastWords !== undefined && this.#writer.gone() === undefined) {
+      const finalFrames = this.#options.finalFrames?.(broken);
+      if (finalFrames !== undefined && this.#writer.gone() === undefined) {
         // The connection is cut next, so it does not matter whether the reader gets these words.
-        this.#writer.write([...words, ...lastWords])?.catch(() => undefined);
+        this.#writer.write([...words, ...finalFrames])?.catch(() => undefined);
       }
       throw broken;
     }

@@ -86,12 +86,12 @@ class Seal<In, Out, F> implements Sealed<In, Out> {
 /**
  * Carries a sealing stage in a pair of Web Streams, as `to-transform.ts` carries others. Whatever happens above, its readable ends in order,
  * with exactly one ending. A reader that cancels errors the writable, so that the source is cancelled; it gets no more output. When `fail`
- * itself throws, `lastWords` (the dialect's constant error frame) are enqueued and the readable fails.
+ * itself throws, `finalFrames` (the dialect's constant error frame) are enqueued and the readable fails.
  */
 export function seal<In, Out, F>(
   stage: SealingStage<In, Out, F>,
   toFailure: (reason: unknown) => F,
-  lastWords: readonly Out[] = [],
+  finalFrames: readonly Out[] = [],
 ): { readonly readable: ReadableStream<readonly Out[]>; readonly writable: WritableStream<readonly In[]> } {
-  return createHop(sealed(stage, toFailure), lastWords);
+  return createHop(sealed(stage, toFailure), finalFrames);
 }

@@ -99,7 +99,7 @@ function pumpTo(
   body: Readable,
   stage: SealingStage<Uint8Array, string, string>,
   response: Writable,
-  more: { readonly lastWords?: () => readonly string[] } = {},
+  more: { readonly finalFrames?: () => readonly string[] } = {},
 ): Promise<void> {
   const source = sourceOf(body);
   const writer = createResponseWriter(response, { ...options, onGone: (reason) => source.cancel(reason) });
@@ -180,7 +180,7 @@ test('a fail that throws: the last words, then the connection is cut', async () 
       throw new Error('broken');
     },
   };
-  const pumped = pumpTo(bodyOf(['x'], false), broken, client.response, { lastWords: () => ['!'] });
+  const pumped = pumpTo(bodyOf(['x'], false), broken, client.response, { finalFrames: () => ['!'] });
   await assert.rejects(pumped, /broken/);
   assert.equal(client.text(), 'a!');
   assert.equal(client.response.destroyed && !client.response.writableFinished, true);

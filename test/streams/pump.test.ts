@@ -52,7 +52,7 @@ async function pumped(
     destroy: (reason) => calls.push(`destroy ${reason}`),
   };
   const step = given.step ?? sealed(scripted('s', script), (reason) => String(reason));
-  await pump(source, step, writer, { ...options, onWords: () => calls.push('words') }).catch((reason: unknown) =>
+  await pump(source, step, writer, { ...options, onOutput: () => calls.push('words') }).catch((reason: unknown) =>
     calls.push(`rejected ${reason}`),
   );
   return calls;
@@ -114,12 +114,12 @@ test('a failure that has no words: what was said before it and the last words go
     abort: () => assert.fail(),
   });
   const end = ['cancel Error: broken', 'destroy Error: broken', 'rejected Error: broken'];
-  const lastWords = ({ message }: Error) => [`bye: ${message}`];
-  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { lastWords } }), [
+  const finalFrames = ({ message }: Error) => [`bye: ${message}`];
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { finalFrames } }), [
     'write a,bye: broken',
     ...end,
   ]);
   assert.deepEqual(await pumped({ reads: [['a']], step: broken(false) }), end);
   const gone = (): unknown => left;
-  assert.deepEqual(await pumped({ reads: [['a']], step: broken(true), options: { lastWords }, gone }), end);
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(true), options: { finalFrames }, gone }), end);
 });

@@ -96,6 +96,7 @@ export async function moneyGateway(t: TestContext, file: object = {}, given?: St
     log: createLogger('silent', { write: () => undefined }),
     processFigures: false,
   });
+  await running.gateway.tokenizer.firstTry;
   t.after(async () => {
     running.cut();
     await running.stop();

@@ -6,6 +6,7 @@ import type { Config } from '../../src/http/config/config.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
 import type { ConfigSource } from '../../src/http/config/source.ts';
 import { createLogger } from '../../src/http/operations/logger.ts';
+import type { LoadTokenizer } from '../../src/http/exchange/tokenizer.ts';
 import { type RunningGateway, startGateway } from '../../src/http/start.ts';
 import type { ModelKind, Rates, TokenClass } from '../../src/store/prices.ts';
 import { type Clock, systemClock } from '../../src/streams/clock.ts';
@@ -34,6 +35,7 @@ export interface TestGatewayOptions {
   readonly clock?: Clock;
   readonly codecs?: CodecSet;
   readonly level?: string;
+  readonly loadTokenizer?: LoadTokenizer;
 }
 
 /** Prices of tests: `input` and `output` as whole dollars per million. */
@@ -80,7 +82,10 @@ export async function testGateway(file: object, options: TestGatewayOptions = {}
     chargeFor: memoryCharge,
     log: createLogger(options.level ?? 'debug', { write: (line: string) => void logLines.push(line) }),
     processFigures: false,
+    ...(options.loadTokenizer === undefined ? {} : { loadTokenizer: options.loadTokenizer }),
   });
+  // A fake clock does not bring about the end of a load that hangs.
+  if (options.loadTokenizer === undefined) await running.gateway.tokenizer.firstTry;
   const url = `http://127.0.0.1:${running.port}`;
   return {
     url,

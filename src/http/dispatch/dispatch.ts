@@ -14,7 +14,7 @@ import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
-import { type Taken, TakenAnswer } from './taken.ts';
+import { type Accepted, AcceptedAnswer } from './accepted.ts';
 import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
@@ -86,7 +86,7 @@ export function dispatch<Answer>(
   attempt: Attempt<Answer>,
   dispatcher: Dispatcher,
   attempts: AttemptEntry[],
-): Promise<Taken<Answer>> {
+): Promise<Accepted<Answer>> {
   return new AttemptLoop(plan, attempt, dispatcher, attempts).run();
 }
 
@@ -121,7 +121,7 @@ class AttemptLoop<Answer> {
     this.#attempts = attempts;
   }
 
-  async run(): Promise<Taken<Answer>> {
+  async run(): Promise<Accepted<Answer>> {
     const plan = this.#plan;
     const preferred = this.#preferred();
     let round = orderChannels(plan.channels, {
@@ -134,7 +134,7 @@ class AttemptLoop<Answer> {
       for (const channel of round) {
         if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
         const outcome = await this.#try(channel, preferred, rounds === 0);
-        if ('taken' in outcome) return outcome.taken;
+        if ('accepted' in outcome) return outcome.accepted;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
       // Before the budget is asked: a repeat that is never sent must not be paid from it.
@@ -157,7 +157,7 @@ class AttemptLoop<Answer> {
     channel: Channel,
     preferred: string | undefined,
     isFirst: boolean,
-  ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
+  ): Promise<{ readonly accepted: Accepted<Answer> } | { readonly failure: Failure | undefined }> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
     if (!health.isFit(channel.id, this.#circuit)) return this.#passOver(channel);
@@ -176,7 +176,7 @@ class AttemptLoop<Answer> {
     try {
       const answer = await this.#send(channel);
       permit.answering();
-      return { taken: this.#taken(answer, channel, permit, release, preferred === channel.id) };
+      return { accepted: this.#accepted(answer, channel, permit, release, preferred === channel.id) };
     } catch (thrown) {
       release();
       return { failure: this.#failed(thrown, channel, permit) };
@@ -295,9 +295,9 @@ class AttemptLoop<Answer> {
     return true;
   }
 
-  #taken(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Taken<Answer> {
-    const taken = { answer, channel, upstreamModel: this.#modelOf(channel), affinityHit };
-    return new TakenAnswer(taken, permit, release, this.#dispatcher.affinity, this.#plan.conversation);
+  #accepted(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Accepted<Answer> {
+    const accepted = { answer, channel, upstreamModel: this.#modelOf(channel), affinityHit };
+    return new AcceptedAnswer(accepted, permit, release, this.#dispatcher.affinity, this.#plan.conversation);
   }
 
   #modelOf(channel: Channel): string {

@@ -6,11 +6,13 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
-import type { Store } from '../../store/store.ts';
+import { StoreError } from '../../store/store-error.ts';
+import { type Clock, within } from '../../streams/clock.ts';
 import type { Config, Model } from '../config/config.ts';
-import type { CallContext } from '../gateway.ts';
+import type { Demand } from '../limits/buckets.ts';
 import { takeLimits } from '../limits/take-limits.ts';
 import { classHasModel } from '../dispatch/candidates.ts';
+import type { Call, CallContext, Gateway } from '../gateway.ts';
 
 /** Whole numbers. */
 export interface Estimate {
@@ -20,14 +22,6 @@ export interface Estimate {
   readonly output: number;
   /** Tokens of pictures, beside `output`. */
   readonly imageOutput?: number;
-}
-
-export interface Admitted {
-  readonly principal: Principal;
-  readonly model: Model;
-  /** A snapshot: a price that changes during the exchange does not change its charge. */
-  readonly rates: Rates;
-  readonly reservation: Reservation;
 }
 
 /**
@@ -56,40 +50,51 @@ export function kindMismatch({ name, kind }: Model, wanted: ModelKind): GatewayE
   );
 }
 
-/**
- * {@link reserve}, and then the limits by time of the key, its account, the model and the account's class. Throws what that throws, and
- * `rate_limit_exceeded`.
- */
-export async function admit(call: CallContext, principal: Principal, model: Model, estimate: Estimate): Promise<Admitted> {
-  const { store, clock } = call.gateway;
-  const admitted = await reserve(store, principal, model, estimate, clock.now());
-  try {
-    await takeLimits(call, principal, model, { requests: 1, tokens: estimate.input });
-    return admitted;
-  } catch (thrown) {
-    admitted.reservation.release();
-    throw thrown;
-  }
+/** The rates are a snapshot: a price that changes during the exchange does not change its charge. */
+export interface Reserved {
+  readonly rates: Rates;
+  readonly reservation: Reservation;
 }
 
-/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unhealthy. */
+/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
 export async function reserve(
-  store: Store,
+  { store, clock }: Gateway,
   principal: Principal,
   model: Model,
   estimate: Estimate,
-  nowMs: number,
-): Promise<Admitted> {
+): Promise<Reserved> {
   const { rates } = model;
   if (rates === undefined) {
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
-  const admitted = await store.admission.admit(principal, estimateNanos(estimate, rates), nowMs);
-  if (admitted.ok) return { principal, model, rates, reservation: admitted.value };
+  const admitting = store.admission.admit(principal, estimateNanos(estimate, rates), clock.now());
+  const admitted = await fromStore(clock, admitting).catch((thrown: unknown) => {
+    // Nobody is left to give back what the store may still reserve.
+    admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);
+    throw thrown;
+  });
+  if (admitted.ok) return { rates, reservation: admitted.value };
   if (admitted.refusal.reason === 'insufficient_balance') {
     throw new GatewayError('insufficient_balance', 'The balance is too low.');
   }
   throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
+}
+
+/** The limits by time of the key, its account, the model and the account's class. Throws `rate_limit_exceeded`. */
+export async function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> {
+  const taking = takeLimits(call, principal, model, demand);
+  await fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
+    taking.then(() => call.notes.limit?.release()).catch(() => undefined);
+    throw thrown;
+  });
+}
+
+/** A store answers within this time, or counts as broken. Its own statements end sooner. */
+export const STORE_MS = 10_000;
+
+/** Rejects with StoreError where the store does not answer in time. */
+export function fromStore<T>(clock: Clock, asked: PromiseLike<T>): Promise<T> {
+  return within(clock, STORE_MS, asked, () => new StoreError('unavailable', `the store did not answer within ${STORE_MS} ms`));
 }
 
 /** A rough upper bound: the estimated input, and the output up to its cap. */

@@ -1,6 +1,6 @@
 /**
- * Token counts that no upstream reported: a rough estimate for reservations, and one by a tokenizer (loaded on first use) for answers without
- * usage. Media count a fixed number each, whatever their bytes.
+ * Token counts that no upstream reported: a rough estimate for reservations, and one by the tokenizer for answers without usage. Media count
+ * a fixed number each, whatever their bytes.
  */
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
@@ -8,8 +8,8 @@ import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
+import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
 
-const BYTES_A_TOKEN = 4;
 /** An image at the usual detail: about what vendors publish for one megapixel. */
 const IMAGE_TOKENS = 1_000;
 /** Reserved for the output when neither the client nor the operator set a cap. */
@@ -105,50 +105,21 @@ function countNative(body: JsonValue, count: Count): void {
   }
 }
 
-/** Longer texts are counted by their bytes: a tokenizer would hold up the event loop. */
-const MAX_COUNTED_CHARS = 64 * 1024;
-
-type CountTokens = (text: string) => number;
-let tokenizer: Promise<CountTokens> | undefined;
-
-function loadTokenizer(): Promise<CountTokens> {
-  tokenizer ??= import('gpt-tokenizer').then(
-    ({ countTokens }) =>
-      (text) =>
-        shortRuns(text).reduce((sum, piece) => sum + countTokens(piece, { disallowedSpecial: new Set() }), 0),
-  );
-  return tokenizer;
-}
-
-/** A run that the tokenizer takes for one word. Its time grows with the square of the length, and no real word is this long. */
-const LONG_RUN = /[\p{L}\p{M}]{64}|[^\s\p{L}\p{N}]{64}|\s{64}/gu;
-
-/** The text in pieces: long runs of letters, signs or spaces are cut. */
-function shortRuns(text: string): string[] {
-  const pieces: string[] = [];
-  let from = 0;
-  for (const { 0: run, index } of text.matchAll(LONG_RUN)) {
-    pieces.push(text.slice(from, index + run.length));
-    from = index + run.length;
-  }
-  pieces.push(text.slice(from));
-  return pieces;
-}
-
-async function countTokens(text: string): Promise<number> {
-  if (text === '') return 0;
-  if (text.length > MAX_COUNTED_CHARS) return Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN);
-  return (await loadTokenizer())(text);
-}
-
 /** The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). */
-export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
-  if (reported === undefined) return countedUsage(request, whole());
-  if (isCallsOnly(reported)) return countedUsage(request, whole()).then((counted) => ({ ...reported, ...counted }));
+export function completedUsage(
+  tokenizer: Tokenizer,
+  reported: Usage | undefined,
+  request: SentRequest,
+  whole: () => Whole,
+): Usage | Promise<Usage> {
+  if (reported === undefined) return countedUsage(tokenizer, request, whole());
+  if (isCallsOnly(reported)) return countedUsage(tokenizer, request, whole()).then((counted) => ({ ...reported, ...counted }));
   const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, output } = reported;
   const inputs = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h];
   const knowsInput = inputs.some((count) => count !== undefined);
-  return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
+  return knowsInput && output !== undefined
+    ? reported
+    : withCounted(reported, knowsInput, countedUsage(tokenizer, request, whole()));
 }
 
 /** Only tool calls were counted (perhaps by us); every token count is a placeholder zero. */
@@ -174,19 +145,19 @@ export function withPictures(usage: Usage, whole: Whole): Usage {
 }
 
 /** Usage of an answer that reported none: request and answer counted, and flagged as estimated. */
-export async function countedUsage(request: SentRequest, whole: Whole): Promise<Usage> {
+export async function countedUsage(tokenizer: Tokenizer, request: SentRequest, whole: Whole): Promise<Usage> {
   const reasoning: string[] = [];
   const items: Item[] = [];
   for (const { item } of whole.items) {
     if (item.kind === 'reasoning') reasoning.push(item.raw ?? (item.summary ?? []).join('\n'));
     else items.push(item);
   }
-  const reasoningTokens = await countTokens(reasoning.join('\n'));
-  const output = await counted('', (count) => {
+  const reasoningTokens = await tokenizer.count(reasoning.join('\n'));
+  const output = await counted(tokenizer, '', (count) => {
     for (const item of items) countItem(item, count);
   });
   return {
-    input: await counted('\n', (count) => countRequest(request, count)),
+    input: await counted(tokenizer, '\n', (count) => countRequest(request, count)),
     output: output + reasoningTokens,
     ...(reasoningTokens > 0 ? { reasoning: reasoningTokens } : {}),
     estimated: true,
@@ -194,7 +165,7 @@ export async function countedUsage(request: SentRequest, whole: Whole): Promise<
 }
 
 /** Tokens of the texts, joined by `between`, and of the media that `find` reports. */
-async function counted(between: string, find: (count: Count) => void): Promise<number> {
+async function counted(tokenizer: Tokenizer, between: string, find: (count: Count) => void): Promise<number> {
   const texts: string[] = [];
   let media = 0;
   find({
@@ -205,5 +176,5 @@ async function counted(between: string, find: (count: Count) => void): Promise<n
       media += IMAGE_TOKENS;
     },
   });
-  return (await countTokens(texts.join(between))) + media;
+  return (await tokenizer.count(texts.join(between))) + media;
 }

@@ -8,6 +8,10 @@ export class InFlight {
   #count = 0;
   readonly #waiting = new Set<() => void>();
 
+  get count(): number {
+    return this.#count;
+  }
+
   begin(): void {
     this.#count += 1;
   }

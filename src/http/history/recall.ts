@@ -6,6 +6,7 @@ import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
+import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkFigures } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
@@ -46,7 +47,7 @@ function previousResponseNotFound(id: string): GatewayError {
 export async function findPrevious(gateway: Gateway, principal: Principal, json: JsonObject): Promise<PastTurn | undefined> {
   const id = previousIdOf(json);
   if (id === undefined) return undefined;
-  const past = await gateway.memory.find(id, ownerOf(principal));
+  const past = await recalled(gateway, gateway.memory.find(id, ownerOf(principal)), undefined);
   if (past === undefined) throw previousResponseNotFound(id);
   return past;
 }
@@ -112,10 +113,25 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
 const NO_TURNS: TurnsByItem = new Map();
 
 /** The stored turns of the items that a request names only by id. */
-async function turnsOfItems({ memory, config }: Gateway, principal: Principal, json: JsonObject): Promise<TurnsByItem> {
+async function turnsOfItems(gateway: Gateway, principal: Principal, json: JsonObject): Promise<TurnsByItem> {
   const itemIds = idsToFind(json);
   if (itemIds.length === 0) return NO_TURNS;
-  return await memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes: config.current().history.entryBytes });
+  const maxBytes = gateway.config.current().history.entryBytes;
+  return await recalled(gateway, gateway.memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes }), NO_TURNS);
+}
+
+/** Another worker that keeps it answers sooner, or is gone. */
+const RECALL_MS = 10_000;
+
+/** What is not told in time is unknown, as it is when the process that kept it has ended. */
+async function recalled<T>({ clock, log }: Gateway, found: T | Promise<T>, unknown: T): Promise<T> {
+  if (!(found instanceof Promise)) return found;
+  const late = new Error(`the history did not answer within ${RECALL_MS} ms`);
+  return await within(clock, RECALL_MS, found, () => late).catch((thrown: unknown) => {
+    if (thrown !== late) throw thrown;
+    log.error({ err: late }, 'history');
+    return unknown;
+  });
 }
 
 /** The history makes the input a list: any other value of the client's would be lost silently. */

@@ -1,5 +1,5 @@
 /**
- * An image endpoint from the request to the settled end. Without a stream each picture is a request of its own: routed, billed and logged by
+ * An image endpoint from the request to the settled end. Without a stream each picture is an exchange of its own: routed, billed and logged by
  * itself, answered together in the order of their index. With a stream the 200 and a comment go out before anything is forwarded.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
@@ -8,29 +8,31 @@ import {
   encodeImageAnswer,
   encodeImageEvents,
   encodeImageFailure,
+  type ImageAnswer,
   type ImageOperation,
   type ImageRequest,
   joinAnswers,
 } from '../../codecs/images/index.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { openAiErrorType } from '../../codecs/errors/openai.ts';
-import { type Admitted, checkModel, reserve } from '../exchange/admit.ts';
-import { identify } from '../request/authenticate.ts';
+import type { Channel } from '../config/config.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
-import { Waiting } from '../exchange/reply.ts';
-import { arrivingBody } from '../request/arriving-body.ts';
+import { checkModel, limited } from '../exchange/admit.ts';
+import { type Asked, Exchange } from '../exchange/exchange.ts';
+import { type Committed, Waiting } from '../exchange/reply.ts';
 import type { Call } from '../gateway.ts';
-import { takeLimits } from '../limits/take-limits.ts';
-import { estimateImage } from './billing.ts';
+import { arrivingBody } from '../request/arriving-body.ts';
+import { identify } from '../request/authenticate.ts';
+import { imageAttempts } from './attempt.ts';
+import { estimateImage, imageUsage } from './billing.ts';
 import { checkAnyFit, imageChannels } from './need.ts';
-import { PictureRun } from './picture-run.ts';
 import { receiveImageRequest } from './receive.ts';
 
 /** How many pictures of one request are drawn at once. */
 const MAX_AT_ONCE = 4;
 
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
-  const { gateway, config } = call;
+  const { config } = call;
   const principal = await identify(call);
   const body = await arrivingBody(call, principal, config.limits.multipartBytes);
   const request = await receiveImageRequest(call, operation, body);
@@ -38,57 +40,131 @@ export async function serveImages(call: Call, operation: ImageOperation): Promis
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
   const channels = imageChannels(config, principal.account.class, model, request);
-  const admitted: Admitted[] = [];
-  try {
-    for (let index = 0; index < request.count; index++) {
-      admitted.push(await reserve(gateway.store, principal, model, estimateImage(request), gateway.clock.now()));
-    }
-    const tokens = estimateImage(request).input;
-    await takeLimits(call, principal, model, { requests: request.count, tokens: tokens * request.count });
-    // Before a run is made, which has a row of its own: what is refused here is in the log as any other refusal.
-    if (request.stream) checkAnyFit(channels, model.name, gateway.dispatcher.health);
-    const runs = admitted.map((one, index) => new PictureRun(callOf(call, index, request), request, channels, one));
-    const [only] = runs;
-    if (request.stream && only !== undefined) await serveStream(call, request, only);
-    else await serveWhole(call, request, runs);
-  } finally {
-    for (const { reservation } of admitted) reservation.release();
-  }
+  const asked = { principal, model, estimate: estimateImage(request), stream: request.stream };
+  if (request.count > 1) return await serveSeveral(call, { request, channels }, asked);
+  await using exchange = await Exchange.admit(call, asked);
+  const picture = new Picture(call, { request, channels }, exchange);
+  if (request.stream) await serveStream(call, picture, channels);
+  else await serveWhole(call, [picture]);
 }
 
-/** Each picture has its own row in the log, told apart by a suffix. */
-function callOf(call: Call, index: number, request: ImageRequest): Call {
-  if (request.count === 1) return call;
+/** All of them are admitted, or the request is refused. */
+async function serveSeveral(call: Call, drawing: Drawing, asked: Asked): Promise<void> {
+  await using exchanges = new AsyncDisposableStack();
+  const pictures: Picture[] = [];
+  try {
+    for (let index = 0; index < drawing.request.count; index++) {
+      // Each has its own row in the log, told apart by a suffix.
+      const one = { ...call, requestId: `${call.requestId}-${index + 1}`, notes: {} };
+      pictures.push(new Picture(one, drawing, exchanges.use(await Exchange.admit(one, { ...asked, isLimited: false }))));
+    }
+    const { principal, model, estimate } = asked;
+    const demand = { requests: pictures.length, tokens: estimate.input * pictures.length };
+    await limited(call, principal, model, demand);
+    for (const { notes } of pictures) if (call.notes.limit !== undefined) notes.limit = call.notes.limit;
+  } catch (thrown) {
+    for (const { exchange } of pictures) exchange.withdraw();
+    throw thrown;
+  }
   // A picture that failed among others is its own row's failure, not the request's.
-  call.notes.metered = true;
-  const { limit } = call.notes;
-  return { ...call, requestId: `${call.requestId}-${index + 1}`, notes: limit === undefined ? {} : { limit } };
+  call.notes.admitted = true;
+  await serveWhole(call, pictures);
+  const made = pictures.filter(({ answer }) => answer !== undefined).length;
+  if (made < pictures.length)
+    call.gateway.log.info({ request_id: call.requestId, asked: pictures.length, made }, 'some pictures failed');
+}
+
+interface Drawing {
+  readonly request: ImageRequest;
+  readonly channels: readonly Channel[];
+}
+
+/** One picture, which is one exchange. */
+class Picture {
+  readonly exchange: Exchange;
+  readonly request: ImageRequest;
+  /** The picture, once it is drawn. */
+  answer: ImageAnswer | undefined;
+  failure: GatewayError | undefined;
+  /** How long the client may take nothing of it; until a Channel has drawn it, as long as the configuration says. */
+  writeStallMs: number;
+  readonly notes: Call['notes'];
+  readonly #call: Call;
+  readonly #channels: readonly Channel[];
+
+  constructor(call: Call, { request, channels }: Drawing, exchange: Exchange) {
+    this.#call = call;
+    this.writeStallMs = call.config.writeStallMs;
+    this.notes = call.notes;
+    this.request = request;
+    this.#channels = channels;
+    this.exchange = exchange;
+  }
+
+  /** Never rejects: what goes wrong is `failure`. */
+  async draw(): Promise<void> {
+    const { request } = this;
+    const { gateway, config, trace } = this.#call;
+    try {
+      const attempts = imageAttempts({
+        request,
+        upstreams: gateway.upstreams,
+        limits: config.limits,
+        clientHeaders: this.#call.request.headers,
+        ...(trace === undefined ? {} : { trace }),
+        clock: gateway.clock,
+        mint: gateway.mint,
+      });
+      const { rates } = this.exchange;
+      const search = { channels: this.#channels, model: request.model };
+      const accepted = await this.exchange.dispatch(search, attempts, {
+        usageOf: ({ answer }) => imageUsage(request, answer, rates),
+      });
+      // Its place is free for the next one, which may be of this same request.
+      accepted.succeeded();
+      this.answer = accepted.answer.answer;
+      this.writeStallMs = accepted.channel.timeouts.writeStallMs;
+    } catch (thrown) {
+      this.failure = toGatewayError(thrown);
+    }
+  }
+
+  endFirst(): Promise<void> | undefined {
+    return this.exchange.endFirst(this.#ending());
+  }
+
+  /** A picture that its client has left is paid all the same. */
+  end(abandoned?: GatewayError): Promise<void> | undefined {
+    this.failure ??= abandoned;
+    return this.exchange.end(this.#ending());
+  }
+
+  #ending() {
+    const { failure: error } = this;
+    return { error, ...(this.request.stream ? { status: 200 } : {}) };
+  }
 }
 
 /** Some pictures are an answer; only none is a failure. */
-async function serveWhole(call: Call, request: ImageRequest, runs: readonly PictureRun[]): Promise<void> {
-  await runSome(runs, MAX_AT_ONCE, (run) => run.draw());
-  const answers = runs.flatMap(({ answer }) => (answer === undefined ? [] : [answer]));
+async function serveWhole(call: Call, pictures: readonly Picture[]): Promise<void> {
+  let broken: GatewayError | undefined;
   try {
-    if (answers.length === 0) throw lastFailure(runs);
+    await runSome(pictures, MAX_AT_ONCE, (picture) => picture.draw());
+    const answers = pictures.flatMap(({ answer }) => (answer === undefined ? [] : [answer]));
+    if (answers.length === 0) throw pictures.at(-1)?.failure ?? new Error('no picture and no failure');
     const body = encodeImageAnswer(joinAnswers(answers), seconds(call));
-    const [only] = runs;
-    const headers = runs.length === 1 && only !== undefined ? only.headers : {};
-    await Promise.all(runs.map((run) => run.settleFirst()));
-    const patience = runs.flatMap(({ writeStallMs }) => writeStallMs ?? []);
-    const writeStallMs = patience.length === 0 ? {} : { writeStallMs: Math.max(...patience) };
-    new Waiting(call).answer({ status: 200, body, headers, ...writeStallMs });
-    for (const run of runs) run.said();
+    const [only] = pictures;
+    const headers = pictures.length === 1 && only !== undefined ? only.exchange.channelHeader() : {};
+    await Promise.all(pictures.map((picture) => picture.endFirst()));
+    const writeStallMs = Math.max(...pictures.map((picture) => picture.writeStallMs));
+    new Waiting(call).answer({ status: 200, body, headers, writeStallMs });
+    for (const { answer, exchange } of pictures) if (answer !== undefined) exchange.outputWritten();
+  } catch (thrown) {
+    broken = toGatewayError(thrown);
+    throw broken;
   } finally {
-    await Promise.all(runs.map((run) => run.settle()));
+    await Promise.all(pictures.map((picture) => picture.end(broken)));
   }
-  if (request.count !== answers.length) {
-    call.gateway.log.info({ request_id: call.requestId, asked: request.count, made: answers.length }, 'some pictures failed');
-  }
-}
-
-function lastFailure(runs: readonly PictureRun[]): unknown {
-  return runs.at(-1)?.failure ?? new Error('no picture and no failure');
 }
 
 /** Runs at most `width` at once, begun in order. */
@@ -100,43 +176,47 @@ async function runSome<Item>(items: readonly Item[], width: number, run: (item: 
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
 }
 
-async function serveStream(call: Call, request: ImageRequest, run: PictureRun): Promise<void> {
+async function serveStream(call: Call, picture: Picture, channels: readonly Channel[]): Promise<void> {
   const { gateway, config } = call;
-  const committed = new Waiting(call).commit({
-    clock: gateway.clock,
-    writeStallMs: config.writeStallMs,
-    keepAlive: { intervalMs: config.keepAliveMs, immediately: true },
-  });
-  await run.draw();
+  let committed: Committed;
   try {
-    const frames = await lastFrames(call, request, run);
-    if (run.writeStallMs !== undefined) committed.writer.waitAtMost(run.writeStallMs);
-    await committed.writer.end(frames.map(committed.frame));
-    run.said();
+    // Known before the 200 goes out: whether any of the Channels would be let through.
+    checkAnyFit(channels, picture.request.model, gateway.dispatcher.health);
+    committed = new Waiting(call).commit({
+      clock: gateway.clock,
+      writeStallMs: config.writeStallMs,
+      keepAlive: { intervalMs: config.keepAliveMs, immediately: true },
+    });
   } catch (thrown) {
-    const gone = toGatewayError(thrown);
-    if (!isClientGone(gone)) throw thrown;
-    run.left(gone);
-  } finally {
-    await run.settle();
+    const error = toGatewayError(thrown);
+    await picture.exchange.end({ error });
+    throw error;
+  }
+  await picture.draw();
+  try {
+    const frames = await finalFrames(call, picture);
+    committed.writer.waitAtMost(picture.writeStallMs);
+    await committed.writer.end(frames.map(committed.frame));
+    if (picture.answer !== undefined) picture.exchange.outputWritten();
+    await picture.end();
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    await picture.end(error);
+    if (!isClientGone(error)) throw error;
   }
 }
 
 /** The picture, or why there is none: it was not made, or its charge could not be written. */
-async function lastFrames(call: Call, request: ImageRequest, run: PictureRun): Promise<Frame[]> {
-  const { answer, failure } = run;
+async function finalFrames(call: Call, picture: Picture): Promise<Frame[]> {
+  const { answer, request } = picture;
   try {
-    await run.settleFirst();
-    return answer === undefined ? failureFrames(failure) : [...encodeImageEvents(request.operation, answer, seconds(call)), DONE];
+    const frames = answer === undefined ? undefined : [...encodeImageEvents(request.operation, answer, seconds(call)), DONE];
+    await picture.endFirst();
+    if (frames !== undefined) return frames;
   } catch (thrown) {
-    const error = toGatewayError(thrown);
-    run.left(error);
-    return failureFrames(error);
+    picture.failure ??= toGatewayError(thrown);
   }
-}
-
-function failureFrames(failure: GatewayError | undefined): Frame[] {
-  const error = failure ?? toGatewayError(new Error('no picture and no failure'));
+  const error = picture.failure ?? toGatewayError(new Error('no picture and no failure'));
   return [encodeImageFailure(error, openAiErrorType(error.status)), DONE];
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../../store/keys.ts';
+import { fromStore } from '../exchange/admit.ts';
 import type { CallContext } from '../gateway.ts';
 import { headerValues } from './header-values.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';
@@ -23,10 +24,15 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
   return found.value;
 }
 
-/** {@link authenticate} for an exchange: a refusal from here on is written to the request log of the key. */
+/** {@link authenticate} with a deadline: a store that does not answer is a 503. */
+export function principalOf({ gateway, request, ip }: Pick<CallContext, 'gateway' | 'request' | 'ip'>): Promise<Principal> {
+  const { store, clock } = gateway;
+  return fromStore(clock, authenticate(request, ip, store.keys, clock.now()));
+}
+
+/** {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. */
 export async function identify(call: CallContext): Promise<Principal> {
-  const { store, clock } = call.gateway;
-  const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
+  const principal = await principalOf(call);
   call.notes.principal = principal;
   return principal;
 }

@@ -2,7 +2,8 @@
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Balance } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
-import { authenticate } from '../request/authenticate.ts';
+import { fromStore } from '../exchange/admit.ts';
+import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';
 
@@ -33,11 +34,12 @@ export const codingBalance: Handler = async (call) => {
 };
 
 async function balanceOf(call: Call): Promise<Balance> {
-  const { keys, settlements } = call.gateway.store;
-  const { key } = await authenticate(call.request, call.ip, keys, call.gateway.clock.now());
+  const { store, clock } = call.gateway;
+  const { keys, settlements } = store;
+  const { key } = await principalOf(call);
   // A client that has read an answer to its end must see its charge here.
-  await settlements.caughtUp();
-  const balance = await keys.balance(key.id);
+  await fromStore(clock, settlements.caughtUp());
+  const balance = await fromStore(clock, keys.balance(key.id));
   if (balance === undefined) throw new GatewayError('unauthorized', 'The API key is missing or not valid.');
   return balance;
 }

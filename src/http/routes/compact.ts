@@ -9,19 +9,21 @@ import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
-import { admit, checkModel } from '../exchange/admit.ts';
+import { checkModel } from '../exchange/admit.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
 import { identify } from '../request/authenticate.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/dispatch.ts';
 import { completedUsage, estimateInput, estimateOutput } from '../exchange/estimate.ts';
-import { ask, forward } from '../exchange/forward.ts';
+import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
-import { facesIn, needOf } from '../text/need.ts';
+import { needOf, reasoningKindsIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
 export const compact: Handler = async (call) => {
@@ -48,17 +50,21 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const need = needOf(gateway.codecs, request, principal.account.class);
   const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
-  const admitted = await admit(call, principal, model, estimate);
-  await forward(call, admitted, {
-    channels,
-    model: request.model,
-    circuit: request.model + COMPACT_SUFFIX,
-    conversation: conversationOf(principal.key.id, request),
-    carries: facesIn(request),
+  const whole: WholeExchange<Compaction> = {
+    search: {
+      channels,
+      model: request.model,
+      circuit: request.model + COMPACT_SUFFIX,
+      conversation: conversationOf(principal.key.id, request),
+      carries: reasoningKindsIn(request),
+    },
     attempt: (target) => attempt(target, call, request, upstream, prepared),
     upstreamModelOf: (channel) => wireModel(channel, request.model),
-    usageOf: ({ usage, output }) => completedUsage(usage, request, () => wholeOf(output)),
-  });
+    usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
+    encode: ({ answer }) => answer,
+  };
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  await answerWhole(exchange, whole, new Waiting(call));
 }
 
 function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly upstream: UpstreamCodec } {

@@ -4,18 +4,21 @@ import type { Usage } from '../../codecs/canonical/usage.ts';
 import {
   decodeEmbeddingAnswer,
   decodeEmbeddingError,
+  type EmbeddingAnswer,
   EMBEDDING_TYPES,
   EMBEDDINGS_PATH,
   type EmbeddingRequest,
   encodeEmbeddingRequest,
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
-import { admit, checkModel } from '../exchange/admit.ts';
+import { checkModel } from '../exchange/admit.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
 import type { Channel } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { ask, forward } from '../exchange/forward.ts';
+import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Handler } from '../gateway.ts';
 import { receiveJson } from '../request/receive-json.ts';
 
@@ -33,17 +36,18 @@ export const embeddings: Handler = async (call) => {
     types: EMBEDDING_TYPES,
   });
   const estimate = { input: request.tokens, output: 0 };
-  const admitted = await admit(call, principal, model, estimate);
   const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
-  await forward(call, admitted, {
-    channels,
-    model: request.model,
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  const whole: WholeExchange<EmbeddingAnswer> = {
+    search: { channels, model: request.model },
     attempt(target) {
       const body = applyParameters(encodeEmbeddingRequest(request, target.upstreamModel), target.channel);
       return ask(call, target, { path: EMBEDDINGS_PATH, headers: {}, body }, codec);
     },
     usageOf: ({ usage }) => usage ?? estimated(request),
-  });
+    encode: ({ answer }) => answer,
+  };
+  await answerWhole(exchange, whole, new Waiting(call));
 };
 
 /** Throws a 400 where no Channel of the model reads token ids: a text would do. */

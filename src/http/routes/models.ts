@@ -9,7 +9,7 @@ import { channelsOfModel } from '../dispatch/candidates.ts';
 import { checkModel } from '../exchange/admit.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';
-import { authenticate } from '../request/authenticate.ts';
+import { principalOf } from '../request/authenticate.ts';
 
 export const models: Handler = async (call) => {
   const { config } = call;
@@ -37,10 +37,6 @@ export const model: Handler = async (call) => {
     throw new GatewayError('model_not_found', 'The model is not offered.', { param: 'model' });
   answer(call, entryOf(config, found));
 };
-
-function principalOf({ gateway, request, ip }: Call): Promise<Principal> {
-  return authenticate(request, ip, gateway.store.keys, gateway.clock.now());
-}
 
 function isOffered(config: Config, { account }: Principal, { name, rates }: Model): boolean {
   return rates !== undefined && channelsOfModel(config, name, account.class).length > 0;

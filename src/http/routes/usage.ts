@@ -1,7 +1,8 @@
 /** `GET /v1/usage?from=YYYY-MM-DD&to=YYYY-MM-DD`: what the calling key used, by UTC day (an addition of ours). */
 import { invalid } from '../../codecs/canonical/error.ts';
 import { dayNumber } from '../../store/spend-windows.ts';
-import { authenticate } from '../request/authenticate.ts';
+import { fromStore } from '../exchange/admit.ts';
+import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Handler } from '../gateway.ts';
 import { queryOfTarget } from '../server/route-table.ts';
@@ -9,15 +10,13 @@ import { usageDay } from './usage-day.ts';
 
 export const usage: Handler = async (call) => {
   const { store, clock } = call.gateway;
-  const { key } = await authenticate(call.request, call.ip, store.keys, clock.now());
+  const { key } = await principalOf(call);
   const query = queryOfTarget(call.request.url ?? '');
   const from = dayOf(query, 'from');
   const to = dayOf(query, 'to');
-  await store.settlements.caughtUp();
-  const days = await store.spend.usageByDay(key.id, {
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-  });
+  await fromStore(clock, store.settlements.caughtUp());
+  const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const days = await fromStore(clock, store.spend.usageByDay(key.id, range));
   const body = JSON.stringify({ object: 'list', currency: 'USD', data: days.map(usageDay) });
   new Waiting(call).answer({ status: 200, body, headers: { 'cache-control': 'no-store' } });
 };

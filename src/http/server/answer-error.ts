@@ -40,10 +40,9 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
 
 /** A codec that throws must not leave its client without an answer. */
 function bodyOf(gateway: Gateway, { error, dialect, requestId }: Refusal): string {
-  const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
-  if (codec === undefined) return encodeGenericError(error);
   try {
-    return codec.encodeError(error, requestId);
+    const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
+    return codec === undefined ? encodeGenericError(error) : codec.encodeError(error, requestId);
   } catch (thrown) {
     gateway.log.error({ request_id: requestId, err: thrown }, 'an error could not be encoded');
     return encodeGenericError(error);

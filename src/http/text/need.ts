@@ -51,11 +51,11 @@ function mediaOf(item: Item): readonly Media[] {
 }
 
 /** Which forms of reasoning a request carries: opaque values, and text (raw or summary). */
-export function facesIn({ items }: CanonicalRequest): ReadonlySet<ReasoningFace> {
-  const faces = new Set<ReasoningFace>();
+export function reasoningKindsIn({ items }: CanonicalRequest): ReadonlySet<ReasoningFace> {
+  const kinds = new Set<ReasoningFace>();
   for (const item of items) {
-    if ('opaque' in item && item.opaque !== undefined) faces.add('opaque');
-    if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) faces.add('raw');
+    if ('opaque' in item && item.opaque !== undefined) kinds.add('opaque');
+    if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) kinds.add('raw');
   }
-  return faces;
+  return kinds;
 }

@@ -20,7 +20,7 @@ export interface ClientOutput {
 
 export interface RelayWatch {
   /** A part of the answer was written. */
-  onWords(): void;
+  onOutput(): void;
   /** Awaited before the last batch is written. `failure` is the failure that it reports to the client. Rejects with what it must report instead. */
   beforeEnd?(failure: GatewayError | undefined): Promise<void> | undefined;
 }
@@ -70,13 +70,13 @@ class RelayObserver implements PumpOptions<Step, Frame> {
     });
   }
 
-  lastWords(reason: unknown): readonly Frame[] {
+  finalFrames(reason: unknown): readonly Frame[] {
     return [this.#output.errorFrame(toGatewayError(reason))];
   }
 
-  onWords(): void {
+  onOutput(): void {
     this.silent = false;
-    this.#watch.onWords();
+    this.#watch.onOutput();
   }
 }
 

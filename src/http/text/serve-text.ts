@@ -4,20 +4,20 @@
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
-import { admit, checkModel } from '../exchange/admit.ts';
+import { checkModel } from '../exchange/admit.ts';
+import { Exchange } from '../exchange/exchange.ts';
 import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import type { Plan } from '../dispatch/dispatch.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
-import { facesIn, needOf } from './need.ts';
+import { needOf, reasoningKindsIn } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
-import { TextExchange } from './text-exchange.ts';
+import { TextAnswer } from './text-answer.ts';
 
 /** What an endpoint does with a body before it is decoded. */
 export type Prepare = (
@@ -27,14 +27,14 @@ export type Prepare = (
 ) => PreparedRequest | Promise<PreparedRequest>;
 
 /** Throws only before anything was sent to the client. */
-export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
+export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = unchanged): Promise<void> {
   const principal = await identify(call);
   const prepared = await prepare(call, principal, await receiveJson(call, principal));
   // Returned without `await`: a suspended frame would keep the body in memory for as long as the answer lasts.
   return answerText(call, codec, prepared, new Waiting(call));
 }
 
-const asItCame: Prepare = (_call, principal, { text, json }) => ({ principal, text, json });
+const unchanged: Prepare = (_call, principal, { text, json }) => ({ principal, text, json });
 
 /** Answers a prepared request over HTTP or WebSocket. Throws as {@link serveText} does. */
 export function answerText(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
@@ -44,43 +44,42 @@ export function answerText(call: CallContext, codec: ClientCodec, prepared: Prep
 
 /** No `async`, for the same reason. */
 function answer(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
-  return prepareExchange(call, codec, prepared, reply).then((exchange) => exchange.run());
+  return prepareExchange(call, codec, prepared, reply).then(({ answer, exchange }) => answer.run(exchange));
 }
 
+/** What answers is made before the exchange is admitted: from there to its owner nothing can throw. */
 async function prepareExchange(
   call: CallContext,
   codec: ClientCodec,
   prepared: PreparedRequest,
   reply: Reply,
-): Promise<TextExchange> {
+): Promise<{ readonly answer: TextAnswer; readonly exchange: Exchange }> {
   const { gateway, config } = call;
   const { principal, text, json } = prepared;
   const accountId = principal.account.id;
   const open = gateway.envelopes.opener(accountId);
   const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
   prepared.inspect?.(decoded);
-  const request = asCarried(decoded, prepared);
+  const request = withTransport(decoded, prepared);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model, 'text');
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class));
   checkMeters(request, { codecs: gateway.codecs, channels, rates: model.rates, unpricedTools: config.unpricedTools });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
-  const plan: Plan = {
+  const search = {
     channels,
     model: request.model,
     // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
-    carries: facesIn(request),
-    maxAttempts: config.dispatch.maxAttempts,
-    maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
-    signal: call.gone,
+    carries: reasoningKindsIn(request),
   };
-  const admitted = await admit(call, principal, model, estimate);
-  return new TextExchange(call, codec, request, admitted, plan, prepared, reply);
+  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply });
+  const { stream, reasoning } = request;
+  return { answer, exchange: await Exchange.admit(call, { principal, model, estimate, stream, effort: reasoning?.effort }) };
 }
 
-function asCarried(decoded: CanonicalRequest, { previousResponseId, stream }: PreparedRequest): CanonicalRequest {
+function withTransport(decoded: CanonicalRequest, { previousResponseId, stream }: PreparedRequest): CanonicalRequest {
   if (previousResponseId === undefined && stream === undefined) return decoded;
   return {
     ...decoded,

@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { authenticate } from '../request/authenticate.ts';
+import { principalOf } from '../request/authenticate.ts';
 import { clientIp } from '../request/client-ip.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
@@ -113,7 +113,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         const { trustedProxies } = gateway.config.current();
         const ip = clientIp(request.socket.remoteAddress, request.headers, trustedProxies);
         refuseWhileDraining();
-        const { key } = await authenticate(request, ip, gateway.store.keys, gateway.clock.now());
+        const { key } = await principalOf({ gateway, request, ip });
         if (!(socket instanceof Socket) || socket.destroyed) throw clientGone();
         checkRoom(key.id);
         socket.off('error', onBroken);

@@ -9,7 +9,7 @@ import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
 import { type Attempt, dispatch, type Plan, type Target } from '../../../src/http/dispatch/dispatch.ts';
 import { Health } from '../../../src/http/dispatch/health.ts';
 import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
-import type { Taken } from '../../../src/http/dispatch/taken.ts';
+import type { Accepted } from '../../../src/http/dispatch/accepted.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -61,15 +61,15 @@ function setUp(
     targets,
     attempts,
     /** Time passes by itself until the exchange is over. */
-    async run(plan: Partial<Plan> = {}): Promise<Taken<string> | GatewayError> {
+    async run(plan: Partial<Plan> = {}): Promise<Accepted<string> | GatewayError> {
       const whole: Plan = {
         ...{ channels, model: 'm', maxAttempts: 5, maxRetryWaitMs: 1000, signal: client.signal },
         ...plan,
       };
-      let ended: Taken<string> | GatewayError | undefined;
+      let ended: Accepted<string> | GatewayError | undefined;
       dispatch(whole, attempt, dispatcher, attempts).then(
-        (taken) => {
-          ended = taken;
+        (accepted) => {
+          ended = accepted;
         },
         (error: GatewayError) => {
           ended = error;
@@ -90,20 +90,23 @@ const said = (status: number, retryAfterMs?: number): GatewayError =>
   fault({ reason: 'http_status', upstream: { status, text: 'words', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
 const socketClosed = (bytesRead: number, code = 'UND_ERR_SOCKET'): GatewayError =>
   fault({ reason: 'network', cause: Object.assign(new Error('closed'), { code, socket: { bytesRead } }) });
-function answerOf(ended: Taken<string> | GatewayError): Taken<string> {
+function answerOf(ended: Accepted<string> | GatewayError): Accepted<string> {
   if (ended instanceof GatewayError) throw ended;
   return ended;
 }
-function errorOf(ended: Taken<string> | GatewayError): GatewayError {
+function errorOf(ended: Accepted<string> | GatewayError): GatewayError {
   assert.ok(ended instanceof GatewayError);
   return ended;
 }
 
 test('the next Channel is asked at once, and every attempt is recorded with what was learnt', async () => {
   const loop = setUp({ a: [said(500)], b: ['fine'] }, { b: { models: { m: 'their-m' } } });
-  const taken = answerOf(await loop.run());
+  const accepted = answerOf(await loop.run());
   assert.deepEqual(loop.asked, ['0 a', '1 b']);
-  assert.deepEqual([taken.answer, taken.channel.id, taken.upstreamModel, taken.affinityHit], ['fine', 'b', 'their-m', false]);
+  assert.deepEqual(
+    [accepted.answer, accepted.channel.id, accepted.upstreamModel, accepted.affinityHit],
+    ['fine', 'b', 'their-m', false],
+  );
   assert.deepEqual(
     loop.targets.map(({ upstreamModel, without }) => [upstreamModel, ...without]),
     [['m'], ['their-m']],
@@ -260,8 +263,8 @@ test('a request that is wrong by itself leaves its conversation where it is; a f
 test('the Channel of the conversation is asked first, and that is told', async () => {
   const loop = setUp({ a: ['from a'], b: ['from b'] });
   loop.affinity.succeeded('talk', 'b');
-  const taken = answerOf(await loop.run({ conversation: 'talk' }));
-  assert.deepEqual([taken.answer, taken.affinityHit], ['from b', true]);
+  const accepted = answerOf(await loop.run({ conversation: 'talk' }));
+  assert.deepEqual([accepted.answer, accepted.affinityHit], ['from b', true]);
   assert.equal(answerOf(await loop.run()).answer, 'from a', 'no conversation, no preference');
 });
 
@@ -462,7 +465,7 @@ test('an answer that broke after it was shown gives its place back, and its circ
   const busy = { a: { options: { max_concurrency: 1, max_queue: 0 } } };
   const once = { ...SETTINGS, failures: 1 };
   const loop = setUp({ a: ['fine'], b: ['fine'] }, busy, () => 0, once);
-  const next = async (): Promise<Taken<string>> => answerOf(await loop.run({ conversation: 'talk' }));
+  const next = async (): Promise<Accepted<string>> => answerOf(await loop.run({ conversation: 'talk' }));
   const first = await next();
   assert.equal(loop.concurrency.running('a'), 1);
   first.succeeded();

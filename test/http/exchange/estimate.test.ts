@@ -12,8 +12,15 @@ import {
   withPictures,
 } from '../../../src/http/exchange/estimate.ts';
 import type { Model } from '../../../src/http/config/config.ts';
+import type { Usage } from '../../../src/codecs/canonical/usage.ts';
+import { Tokenizer } from '../../../src/http/exchange/tokenizer.ts';
+import { createLogger } from '../../../src/http/operations/logger.ts';
+import { systemClock } from '../../../src/streams/clock.ts';
 import { MODELS, testConfig } from '../../support/test-gateway.ts';
 import { requestOf } from '../../support/wire.ts';
+
+const tokenizer = new Tokenizer(systemClock, createLogger('silent', { write: () => undefined }));
+await tokenizer.firstTry;
 
 const LONG = 'A'.repeat(400_000);
 const text = (words: string): Item & OutputItem => ({ kind: 'text', role: 'assistant', text: words, citations: [] });
@@ -98,7 +105,7 @@ test('the output is what the client allows, else the operator, else 4096 tokens'
 
 test('an answer without a report is counted: words by a tokenizer, reasoning named apart, media by the piece', async () => {
   const request = asSent(requestOf('chat', { items: [text('Good morning')], tools: [] }));
-  const count = (...items: OutputItem[]) => countedUsage(request, wholeOf(...items));
+  const count = (...items: OutputItem[]) => countedUsage(tokenizer, request, wholeOf(...items));
   assert.deepEqual(await count(), { input: 2, output: 0, estimated: true });
   assert.deepEqual(await count(text('Good '), text('morning')), { input: 2, output: 2, estimated: true }, 'one text in pieces');
   assert.deepEqual(await count({ kind: 'reasoning', raw: 'Good morning', summary: ['never beside the raw text'] }), {
@@ -113,7 +120,7 @@ test('an answer without a report is counted: words by a tokenizer, reasoning nam
   assert.deepEqual(await count(picture, text('Good morning')), { input: 2, output: 1_002, estimated: true });
   assert.deepEqual(await count(call('Good', ' morning')), { input: 2, output: 2, estimated: true });
   const asked = asSent(requestOf('chat', { items: [picture, image({ from: 'text', text: 'Good morning' })], tools: [tool] }));
-  const { input = 0 } = await countedUsage(asked, wholeOf());
+  const { input = 0 } = await countedUsage(tokenizer, asked, wholeOf());
   assert.ok(input > 1_002 && input < 1_100, `${input} for a picture, a document of two words and a tool`);
   const special = await count(text('<|endoftext|>'));
   assert.ok((special.output ?? 0) > 1, 'a special token in a text is words');
@@ -121,7 +128,7 @@ test('an answer without a report is counted: words by a tokenizer, reasoning nam
 
 test('a text without an end of a word takes no longer than others: nobody holds up the event loop with one', async () => {
   const count = async (words: string): Promise<number> => {
-    const { output = 0 } = await countedUsage(asSent(requestOf('chat')), wholeOf(text(words)));
+    const { output = 0 } = await countedUsage(tokenizer, asSent(requestOf('chat')), wholeOf(text(words)));
     return output;
   };
   await count('the tables of the tokenizer');
@@ -137,14 +144,14 @@ test('a text without an end of a word takes no longer than others: nobody holds 
 });
 
 test('a text too long for a tokenizer is counted by its bytes', async () => {
-  const { output } = await countedUsage(asSent(requestOf('chat')), wholeOf(text('世'.repeat(65_537))));
+  const { output } = await countedUsage(tokenizer, asSent(requestOf('chat')), wholeOf(text('世'.repeat(65_537))));
   assert.equal(output, Math.ceil((65_537 * 3) / 4));
 });
 
 test('U3: what a report leaves out is counted and flagged, what it says stays', async () => {
   const request = asSent(requestOf('chat', { items: [text('Good morning')] }));
   const said = wholeOf(text('Good morning'));
-  const complete = (usage: Parameters<typeof completedUsage>[0], whole = said) => completedUsage(usage, request, () => whole);
+  const complete = (usage: Usage | undefined, whole = said) => completedUsage(tokenizer, usage, request, () => whole);
   for (const known of [
     { input: 1 },
     { cacheRead: 1 },

@@ -7,7 +7,7 @@ import type { Permit } from './health.ts';
 import { reportTo } from './verdict.ts';
 
 /** An answer whose first words are in hand. Whoever holds it says how it ended, once. */
-export interface Taken<Answer> {
+export interface Accepted<Answer> {
   readonly answer: Answer;
   readonly channel: Channel;
   readonly upstreamModel: string;
@@ -18,7 +18,7 @@ export interface Taken<Answer> {
   failed(error: GatewayError): void;
 }
 
-export class TakenAnswer<Answer> implements Taken<Answer> {
+export class AcceptedAnswer<Answer> implements Accepted<Answer> {
   readonly answer: Answer;
   readonly channel: Channel;
   readonly upstreamModel: string;
@@ -29,7 +29,7 @@ export class TakenAnswer<Answer> implements Taken<Answer> {
   readonly #conversation: string | undefined;
 
   constructor(
-    { answer, channel, upstreamModel, affinityHit }: Omit<Taken<Answer>, 'succeeded' | 'failed'>,
+    { answer, channel, upstreamModel, affinityHit }: Omit<Accepted<Answer>, 'succeeded' | 'failed'>,
     permit: Permit,
     release: Release,
     affinity: Affinity,

@@ -1,0 +1,361 @@
+/**
+ * The one owner of an exchange, from its admission to its row. Whoever dispatches holds one of these, and whatever throws, rejects or never
+ * answers meanwhile: it is settled once, it has one line and one row, and its reservation is given back. Knows no dialect.
+ */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import type { BillableUsage } from '../../store/charge.ts';
+import { countsOf } from '../../store/day-usage.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { Rates } from '../../store/prices.ts';
+import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
+import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
+import { within } from '../../streams/clock.ts';
+import type { Channel, Model } from '../config/config.ts';
+import type { Accepted } from '../dispatch/accepted.ts';
+import { type Attempt, dispatch, type Plan } from '../dispatch/dispatch.ts';
+import { isClientGone } from '../errors.ts';
+import type { CallContext } from '../gateway.ts';
+import { type Estimate, estimateNanos, fromStore, limited, reserve, type Reserved } from './admit.ts';
+import { billableUsage } from './billable.ts';
+import { logExchange, reportExchange, rowOf } from './row.ts';
+import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
+
+/** What is to be admitted. */
+export interface Asked {
+  readonly principal: Principal;
+  readonly model: Model;
+  readonly estimate: Estimate;
+  readonly stream: boolean;
+  readonly effort?: string | undefined;
+  /** False where the limits by time are taken for several exchanges at once. */
+  readonly isLimited?: false;
+}
+
+/** What an attempt resolves with, as far as the exchange reads it. */
+export interface Answered {
+  /** What the upstream's protocol could not say of the request. */
+  readonly losses?: readonly string[];
+  readonly usage?: Usage | undefined;
+}
+
+/** Where to look for an upstream; how often and how long is the configuration's. */
+export type Search = Omit<Plan, 'maxAttempts' | 'maxRetryWaitMs' | 'signal'>;
+
+export interface Billing<Answer> {
+  /**
+   * What the answer has used so far: as reported, else counted. `error` is what ended it; undefined after a good end, and for the estimate of
+   * an exchange that nobody ended. Undefined: nothing.
+   */
+  usageOf(answer: Answer, error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined>;
+  /** The upstream's name of the model, where the Channel's `models` do not say it. */
+  upstreamModelOf?(channel: Channel): string;
+}
+
+export interface Ending {
+  /** What the client is told. Absent: it came to a good end. */
+  readonly error?: GatewayError | undefined;
+  /** Of the answer. Default: the error's, or 200. After the 200 of a stream it is 200, whatever came then. */
+  readonly status?: number;
+}
+
+/** An answer that is counted for longer is billed by the estimate of its admission. */
+const COUNT_MS = 5_000;
+
+export class Exchange implements AsyncDisposable {
+  readonly #call: CallContext;
+  readonly #asked: Asked;
+  readonly #id: string;
+  readonly #rates: Rates;
+  readonly #reservation: OwnReservation;
+  readonly #startedAt: number;
+  /** Every attempt so far, in order. */
+  readonly #attempts: AttemptEntry[] = [];
+  #accepted: Accepted<unknown> | undefined;
+  #upstreamModel = '';
+  #usageOf: ((error: GatewayError | undefined) => Usage | undefined | Promise<Usage | undefined>) | undefined;
+  #firstOutputAt: number | undefined;
+  #lastOutputAt: number | undefined;
+  #ended = false;
+  #settling: Promise<void> | undefined;
+
+  /** Takes the reservation. Throws the refusals of {@link reserve} and {@link limited}. The caller must be `await using` it before anything else can throw. */
+  static async admit(call: CallContext, asked: Asked): Promise<Exchange> {
+    const id = exchangeIdOf(call);
+    const startedAt = call.gateway.clock.monotonic();
+    const { principal, model, estimate } = asked;
+    const reserved = await reserve(call.gateway, principal, model, estimate);
+    try {
+      if (asked.isLimited !== false) await limited(call, principal, model, { requests: 1, tokens: estimate.input });
+    } catch (thrown) {
+      reserved.reservation.release();
+      throw thrown;
+    }
+    return new Exchange(call, asked, id, startedAt, reserved);
+  }
+
+  /**
+   * Ends a call that was refused before it became an exchange. With an authenticated key it gets a line and a row like any exchange, without a
+   * charge. Without one it gets a debug line only, since anyone could fill the log (the metrics count it). Never throws.
+   */
+  static refused(call: CallContext, error: GatewayError): void {
+    const { gateway, notes, requestId, route, startedAtMs } = call;
+    if (notes.admitted === true) return;
+    const { principal } = notes;
+    if (principal === undefined) {
+      gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
+      return;
+    }
+    try {
+      const entry = rowOf({
+        ...{ call, principal, error, status: error.status, attempts: [] },
+        exchangeId: gateway.mint(EXCHANGE_PREFIX),
+        model: notes.model ?? '',
+        stream: notes.stream ?? false,
+        durationMs: Math.max(0, gateway.clock.now() - startedAtMs),
+      });
+      logExchange(call, entry, 'refused');
+      // Rows that an unhealthy store cannot write wait in memory, and clients that retry must not fill it with rows that cost nothing.
+      if (gateway.store.health().healthy) ignoreRejection(gateway.store.settlements.settle({ entry }));
+    } catch (thrown) {
+      gateway.log.error({ request_id: requestId, err: thrown }, 'a refusal has no row');
+    }
+  }
+
+  private constructor(call: CallContext, asked: Asked, id: string, startedAt: number, { rates, reservation }: Reserved) {
+    this.#call = call;
+    this.#asked = asked;
+    this.#id = id;
+    this.#rates = rates;
+    this.#reservation = new OwnReservation(reservation);
+    this.#startedAt = startedAt;
+    call.notes.admitted = true;
+  }
+
+  get rates(): Rates {
+    return this.#rates;
+  }
+
+  /** What the client is told of the Channel that answered. */
+  channelHeader(): Record<string, string> {
+    const channel = this.#accepted?.channel;
+    return channel !== undefined && this.#call.config.channelHeader ? { 'x-mizu-channel': channel.id } : {};
+  }
+
+  /**
+   * Opens the exchange in the store and finds an upstream that answers, once. Rejects with the one error that the client is told; with `strict`
+   * durability also where the opening is not on disk.
+   */
+  async dispatch<Answer extends Answered>(
+    search: Search,
+    attempt: Attempt<Answer>,
+    billing: Billing<Answer>,
+  ): Promise<Accepted<Answer>> {
+    const { gateway, config, gone: signal, requestId } = this.#call;
+    const opened = this.#open();
+    if (opened !== undefined) await opened;
+    const { maxAttempts, maxRetryWaitMs } = config.dispatch;
+    const plan = { ...search, maxAttempts, maxRetryWaitMs, signal };
+    const accepted = await dispatch(plan, attempt, gateway.dispatcher, this.#attempts);
+    const { answer, channel } = accepted;
+    this.#accepted = accepted;
+    this.#upstreamModel = billing.upstreamModelOf?.(channel) ?? accepted.upstreamModel;
+    this.#usageOf = (error) => billing.usageOf(answer, error);
+    if (answer.losses !== undefined && answer.losses.length > 0)
+      gateway.log.debug({ request_id: requestId, losses: answer.losses }, 'conversion losses');
+    return accepted;
+  }
+
+  /** Something of the answer was written to the client: the whole of it, or a part of a stream. */
+  outputWritten(): void {
+    if (this.#ended) return;
+    const { metrics, clock } = this.#call.gateway;
+    const now = clock.monotonic();
+    if (this.#lastOutputAt === undefined) {
+      this.#firstOutputAt = now;
+      // Only streams are observed: the time to a whole answer would distort the histogram.
+      if (this.#asked.stream) metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
+    } else {
+      metrics.tokenGap(this.#call.route, (now - this.#lastOutputAt) / 1000);
+    }
+    this.#lastOutputAt = now;
+  }
+
+  /** Called before the end of an answer is sent. Ends the exchange then with `strict` durability, as {@link end} does; otherwise undefined. */
+  endFirst(ending: Ending = {}): Promise<void> | undefined {
+    this.#call.notes.limit?.leave();
+    if (this.#call.config.durability !== 'strict' || this.#ended) return undefined;
+    this.outputWritten();
+    return this.end(ending);
+  }
+
+  /**
+   * Settles once; later calls do nothing. Undefined where nobody has to wait. With `strict` durability it resolves when the charge is on disk,
+   * and rejects if that of a success cannot be written, or is not within 10 seconds; otherwise it never rejects. Never throws.
+   */
+  end(ending: Ending = {}): Promise<void> | undefined {
+    if (this.#ended) return undefined;
+    this.#ended = true;
+    this.#tellChannel(ending.error);
+    const usage = this.#usage(ending.error);
+    this.#settling = usage instanceof Promise ? usage.then((known) => this.#settle(ending, known)) : this.#settle(ending, usage);
+    return this.#settling;
+  }
+
+  /** Ends it without a row: nothing of it was dispatched, and the request that it is a part of is refused as a whole. */
+  withdraw(): void {
+    this.#ended = true;
+    this.#reservation.release();
+  }
+
+  /** Where nobody ended it: a mistake of ours, so it is settled by estimate, flagged, and told at error. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      if (!this.#ended) await this.#abandoned();
+      // Who ended it was told how that went.
+      if (this.#settling !== undefined) await ignoreRejection(this.#settling);
+    } finally {
+      this.#reservation.release();
+    }
+  }
+
+  /** With `strict` durability it resolves when the row is on disk; otherwise undefined. */
+  #open(): Promise<void> | undefined {
+    const { gateway, config, requestId, route, startedAtMs } = this.#call;
+    const { principal, model, stream } = this.#asked;
+    const isStrict = config.durability === 'strict';
+    try {
+      const opened = gateway.store.settlements.open({
+        ...{ exchangeId: this.#id, requestId, endpoint: route, model: model.name, stream, startedAtMs },
+        ...{ accountId: principal.account.id, keyId: principal.key.id },
+      });
+      if (isStrict) return fromStore(gateway.clock, opened);
+      // The store itself tells of rows that it could not write, and the settlement alone is as good.
+      ignoreRejection(opened);
+    } catch (thrown) {
+      if (isStrict) throw thrown;
+      this.#tell(thrown, 'an exchange could not be opened');
+    }
+    return undefined;
+  }
+
+  async #abandoned(): Promise<void> {
+    const error = new GatewayError('internal_error', 'The exchange was left without an end.');
+    this.#tell(error, 'an exchange was left without an end: it is settled by estimate');
+    const usageOf = this.#usageOf;
+    this.#usageOf = async () => {
+      const usage = await usageOf?.(undefined);
+      return usage === undefined ? undefined : { ...usage, estimated: true };
+    };
+    await this.end({ error });
+  }
+
+  #tellChannel(error: GatewayError | undefined): void {
+    try {
+      if (error === undefined) this.#accepted?.succeeded();
+      else this.#accepted?.failed(error);
+    } catch (thrown) {
+      this.#tell(thrown, 'a circuit could not be told how an exchange ended');
+    }
+  }
+
+  #usage(error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined> {
+    try {
+      const usage = this.#usageOf?.(error);
+      if (!(usage instanceof Promise)) return usage;
+      const late = (): Error => new Error(`not counted within ${COUNT_MS} ms`);
+      return within(this.#call.gateway.clock, COUNT_MS, usage, late).catch((thrown: unknown) => this.#uncounted(thrown));
+    } catch (thrown) {
+      return this.#uncounted(thrown);
+    }
+  }
+
+  #uncounted(thrown: unknown): Usage {
+    this.#tell(thrown, 'an answer could not be counted: it is billed by the estimate of its admission');
+    const { input, output, imageOutput = 0 } = this.#asked.estimate;
+    return { input, output: output + imageOutput, imageOutput, estimated: true };
+  }
+
+  #settle(ending: Ending, usage: Usage | undefined): Promise<void> | undefined {
+    const { error } = ending;
+    if (error !== undefined) this.#call.notes.failure = error.code;
+    const entry = this.#entry(ending, usage);
+    const kept = keepSettlement(this.#call.gateway, entry, this.#reservation);
+    try {
+      const { limit } = this.#call.notes;
+      limit?.leave();
+      limit?.used(tokensOf(entry.usage));
+      reportExchange(this.#call, entry);
+    } catch (thrown) {
+      this.#tell(thrown, 'an exchange could not be counted in metrics and traces');
+    }
+    logExchange(this.#call, entry, 'exchange', usage?.estimated === true ? true : undefined);
+    if (this.#call.config.durability === 'strict' && error === undefined) return kept;
+    // A failure is told as it is, whatever becomes of its row.
+    const ignored = ignoreRejection(kept);
+    return this.#call.config.durability === 'strict' ? ignored : undefined;
+  }
+
+  #entry(ending: Ending, usage: Usage | undefined): RequestLogEntry {
+    const { error, status = error?.status ?? 200 } = ending;
+    const { principal, model, stream, effort, estimate } = this.#asked;
+    const facts = {
+      ...{ call: this.#call, exchangeId: this.#id, principal, model: model.name, stream, effort, error, status },
+      clientGone: error !== undefined && isClientGone(error),
+      attempts: this.#attempts,
+    };
+    const { gateway } = this.#call;
+    const accepted = this.#accepted;
+    try {
+      // Placeholder zeros are no report.
+      const reported = usage === undefined || isPlaceholder(usage) ? undefined : usage;
+      const billed = reported === undefined ? this.#usageOfFailedAttempts() : billableUsage(reported);
+      const charge = billed === undefined ? undefined : gateway.chargeFor(billed, this.#rates);
+      const isEstimated = charge !== undefined && reported?.estimated === true;
+      return rowOf({
+        ...facts,
+        durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
+        accepted: accepted && {
+          channel: accepted.channel,
+          upstreamModel: this.#upstreamModel,
+          affinityHit: accepted.affinityHit,
+        },
+        firstOutputMs: this.#since(this.#firstOutputAt),
+        lastOutputMs: this.#since(this.#lastOutputAt),
+        ...{ reported, billed, charge: isEstimated ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge },
+      });
+    } catch (thrown) {
+      this.#tell(thrown, 'an exchange could not be priced: it is billed by the estimate of its admission');
+      const total = estimateNanos(estimate, this.#rates);
+      const charge = accepted === undefined ? undefined : { lines: [], total, flags: ['estimated' as const] };
+      return rowOf({ ...facts, durationMs: 0, charge });
+    }
+  }
+
+  /** Of the last failed attempt that reported one: billed where no attempt was answered. */
+  #usageOfFailedAttempts(): AttemptEntry['usage'] {
+    return this.#accepted === undefined ? this.#attempts.findLast(({ usage }) => usage !== undefined)?.usage : undefined;
+  }
+
+  #since(at: number | undefined): number | undefined {
+    return at === undefined ? undefined : Math.round(at - this.#startedAt);
+  }
+
+  #tell(err: unknown, what: string): void {
+    this.#call.gateway.log.error({ request_id: this.#call.requestId, exchange_id: this.#id, err }, what);
+  }
+}
+
+/** Input and output, caches included: what counts towards a limit of tokens. */
+function tokensOf(usage: BillableUsage | undefined): number {
+  if (usage === undefined) return 0;
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
+  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
+}
+
+/** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */
+function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: CallContext): string {
+  if (clientRequestId !== undefined || notes.admitted === true || !requestId.startsWith('req_'))
+    return gateway.mint(EXCHANGE_PREFIX);
+  return EXCHANGE_PREFIX + requestId.slice('req_'.length);
+}

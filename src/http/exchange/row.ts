@@ -1,0 +1,133 @@
+/** An exchange as it is written down: the row of the request log, and from that one record the log line, the counters and the spans. */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Usage } from '../../codecs/canonical/usage.ts';
+import { defined } from '../../codecs/defined.ts';
+import type { BillableUsage, Charge } from '../../store/charge.ts';
+import { countsOf } from '../../store/day-usage.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
+import type { Accepted } from '../dispatch/accepted.ts';
+import { attemptReason, failedAttempts, failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
+import type { CallContext } from '../gateway.ts';
+import { boundedEntry } from './bounded-entry.ts';
+
+/** What is known of an exchange at its end. Times in milliseconds since its start. */
+export interface RowFacts {
+  readonly call: CallContext;
+  readonly exchangeId: string;
+  readonly principal: Principal;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly effort?: string | undefined;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly error?: GatewayError | undefined;
+  readonly clientGone?: boolean | undefined;
+  readonly attempts: readonly AttemptEntry[];
+  readonly accepted?: Pick<Accepted<unknown>, 'channel' | 'upstreamModel' | 'affinityHit'> | undefined;
+  readonly firstOutputMs?: number | undefined;
+  readonly lastOutputMs?: number | undefined;
+  /** As the upstream reported it. */
+  readonly reported?: Usage | undefined;
+  readonly billed?: BillableUsage | undefined;
+  readonly charge?: Charge | undefined;
+}
+
+export function rowOf(facts: RowFacts): RequestLogEntry {
+  const { call, principal, error, clientGone, accepted, reported } = facts;
+  const optional = {
+    clientRequestId: call.clientRequestId,
+    upstreamModel: accepted?.upstreamModel,
+    channelId: accepted?.channel.id,
+    channelType: accepted?.channel.type,
+    errorCode: error?.code,
+    errorText: error === undefined ? undefined : fullText(error),
+    clientGone: clientGone === true ? true : undefined,
+    firstByteMs: facts.firstOutputMs,
+    firstOutputMs: facts.firstOutputMs,
+    lastOutputMs: facts.lastOutputMs,
+    effort: facts.effort,
+    usage: facts.billed,
+    usageJson: reported?.native === undefined ? undefined : JSON.stringify(reported.native),
+    charge: facts.charge,
+    affinity: accepted === undefined ? undefined : { hit: accepted.affinityHit, target: accepted.channel.id },
+  };
+  return boundedEntry({
+    exchangeId: facts.exchangeId,
+    requestId: call.requestId,
+    accountId: principal.account.id,
+    keyId: principal.key.id,
+    endpoint: call.route,
+    model: facts.model,
+    stream: facts.stream,
+    status: error === undefined || clientGone === true ? 'success' : 'error',
+    httpStatus: facts.status,
+    startedAtMs: call.startedAtMs,
+    durationMs: facts.durationMs,
+    ip: call.ip,
+    attempts: attemptsOf(facts),
+    ...defined(optional),
+  });
+}
+
+/** Every attempt. The last one, which was answered, counts as failed where its answer broke off. */
+function attemptsOf({ attempts, accepted, error }: RowFacts): readonly AttemptEntry[] {
+  const last = accepted === undefined ? undefined : attempts.at(-1);
+  if (last === undefined || error === undefined || !isUpstreamFault(error)) return attempts;
+  return [...attempts.slice(0, -1), { ...last, ...failureOf(error) }];
+}
+
+/** The counters and spans of an exchange that was admitted. */
+export function reportExchange({ gateway, trace }: CallContext, entry: RequestLogEntry): void {
+  const { metrics } = gateway;
+  trace?.exchanged(entry);
+  for (const attempt of entry.attempts) metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
+  const { usage } = entry;
+  if (usage !== undefined) {
+    const counts = countsOf(usage);
+    metrics.tokens('input', counts.inputTokens ?? 0);
+    metrics.tokens('cached_input', counts.cachedInputTokens ?? 0);
+    metrics.tokens('cache_write', counts.cacheWriteTokens ?? 0);
+    metrics.tokens('output', counts.outputTokens ?? 0);
+  }
+}
+
+/** The one line of an exchange, `exchange` or, where it was refused before it was dispatched, `refused`. */
+export function logExchange(
+  { gateway, trace }: CallContext,
+  entry: RequestLogEntry,
+  what: 'exchange' | 'refused',
+  estimated?: true | undefined,
+): void {
+  gateway.log.info(
+    {
+      request_id: entry.requestId,
+      exchange_id: entry.exchangeId,
+      trace_id: trace?.traceId,
+      key_id: entry.keyId,
+      account_id: entry.accountId,
+      route: entry.endpoint,
+      model: entry.model,
+      channel: entry.channelId,
+      attempts: entry.attempts.length,
+      failed_attempts: failedAttempts(entry.attempts),
+      stream: entry.stream,
+      status: entry.httpStatus,
+      error_code: entry.errorCode,
+      client_gone: entry.clientGone,
+      ttft_ms: entry.firstByteMs,
+      duration_ms: entry.durationMs,
+      usage: entry.usage,
+      estimated,
+      charge_nanos: entry.charge?.total.toString(),
+    },
+    what,
+  );
+}
+
+/** Our message with the upstream's text, for the request log only. */
+function fullText(error: GatewayError): string {
+  const { upstream, cause } = error.details;
+  const because = upstream?.text ?? (cause instanceof Error ? cause.message : undefined);
+  return because === undefined || because === error.message ? error.message : `${error.message} [${because}]`;
+}

@@ -1,0 +1,293 @@
+/**
+ * How a text exchange is answered: dispatch → relay or encode → end, whole or as a stream. It keeps only what the answer still needs of the
+ * request, since a stream can stay open for a long time.
+ */
+import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
+import type { Whole } from '../../codecs/canonical/fold.ts';
+import type { Owner } from '../../codecs/canonical/opaque.ts';
+import type { Outcome } from '../../codecs/canonical/outcome.ts';
+import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
+import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
+import type { ClientCodec, Frame, ResponseContext } from '../../codecs/codec.ts';
+import { type Timer, within } from '../../streams/clock.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+import type { Channel, Model } from '../config/config.ts';
+import type { Accepted } from '../dispatch/accepted.ts';
+import { isUpstreamFault } from '../dispatch/verdict.ts';
+import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
+import { completedUsage, countedUsage, withPictures } from '../exchange/estimate.ts';
+import type { Exchange, Search } from '../exchange/exchange.ts';
+import type { Committed, Reply } from '../exchange/reply.ts';
+import { answerWhole } from '../exchange/whole-answer.ts';
+import type { CallContext } from '../gateway.ts';
+import { rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
+import type { PreparedRequest } from './prepared-request.ts';
+import { logAnswerLosses } from './answer-losses.ts';
+import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
+import { failureFrames, relay, type ClientOutput } from './relay.ts';
+
+/** An answer is not held back for longer by the history that it is to be kept in. */
+const REMEMBER_MS = 5_000;
+
+/** What it takes to find an upstream that answers. */
+interface Upstreams {
+  readonly search: Search;
+  readonly options: TextAttemptOptions;
+}
+
+export interface TextAnswerOptions {
+  readonly call: CallContext;
+  readonly codec: ClientCodec;
+  readonly request: CanonicalRequest;
+  readonly model: Model;
+  readonly search: Search;
+  readonly prepared: PreparedRequest;
+  readonly reply: Reply;
+}
+
+export class TextAnswer {
+  readonly #call: CallContext;
+  readonly #codec: ClientCodec;
+  readonly #request: SentRequest;
+  readonly #responseId: string;
+  readonly #accountId: string;
+  readonly #isPricedByPicture: boolean;
+  readonly #remember: PreparedRequest['remember'];
+  readonly #reply: Reply;
+  /** Dropped once an upstream has answered. */
+  #upstreams: Upstreams | undefined;
+
+  constructor({ call, codec, request, model, search, prepared, reply }: TextAnswerOptions) {
+    const { gateway, config } = call;
+    this.#call = call;
+    this.#codec = codec;
+    this.#request = asSent(request);
+    this.#responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);
+    this.#accountId = prepared.principal.account.id;
+    this.#isPricedByPicture = model.rates?.pieces.has('image') === true;
+    this.#remember = prepared.remember;
+    this.#reply = reply;
+    const options: TextAttemptOptions = {
+      request,
+      model,
+      config,
+      upstreams: gateway.upstreams,
+      codecs: gateway.codecs,
+      clientHeaders: call.request.headers,
+      clock: gateway.clock,
+      mint: gateway.mint,
+      ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
+      ...(call.trace === undefined ? {} : { trace: call.trace }),
+    };
+    this.#upstreams = { search, options };
+  }
+
+  /** Owns the exchange from here on. Throws the error for the client, where nothing was sent. */
+  async run(admitted: Exchange): Promise<void> {
+    await using exchange = admitted;
+    await (this.#request.stream ? this.#stream(exchange) : this.#whole(exchange));
+  }
+
+  async #whole(exchange: Exchange): Promise<void> {
+    let accepted: Accepted<WholeAnswer> | undefined;
+    const { search, options } = this.#takeUpstreams();
+    await answerWhole<WholeAnswer>(
+      exchange,
+      {
+        search,
+        attempt: (target) => attemptWhole(target, options),
+        usageOf: (answer, error) => this.#usageOf(answer, error),
+        encode: (given) => {
+          accepted = given;
+          return this.#encode(given);
+        },
+      },
+      this.#reply,
+    );
+    if (accepted === undefined) return;
+    const { answer, channel } = accepted;
+    logAnswerLosses(this.#call, this.#codec, channel, () => answer.whole);
+  }
+
+  #encode({ answer, channel }: Accepted<WholeAnswer>) {
+    const { whole, native, owner } = answer;
+    const { outcome } = whole;
+    const failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
+    if (failure !== undefined && this.#codec.dialect !== 'responses') throw failure;
+    const body = this.#codec.encodeResponse(whole, native, this.#context(owner));
+    const options = this.#rememberOptions(channel);
+    return { body, failure, remember: () => this.#keep(() => options && rememberBody(body, outcome.status, options)) };
+  }
+
+  async #stream(exchange: Exchange): Promise<void> {
+    const { gateway, config } = this.#call;
+    let committed: Committed | undefined;
+    const commit = (headers: Readonly<Record<string, string>> = {}): Committed => {
+      committed ??= this.#reply.commit(
+        { clock: gateway.clock, writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
+        headers,
+      );
+      return committed;
+    };
+    let accepted: Accepted<StreamStart> | undefined;
+    let output: ClientOutput;
+    let recorder: ReturnType<typeof remembering> | undefined;
+    let early: Timer | undefined;
+    try {
+      // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
+      early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
+      accepted = await this.#dispatchStream(exchange);
+      const encoder = this.#codec.encodeEvents(this.#context(accepted.answer.owner));
+      const remember = this.#rememberOptions(accepted.channel);
+      recorder = remember === undefined ? undefined : remembering(encoder, remember);
+      output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
+      committed = commit(exchange.channelHeader());
+      committed.writer.waitAtMost(accepted.channel.timeouts.writeStallMs);
+    } catch (thrown) {
+      accepted?.answer.source.cancel(thrown);
+      return await this.#fail(exchange, toGatewayError(thrown), committed);
+    } finally {
+      early?.cancel();
+    }
+    const { held, source } = accepted.answer;
+    const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
+      const { outcome } = source.fold;
+      return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
+    };
+    const remember = (): Promise<void> | undefined => this.#keep(() => recorder?.remember());
+    const failure = await relay(held, source, output, committed, {
+      onOutput: () => exchange.outputWritten(),
+      beforeEnd: (told) => {
+        const ended = exchange.endFirst({ error: failureOf(told), status: 200 });
+        return ended === undefined ? remember() : ended.then(remember);
+      },
+    }).then(failureOf, toGatewayError);
+    const ended = exchange.end({ error: failure, status: 200 });
+    if (ended !== undefined) await ended;
+    logAnswerLosses(this.#call, this.#codec, accepted.channel, () => source.fold.whole(cancelledBy(failure)));
+  }
+
+  /** No `async`: a frame that lasts as long as the stream would keep the request in memory. */
+  #dispatchStream(exchange: Exchange): Promise<Accepted<StreamStart>> {
+    const { search, options } = this.#takeUpstreams();
+    return exchange.dispatch<StreamStart>(search, (target) => attemptStream(target, options), {
+      usageOf: (answer, error) => this.#streamUsage(answer, error),
+    });
+  }
+
+  /** Throws the error where the status is not out yet; else it becomes the end of the stream. */
+  async #fail(exchange: Exchange, error: GatewayError, committed: Committed | undefined): Promise<void> {
+    await exchange.end({ error, ...(committed === undefined ? {} : { status: 200 }) });
+    if (committed === undefined) throw error;
+    try {
+      await committed.writer.end(this.#failureFrames(error).map(committed.frame));
+    } catch (thrown) {
+      if (!isClientGone(toGatewayError(thrown))) throw thrown;
+    }
+  }
+
+  #failureFrames(error: GatewayError): Frame[] {
+    const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
+    try {
+      return failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error);
+    } catch (thrown) {
+      this.#tell(thrown, 'a failure could not be encoded');
+      return [this.#codec.errorFrame(error)];
+    }
+  }
+
+  #takeUpstreams(): Upstreams {
+    const upstreams = this.#upstreams;
+    if (upstreams === undefined) throw new Error('an exchange is dispatched once');
+    this.#upstreams = undefined;
+    return upstreams;
+  }
+
+  #context(owner: Owner): ResponseContext {
+    const { gateway, startedAtMs } = this.#call;
+    return {
+      responseId: this.#responseId,
+      model: this.#request.model,
+      createdAt: Math.floor(startedAtMs / 1000),
+      now: () => Math.floor(gateway.clock.now() / 1000),
+      request: this.#request,
+      owner,
+      seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
+      mint: gateway.mint,
+    };
+  }
+
+  #rememberOptions(channel: Channel): RememberOptions | undefined {
+    const remember = this.#remember;
+    return remember === undefined ? undefined : { responseId: this.#responseId, channel, store: this.#request.store, remember };
+  }
+
+  /** An answer that cannot be remembered is unknown later on, and is sent all the same. */
+  #keep(remember: () => Promise<void> | undefined): Promise<void> | undefined {
+    try {
+      const kept = remember();
+      if (kept === undefined) return undefined;
+      const late = (): Error => new Error(`not kept within ${REMEMBER_MS} ms`);
+      return within(this.#call.gateway.clock, REMEMBER_MS, kept, late).catch((thrown: unknown) => this.#forgotten(thrown));
+    } catch (thrown) {
+      this.#forgotten(thrown);
+      return undefined;
+    }
+  }
+
+  #forgotten(thrown: unknown): void {
+    this.#tell(thrown, 'an answer could not be kept in the history');
+  }
+
+  #tell(err: unknown, what: string): void {
+    this.#call.gateway.log.error({ request_id: this.#call.requestId, err }, what);
+  }
+
+  /** The reported usage, else an estimate; an answer that failed costs what it reported. One that we could not encode was generated all the same. */
+  #usageOf({ whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { status } = whole.outcome;
+    if (error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error))) return whole.usage;
+    const usage = completedUsage(this.#call.gateway.tokenizer, whole.usage, this.#request, () => whole);
+    return this.#withPictures(usage, () => whole);
+  }
+
+  /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
+  #streamUsage({ source: { fold } }: StreamStart, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { tokenizer } = this.#call.gateway;
+    const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
+    const isOurs = error === undefined || isClientGone(error) || OURS.has(error.code) || isTooLong(error);
+    if (!isOurs) return fold.usage;
+    const whole = () => fold.whole(cancelledBy(error));
+    if (isFinal) return this.#withPictures(completedUsage(tokenizer, fold.usage, this.#request, whole), whole);
+    const counted = countedUsage(tokenizer, this.#request, whole()).then((usage) => withEarly(usage, fold.usage));
+    return this.#withPictures(counted, whole);
+  }
+
+  #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
+    if (!this.#isPricedByPicture) return usage;
+    return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
+  }
+}
+
+/** Failures by which the gateway ends an answer that the upstream would have continued. */
+const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
+
+/** Cut at `limits.answer_bytes`. */
+function isTooLong({ details: { cause } }: GatewayError): boolean {
+  return cause instanceof StreamError && cause.reason === 'too_many_bytes';
+}
+
+/** The outcome of an answer that broke off. */
+function cancelledBy(failure: GatewayError | undefined): Outcome {
+  return { status: 'cancelled', error: failure ?? clientGone() };
+}
+
+/**
+ * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until then; it may
+ * include hidden reasoning, so it wins where it is larger.
+ */
+function withEarly(counted: Usage, early: Usage | undefined): Usage {
+  if (early === undefined || totalInput(early) === 0) return counted;
+  const { output = 0, reasoning: _reasoning, ...input } = early;
+  return { ...counted, ...(output > (counted.output ?? 0) ? early : input) };
+}
