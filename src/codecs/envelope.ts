@@ -127,7 +127,7 @@ function additionalData(header: Uint8Array, accountId: string): Buffer {
 
 /** Strict: accepts the canonical encoding only, so that no changed character is ignored. */
 function decodeBase64url(sealed: string): Buffer | undefined {
-  if (!isEnvelope(sealed)) return undefined;
+  if (!sealed.startsWith(ENVELOPE_PREFIX)) return undefined;
   const text = sealed.slice(ENVELOPE_PREFIX.length);
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;

@@ -23,6 +23,8 @@ import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
 import type { Tokenizer } from './exchange/tokenizer.ts';
+import type { RefusalRates } from './exchange/refusal-rates.ts';
+import type { TokenRates } from './exchange/token-rates.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -36,6 +38,8 @@ export interface Gateway {
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
   readonly solvency: Solvency;
+  readonly refusals: RefusalRates;
+  readonly tokenRates: TokenRates;
   readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;

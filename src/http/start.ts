@@ -31,6 +31,8 @@ import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
+import { RefusalRates } from './exchange/refusal-rates.ts';
+import { TokenRates } from './exchange/token-rates.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -172,6 +174,8 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
     solvency: new Solvency(store.keys, clock),
+    refusals: new RefusalRates(clock),
+    tokenRates: new TokenRates(),
     limits: localLimits(clock),
     memory: createMemory(options),
     log: options.log,

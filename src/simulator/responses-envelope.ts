@@ -39,7 +39,7 @@ export function createEnvelope(reply: Reply, turn: Turn): Envelope {
       `"reasoning":{"context":"current_turn","effort":${j(reasoning.effort)},"mode":"standard","summary":${j(reasoning.summary)}},` +
       `"safety_identifier":${j(body.safety_identifier)},"service_tier":"${ending === undefined ? 'auto' : 'default'}","store":${body.store !== false},` +
       `"temperature":${decimal(body.temperature)},"text":{"format":${j(isObject(text.format) ? text.format : { type: 'text' })},"verbosity":${j(text.verbosity ?? 'medium')}},` +
-      `"tool_choice":${j(body.tool_choice ?? 'auto')},"tools":${j(listOf(body.tools))},"top_logprobs":${numberOf(body.top_logprobs) ?? 0},` +
+      `"tool_choice":${j(body.tool_choice ?? 'auto')},"tools":${j(listOf(body.tools).map(asShown))},"top_logprobs":${numberOf(body.top_logprobs) ?? 0},` +
       `"top_p":${decimal(body.top_p)},"truncation":${j(body.truncation ?? 'disabled')},"usage":${j(usageEntry(ending))},"user":${j(body.user)},` +
       `"metadata":${j(objectOf(body.metadata))}}`,
   };
@@ -59,4 +59,10 @@ export function responsesUsage(usage: UsageFigures): JsonObject {
     total_tokens: input + output,
     ...extra,
   };
+}
+
+/** The vendor shows a function with its defaults. */
+function asShown(tool: JsonValue): JsonValue {
+  const { type, description = null, parameters = null, strict = true } = objectOf(tool);
+  return type === 'function' ? { ...objectOf(tool), description, parameters, strict } : tool;
 }

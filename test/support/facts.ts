@@ -2,6 +2,7 @@
 import type { Whole } from '../../src/codecs/canonical/fold.ts';
 import type { OutputItem, ToolCallItem } from '../../src/codecs/canonical/item.ts';
 import type { ResponseFeature, ResponseLosses } from '../../src/codecs/canonical/features.ts';
+import { UNSIGNED } from '../../src/codecs/messages/message-parts.ts';
 import { totalInput } from '../../src/codecs/canonical/usage.ts';
 
 export interface Facts {
@@ -29,7 +30,7 @@ export function factsFor(whole: Whole, losses: ResponseLosses): Facts {
     refusal: says('refusal') ? refusal : '',
     thinking: thinkingOf(items, says('reasoning: raw text') && says('reasoning: summary')),
     calls: items.flatMap((item) => (item.kind === 'toolCall' ? [callOf(item, says('custom tool call'))] : [])),
-    opaque: items.flatMap((item) => ('opaque' in item && item.opaque !== undefined ? [innermost(item.opaque.value)] : [])).sort(),
+    opaque: items.flatMap((item) => ('opaque' in item && item.opaque !== undefined ? innermost(item.opaque.value) : [])).sort(),
     cited: drops('url citation with position')
       ? []
       : items
@@ -80,14 +81,15 @@ function callOf(item: ToolCallItem, keepsFlavour: boolean): unknown {
 const flat = (text: string): string => text.replaceAll('\n', '');
 const bag = (text: string): string => [...text].sort().join('');
 
-/** The value that an envelope holds, at any depth: an answer that was said again was sealed again. */
-function innermost(value: string): string {
+/** The value that an envelope holds, at any depth: an answer that was said again was sealed again. None for the gateway's own text. */
+function innermost(value: string): string[] {
   let inner = value;
   while (inner.startsWith('mz2.')) {
-    const opened = JSON.parse(Buffer.from(inner.slice(4), 'base64url').toString()) as { value: string };
+    const opened = JSON.parse(Buffer.from(inner.slice(4), 'base64url').toString()) as { value: string; form?: string };
+    if (opened.form === UNSIGNED) return [];
     inner = opened.value;
   }
-  return inner;
+  return [inner];
 }
 
 /** Cuts that the table says in another form are not compared: the client's dialect reads them as something near. */

@@ -1,5 +1,5 @@
 /**
- * The faults, abuses and incidents that a gateway must stand, by id: `F1` to `F46`, and `V1` to `V16` for what happened to others. A test
+ * The faults, abuses and incidents that a gateway must stand, by id: `F1` to `F47`, and `V1` to `V16` for what happened to others. A test
  * says which it exercises at the beginning of its title (`F2, F3: …`); what has no test has a reason. docs/reliability.md is printed from
  * here.
  */
@@ -65,6 +65,7 @@ export const FAULTS: Readonly<Record<string, Row>> = {
   F44: { about: 'memory of an idle stream and connection; added latency' },
   F45: { about: 'properties: cuts, folds, round trips, models of money and sessions' },
   F46: { about: 'supply chain', reason: 'signatures of the registry need the public registry and are not checked here' },
+  F47: { about: 'what a request takes is weighed: values, bodies without money, what is kept, at its bound and beyond' },
 };
 
 export const INCIDENTS: Readonly<Record<string, Row>> = {

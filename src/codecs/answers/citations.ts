@@ -24,21 +24,20 @@ export function codePointLength(text: string): number {
   return length;
 }
 
-/** Counts the code points of a growing text. Each call counts only what was appended since the one before. */
+/** Counts the code points of a text that comes in pieces, which may part the halves of a character. */
 export class CodePointCounter {
-  #units = 0;
-  #codePoints = 0;
+  /** As {@link codePointLength} of all pieces so far. */
+  length = 0;
+  #last = 0;
 
-  /** As {@link codePointLength}. `text` must begin with the text of the call before. */
-  count(text: string): number {
-    while (this.#units < text.length) {
-      const isHighEnd = isHigh(text.charCodeAt(this.#units));
-      // The other half of the pair may still be appended.
-      if (isHighEnd && this.#units + 1 === text.length) return this.#codePoints + 1;
-      this.#units += isHighEnd && isLow(text.charCodeAt(this.#units + 1)) ? 2 : 1;
-      this.#codePoints += 1;
+  /** Returns the length with this piece. */
+  add(piece: string): number {
+    for (let at = 0; at < piece.length; at += 1) {
+      const code = piece.charCodeAt(at);
+      if (!(isLow(code) && isHigh(this.#last))) this.length += 1;
+      this.#last = code;
     }
-    return this.#codePoints;
+    return this.length;
   }
 }
 

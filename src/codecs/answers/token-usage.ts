@@ -12,6 +12,7 @@ import {
   type UsageIteration,
 } from '../canonical/usage.ts';
 import { defined } from '../defined.ts';
+import { MergedMembers } from './merged-members.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -30,6 +31,14 @@ const KNOWN = new Set([
 
 /** Reads a usage object; undefined for null, absent and placeholder zeros. Throws `malformed_event` when it is no object. */
 export function readTokenUsage(value: JsonValue | undefined): Usage | undefined {
+  const counts = readTokenCounts(value);
+  if (counts === undefined || !isObject(value)) return undefined;
+  const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
+  return { ...counts, ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }) };
+}
+
+/** {@link readTokenUsage} without the members that have no canonical reading. */
+function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
   if (value === undefined || value === null) return undefined;
   if (!isObject(value)) throw upstreamFault('malformed_event', 'The upstream sent malformed usage.');
   const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
@@ -45,7 +54,6 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const orchestration = orchestrationOf(input, output);
   // Mistral puts it here, others beside the usage.
   const tier = value['service_tier'];
-  const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
     ...defined({
       input: prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written)),
@@ -62,22 +70,37 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...(meters.size === 0 ? {} : { meters }),
     ...(orchestration === undefined ? {} : { extra: [orchestration] }),
     ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
-    ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
   };
   return isPlaceholder(usage) ? undefined : usage;
 }
 
+/** How deep the objects of a later report are merged into those of an earlier one. */
+const MERGED_LEVELS = 2;
+
 /**
- * Merges a later usage report of a stream into the earlier ones, as vendor objects: a later report may leave out details of its totals, so
- * totals are split only after the merge. Null and zero replace nothing. `levels`: how deep nested objects are merged.
+ * The usage reports of one stream, merged as vendor objects: a later report may leave out details of its totals, so totals are split only
+ * after the merge. Null and zero replace nothing. A report costs what it holds, however much the earlier ones have brought.
  */
-export function mergeReports(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
-  const changes = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {
-    const before = known[key];
-    if (levels > 0 && isObject(value) && isObject(before)) return [[key, mergeReports(before, value, levels - 1)]];
-    return (value === null || value === 0) && before !== undefined ? [] : [[key, value]];
-  });
-  return { ...known, ...Object.fromEntries(changes) };
+export class TokenUsageReports {
+  readonly #merged = new MergedMembers();
+  /** The merged members without a canonical reading. */
+  readonly #native = new MergedMembers();
+  #isFirst = true;
+
+  /** The usage with `report` included; undefined for placeholder zeros, which are not merged. Throws `malformed_event` when it is no object. */
+  read(report: JsonValue | undefined): Usage | undefined {
+    const alone = readTokenCounts(report);
+    if (alone === undefined || !isObject(report)) return undefined;
+    this.#merged.merge(report, MERGED_LEVELS);
+    for (const key of Object.keys(report)) {
+      const value = this.#merged.members[key];
+      if (!KNOWN.has(key) && value !== undefined && value !== null) this.#native.set(key, value);
+    }
+    const counts = this.#isFirst ? alone : (readTokenCounts(this.#merged.members) ?? alone);
+    this.#isFirst = false;
+    const native = this.#native.snapshot();
+    return native === undefined ? counts : { ...counts, native };
+  }
 }
 
 /** Where vendors report the lifetimes of cache writes: Alibaba and routers of messages models, then OpenAI. */

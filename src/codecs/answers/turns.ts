@@ -6,6 +6,7 @@
  */
 import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
 import { grown } from '../canonical/grown.ts';
+import { Queue } from '../queue.ts';
 
 export type ItemEvent = Extract<CanonicalEvent, { type: 'item.start' | 'item.delta' | 'item.end' }>;
 
@@ -39,7 +40,7 @@ export class Turns<Out = void> {
   readonly #holders: Item[] = [];
   /** Items in the state of that name, those that have waited longest first. */
   readonly #paused: Item[] = [];
-  readonly #queued: Item[] = [];
+  readonly #queued = new Queue<Item>();
   /** The index of the live item that was written last. No other has taken a turn since, so its next delta needs no check. */
   #latest = -1;
 
@@ -75,16 +76,17 @@ export class Turns<Out = void> {
 
   /** No more events come: returns those that are still buffered, item by item. */
   rest(): readonly ItemEvent[] {
-    return [...this.#paused.splice(0), ...this.#queued.splice(0)].flatMap(({ buffer }) => buffer);
+    return [...this.#paused.splice(0), ...this.#queued].flatMap(({ buffer }) => buffer);
   }
 
   /** True for an item that waits already, and for one that has to from now on. */
   #mustWait(item: Item): boolean {
     if (item.state === 'queued' || item.state === 'paused') return true;
     const isStarted = item.state === 'started';
-    if (!this.#isHeld(item) && !(isStarted && this.#queued.length > 0)) return false;
+    if (!this.#isHeld(item) && !(isStarted && this.#queued.size > 0)) return false;
     item.state = isStarted ? 'queued' : 'paused';
-    (isStarted ? this.#queued : this.#paused).push(item);
+    if (isStarted) this.#queued.add(item);
+    else this.#paused.push(item);
     return true;
   }
 
@@ -96,7 +98,7 @@ export class Turns<Out = void> {
       resumed.state = 'live';
       return resumed;
     }
-    const next = this.#holders.length === 0 ? this.#queued.shift() : undefined;
+    const next = this.#holders.length === 0 ? this.#queued.take() : undefined;
     if (next !== undefined) next.state = 'started';
     return next;
   }

@@ -35,7 +35,14 @@ export type ItemDelta =
   | { readonly kind: 'input'; readonly text: string };
 
 export type CanonicalEvent =
-  | { readonly type: 'response.start'; readonly id?: string; readonly model?: string; readonly createdAt?: number }
+  | {
+      readonly type: 'response.start';
+      readonly id?: string;
+      readonly model?: string;
+      readonly createdAt?: number;
+      /** The service tier, where it is known before any usage: it prices an answer whose client left. */
+      readonly serviceTier?: string;
+    }
   /** `index` counts items 0, 1, 2, … in the order of their starts; it is the decoder's own, never an upstream index. */
   | { readonly type: 'item.start'; readonly index: number; readonly head: ItemHead }
   | { readonly type: 'item.delta'; readonly index: number; readonly delta: ItemDelta }

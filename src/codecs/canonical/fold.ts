@@ -39,6 +39,7 @@ type Entry = { readonly open: OpenItem; readonly whole: undefined } | { readonly
 /** Accumulates events that the order has accepted. */
 export class Fold {
   #createdAt: number | undefined;
+  #serviceTier: string | undefined;
   #usage: Usage | undefined;
   /** How many items had started when usage was last reported. */
   #itemsAtReport: number | undefined;
@@ -51,6 +52,10 @@ export class Fold {
   /** True when usage was reported only before the first item: its output tokens are then a placeholder. */
   get isUsageEarly(): boolean {
     return this.#itemsAtReport === 0 && this.#items.length > 0;
+  }
+  /** As the start of the answer says it; that of a usage report comes with the usage. */
+  get serviceTier(): string | undefined {
+    return this.#serviceTier;
   }
   get outcome(): Outcome | undefined {
     return this.#outcome;
@@ -65,6 +70,7 @@ export class Fold {
     switch (event.type) {
       case 'response.start':
         this.#createdAt = event.createdAt;
+        this.#serviceTier = event.serviceTier;
         return;
       case 'item.start':
         this.#items.push({ open: newlyOpen(event.head), whole: undefined });

@@ -55,8 +55,8 @@ function placesOf(indices: readonly (JsonValue | undefined)[]): readonly number[
   const named = indices.filter(isIndex);
   const from = named.length === indices.length ? named.reduce((least, index) => Math.min(least, index)) : 0;
   const taken = new Set(named);
-  const free = indices.map((_, at) => at).filter((at) => !taken.has(at));
-  const places = indices.flatMap((index) => (isIndex(index) ? index - from : index == null ? (free.shift() ?? []) : []));
+  const free = indices.keys().filter((at) => !taken.has(at));
+  const places = indices.flatMap((index) => (isIndex(index) ? index - from : index == null ? (free.next().value ?? []) : []));
   if (places.length < indices.length || taken.size < named.length || places.some((place) => place >= indices.length))
     throw notOneEach();
   return places;

@@ -1,7 +1,7 @@
 /** What the encoders of streams and of whole answers share: reasoning text, signatures, arguments and refusals. */
 import { notRepresentable, upstreamFault } from '../canonical/error.ts';
 import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
-import { isObjectText, type JsonObject } from '../canonical/json.ts';
+import { isObject, isObjectText, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
 import { isEmptyInput } from './wire.ts';
@@ -23,13 +23,37 @@ export function joinSummary(summary: readonly string[] | undefined): string {
 }
 
 /**
- * The signature of a text or a tool call (gemini), which has no member in those blocks: it travels in an empty thinking block right
- * after, in an envelope that names what it signs. `decodeRequest` puts it back (`opaque.ts`).
+ * The signature of a text or a tool call (gemini), which has no member in those blocks: it travels in an empty thinking block behind
+ * it (of a text: only in front of another block, since clients take the last one as the result), in an envelope that names what it signs. `decodeRequest` puts it back (`opaque.ts`).
  */
 export function attachedSignature(item: OutputItem, context: ResponseContext): string | undefined {
   if (item.kind === 'toolCall' && item.opaque !== undefined) return context.seal({ ...item.opaque, itemId: item.callId });
   if (item.kind === 'text' && item.opaque !== undefined) return context.seal({ ...item.opaque, itemId: TEXT_SIGNATURE });
   return undefined;
+}
+
+/** The form of an envelope that holds reasoning which nobody signed. */
+export const UNSIGNED = 'unsigned';
+/** Longer reasoning is not carried twice: its envelope is empty, and what the client sends back counts. */
+const MOST_CARRIED_CHARS = 64 * 1024;
+
+/**
+ * The signature of reasoning that its upstream did not sign. Clients send signed thinking back and drop the rest, and some keep the signature
+ * alone; so the envelope holds the text.
+ */
+export function unsignedSignature({ raw, summary }: ReasoningItem, context: ResponseContext): string {
+  const text = JSON.stringify({ raw, summary });
+  const value = text.length <= MOST_CARRIED_CHARS ? text : '{}';
+  return context.seal({ owner: context.owner, value, form: UNSIGNED });
+}
+
+/** What an envelope of unsigned reasoning holds. */
+export function unsignedReasoning(value: string): Pick<ReasoningItem, 'raw' | 'summary'> {
+  const held = tryJson(value);
+  if (!isObject(held)) return {};
+  const { raw, summary } = held;
+  const parts = Array.isArray(summary) ? summary.filter((part) => typeof part === 'string') : [];
+  return { ...(typeof raw === 'string' ? { raw } : {}), ...(parts.length > 0 ? { summary: parts } : {}) };
 }
 
 /** The argument text of a call on this wire; freeform input is wrapped as a lowered tool's would be. */

@@ -4,6 +4,7 @@
  * `enum`, are data.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { MergedKeywords } from './merged-keywords.ts';
 import { SchemaReferences } from './references.ts';
 
 export interface SchemaTarget {
@@ -26,6 +27,12 @@ const ANY_NAME = /^\^?(?:\.\*|\(\.\*\))?\$?$/;
 
 /** Schemas that are nested deeper become ones that accept anything. */
 const MAX_DEPTH = 128;
+
+/**
+ * How often one schema is written out. References to a schema and to the schemas around it would otherwise repeat it for each of them; further
+ * repetitions refer to a definition.
+ */
+const MAX_COPIES = 3;
 
 /** Keywords that restrict values of certain types only. */
 const OF_TYPE: ReadonlyMap<string, readonly string[]> = new Map([
@@ -55,6 +62,7 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
 class Lowering {
   readonly #references: SchemaReferences;
   readonly #target: SchemaTarget;
+  readonly #copies = new Map<JsonObject, number>();
 
   constructor(schema: JsonObject, target: SchemaTarget) {
     this.#references = new SchemaReferences(schema);
@@ -66,7 +74,7 @@ class Lowering {
     const root = withoutBareReference(this.#lower(references.inlineRoot(), 0) ?? {});
     const definitions: Entry[] = [];
     for (let entry = references.next(); entry !== undefined; entry = references.next()) {
-      definitions.push([entry.name, this.#lower(entry.schema, 1) ?? {}]);
+      definitions.push([entry.name, this.#definition(entry.schema) ?? {}]);
     }
     const { $defs: _place, ...bare } = root;
     return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
@@ -77,18 +85,32 @@ class Lowering {
     if (value === true) return {};
     if (!isObject(value)) return undefined;
     if (depth > MAX_DEPTH) return {};
+    const copies = this.#copies.get(value) ?? 0;
+    if (copies === MAX_COPIES) return { $ref: this.#references.referTo(value) };
+    this.#copies.set(value, copies + 1);
     return finish(this.#keywords(value, depth), this.#target);
   }
 
+  #definition(schema: JsonValue): JsonObject | undefined {
+    return isObject(schema) ? finish(this.#keywords(schema, 1), this.#target) : this.#lower(schema, 1);
+  }
+
   #keywords(node: JsonObject, depth: number): Entries {
-    const out: Entries = new Map();
+    const own = this.#ownKeywords(node, depth);
+    if (!Array.isArray(node['allOf'])) return own;
+    const merged = new MergedKeywords(own);
+    this.#mergeAllOf(node['allOf'], depth, merged);
+    return merged.entries();
+  }
+
+  #ownKeywords(node: JsonObject, depth: number): Entries {
+    const own: Entries = new Map();
     for (const [key, value] of Object.entries(node)) {
       if (value === undefined) continue;
       const next = this.#keyword(key, value, node, depth);
-      if (next !== undefined) out.set(next[0], next[1]);
+      if (next !== undefined) own.set(next[0], next[1]);
     }
-    this.#mergeAllOf(node, depth, out);
-    return out;
+    return own;
   }
 
   #keyword(key: string, value: JsonValue, node: JsonObject, depth: number): Entry | undefined {
@@ -157,12 +179,12 @@ class Lowering {
   }
 
   /** The target has no conjunction: its branches are merged, and where two conflict, the first one stays. */
-  #mergeAllOf(node: JsonObject, depth: number, out: Entries): void {
-    const branches = node['allOf'];
-    if (!Array.isArray(branches)) return;
+  #mergeAllOf(branches: readonly JsonValue[], depth: number, out: MergedKeywords): void {
+    if (depth > MAX_DEPTH) return;
     for (const branch of branches) {
-      if (!isObject(branch) || depth > MAX_DEPTH) continue;
-      for (const [key, value] of this.#keywords(branch, depth + 1)) mergeKeyword(out, key, value);
+      if (!isObject(branch)) continue;
+      for (const [key, value] of this.#ownKeywords(branch, depth + 1)) out.add(key, value);
+      if (Array.isArray(branch['allOf'])) this.#mergeAllOf(branch['allOf'], depth + 1, out);
     }
   }
 }
@@ -180,18 +202,6 @@ function lowerBound(key: string, value: JsonValue, node: JsonObject, step: numbe
   // Draft 4 has a boolean here, beside the bound itself.
   if (typeof value !== 'number' || Object.hasOwn(node, key)) return undefined;
   return [key, node['type'] === 'integer' && Number.isInteger(value) ? value + step : value];
-}
-
-function mergeKeyword(out: Entries, key: string, value: JsonValue): void {
-  const known = out.get(key);
-  if (known === undefined) {
-    out.set(key, value);
-  } else if (key === 'properties' && isObject(known) && isObject(value)) {
-    const more = Object.entries(value).filter(([name]) => !Object.hasOwn(known, name));
-    out.set(key, Object.fromEntries([...Object.entries(known), ...more]) as JsonObject);
-  } else if (key === 'required' && Array.isArray(known) && Array.isArray(value)) {
-    out.set(key, [...new Set([...known, ...value])]);
-  }
 }
 
 /** The root as `anyOf` with one branch where it would be a mere reference, as after a conjunction of one branch. */

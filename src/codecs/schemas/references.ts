@@ -13,6 +13,8 @@ export interface Definition {
 export class SchemaReferences {
   readonly #root: JsonObject;
   readonly #nameByPointer = new Map<string, string>();
+  /** One schema has many pointers (`#/anyOf/1`, `#/anyOf/01`) and one definition. */
+  readonly #nameBySchema = new Map<JsonValue, string>();
   readonly #names = new Set<string>();
   /** The next number to append, by name, for definitions whose name is taken. */
   readonly #counts = new Map<string, number>();
@@ -25,24 +27,26 @@ export class SchemaReferences {
       const definitions = root[holder];
       if (!isObject(definitions)) continue;
       for (const [name, schema] of Object.entries(definitions)) {
-        if (schema !== undefined) this.#add(`#/${holder}/${escapeStep(name)}`, name, schema);
+        if (schema !== undefined) this.#nameByPointer.set(`#/${holder}/${escapeStep(name)}`, this.#define(name, schema));
       }
     }
   }
 
   /** The root with its own reference replaced by the schema that it refers to. References that lead nowhere, or in a circle, are removed. */
   inlineRoot(): JsonObject {
-    let root = this.#root;
+    if (this.#root['$ref'] === undefined) return this.#root;
+    const chain: JsonObject[] = [];
     const followed = new Set<string>();
-    for (;;) {
-      const { $ref: reference, ...siblings } = root;
-      if (reference === undefined) return root;
-      const pointer = typeof reference === 'string' ? normalise(reference) : undefined;
-      const target = pointer?.startsWith('#/') === true && !followed.has(pointer) ? this.#at(pointer) : undefined;
-      if (!isObject(target) || pointer === undefined) return siblings;
-      followed.add(pointer);
-      root = { ...target, ...siblings };
+    for (let schema: JsonValue | undefined = this.#root; isObject(schema); ) {
+      const { $ref: reference, ...siblings }: JsonObject = schema;
+      chain.push(siblings);
+      const pointer: string | undefined = typeof reference === 'string' ? normalise(reference) : undefined;
+      schema = pointer?.startsWith('#/') === true && !followed.has(pointer) ? this.#at(pointer) : undefined;
+      if (pointer !== undefined) followed.add(pointer);
     }
+    const root = new Map<string, JsonValue | undefined>();
+    for (const schema of chain.reverse()) for (const [key, value] of Object.entries(schema)) root.set(key, value);
+    return Object.fromEntries(root);
   }
 
   /** The next definition that was not returned yet. References in it may add further ones. */
@@ -61,16 +65,23 @@ export class SchemaReferences {
     const schema = this.#at(pointer);
     if (!isObject(schema)) return undefined;
     const last = pointer === '#' ? 'root' : unescapeStep(pointer.slice(pointer.lastIndexOf('/') + 1));
-    return `#/$defs/${escapeStep(this.#add(pointer, last, schema))}`;
+    const name = this.#nameBySchema.get(schema) ?? this.#define(last, schema);
+    this.#nameByPointer.set(pointer, name);
+    return `#/$defs/${escapeStep(name)}`;
   }
 
-  #add(pointer: string, wanted: string, schema: JsonValue): string {
+  /** A reference to a schema anywhere inside this one, which becomes a definition. */
+  referTo(schema: JsonObject): string {
+    return `#/$defs/${escapeStep(this.#nameBySchema.get(schema) ?? this.#define('schema', schema))}`;
+  }
+
+  #define(wanted: string, schema: JsonValue): string {
     let name = wanted;
     let count = this.#counts.get(wanted) ?? 2;
     for (; this.#names.has(name); count += 1) name = `${wanted}_${count}`;
     this.#counts.set(wanted, count);
     this.#names.add(name);
-    this.#nameByPointer.set(pointer, name);
+    if (isObject(schema)) this.#nameBySchema.set(schema, name);
     this.#found.push({ name, schema });
     return name;
   }

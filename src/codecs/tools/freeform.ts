@@ -5,7 +5,7 @@
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Tool } from '../canonical/request.ts';
-import { sameTool } from './names.ts';
+import { declaredTool } from './names.ts';
 
 /** The one parameter of the function that stands for a freeform tool. */
 const FREEFORM_INPUT = 'input';
@@ -14,10 +14,8 @@ export type CustomTool = Extract<Tool, { kind: 'custom' }>;
 
 /** The declared custom tool of this name. */
 export function customToolOf(tools: readonly Tool[], name: ToolName): CustomTool | undefined {
-  for (const tool of tools) {
-    if (tool.kind === 'custom' && sameTool(tool.tool, name)) return tool;
-  }
-  return undefined;
+  const tool = declaredTool(tools, name);
+  return tool?.kind === 'custom' ? tool : undefined;
 }
 
 /** The parameters of the function; a grammar becomes the description of its string. */

@@ -2,7 +2,7 @@
  * A bijection between tools and the names that a target protocol allows. It is made for each request from the order of its tools, so that
  * equal requests get equal names (spec rule 1; prompt caches).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ToolName } from '../canonical/item.ts';
 import type { CanonicalRequest, Tool } from '../canonical/request.ts';
 
@@ -26,8 +26,29 @@ export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire:
 
 const SEPARATOR = '__';
 
-export function sameTool(a: ToolName, b: ToolName): boolean {
+function sameTool(a: ToolName, b: ToolName): boolean {
   return a.name === b.name && a.namespace === b.namespace;
+}
+
+/** A list that is searched as fast as a map: most requests have no more tools. */
+const FEW_TOOLS = 8;
+/** Made for the first search of a long list. Lists of tools do not change. */
+const indices = new WeakMap<readonly Tool[], ReadonlyMap<string, Exclude<Tool, { kind: 'native' }>>>();
+
+/** The declared tool of this name; a native one has none. Of several the first. Takes the same time for any number of tools. */
+export function declaredTool(tools: readonly Tool[], name: ToolName): Exclude<Tool, { kind: 'native' }> | undefined {
+  if (tools.length <= FEW_TOOLS) {
+    for (const tool of tools) if (tool.kind !== 'native' && sameTool(tool.tool, name)) return tool;
+    return undefined;
+  }
+  let index = indices.get(tools);
+  if (index === undefined) {
+    const made = new Map<string, Exclude<Tool, { kind: 'native' }>>();
+    for (const tool of tools) if (tool.kind !== 'native' && !made.has(toolKey(tool.tool))) made.set(toolKey(tool.tool), tool);
+    indices.set(tools, made);
+    index = made;
+  }
+  return index.get(toolKey(name));
 }
 
 /** Each tool once, by its first declaration: vendors refuse a repeated name (known failure T3). */
@@ -35,7 +56,7 @@ export function uniqueTools(tools: readonly Tool[]): Tool[] {
   const seen = new Set<string>();
   return tools.filter((tool) => {
     if (tool.kind === 'native') return true;
-    const key = keyOf(tool.tool);
+    const key = toolKey(tool.tool);
     if (seen.has(key)) return false;
     seen.add(key);
     return true;
@@ -82,13 +103,13 @@ function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
   const wireByTool = new Map<string, string>();
   const toolByWire = new Map<string, ToolName>();
   const plainNames = new Map<string, number>();
-  for (const key of new Set(list.map(keyOf))) {
+  for (const key of new Set(list.map(toolKey))) {
     const name = key.slice(key.indexOf('\n') + 1);
     plainNames.set(name, (plainNames.get(name) ?? 0) + 1);
   }
 
   const assign = (tool: ToolName): string => {
-    const key = keyOf(tool);
+    const key = toolKey(tool);
     const known = wireByTool.get(key);
     if (known !== undefined) return known;
     const ambiguous = tool.namespace !== undefined && ((plainNames.get(tool.name) ?? 0) > 1 || toolByWire.has(tool.name));
@@ -107,7 +128,8 @@ function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
   return { toWire: assign, fromWire: (name) => toolByWire.get(name) ?? { name } };
 }
 
-function keyOf(tool: ToolName): string {
+/** Equal for equal names. */
+export function toolKey(tool: ToolName): string {
   return `${tool.namespace ?? ''}\n${tool.name}`;
 }
 
@@ -117,8 +139,8 @@ function fit(name: string, rule: NameRule): string {
 }
 
 function withHash(name: string, seed: string, rule: NameRule): string {
-  const hash = createHash('sha256').update(seed).digest('hex').slice(0, 8);
-  return `${legalName(name, rule).slice(0, rule.maxLength - 9)}_${hash}`;
+  const suffix = hash('sha256', seed, 'hex').slice(0, 8);
+  return `${legalName(name, rule).slice(0, rule.maxLength - 9)}_${suffix}`;
 }
 
 function legalName(name: string, rule: NameRule): string {

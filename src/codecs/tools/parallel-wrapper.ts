@@ -10,7 +10,7 @@ import type { SentRequest, Tool } from '../canonical/request.ts';
 import type { Dialect } from '../canonical/dialect.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../codec.ts';
 import { jsonSlicer } from '../json/text.ts';
-import { sameTool } from './names.ts';
+import { declaredTool } from './names.ts';
 
 const WRAPPERS: ReadonlySet<string> = new Set(['parallel', 'multi_tool_use.parallel', 'multi_tool_use_parallel']);
 const RECIPIENT = /^(?:functions\.)?(.+)$/;
@@ -169,13 +169,9 @@ class Expansion {
   #recipient(value: JsonValue | undefined): Exclude<Tool, { kind: 'native' }> | undefined {
     const name = typeof value === 'string' ? RECIPIENT.exec(value)?.[1] : undefined;
     if (name === undefined) return undefined;
-    const wanted = this.#context.toolNames.fromWire(name);
-    for (const tool of this.#context.request.tools) {
-      // The parameters here are an object, which a freeform tool does not take.
-      if (tool.kind === 'native' || (tool.kind === 'custom' && tool.inputSchema === undefined)) continue;
-      if (sameTool(tool.tool, wanted)) return tool;
-    }
-    return undefined;
+    const tool = declaredTool(this.#context.request.tools, this.#context.toolNames.fromWire(name));
+    // The parameters here are an object, which a freeform tool does not take.
+    return tool?.kind === 'custom' && tool.inputSchema === undefined ? undefined : tool;
   }
 }
 

@@ -125,6 +125,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
       ca: raw.ca,
       maxConcurrency: raw.max_concurrency,
     }),
+    ...('compaction' in raw ? defined({ compaction: raw.compaction }) : {}),
     auth: raw.auth ?? AUTH[entry.type],
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),

@@ -34,9 +34,11 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
   return {
     name,
     kind,
+    mayReason: entry.reasoning ?? true,
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
       maxOutputTokens: entry.max_output_tokens,
+      compaction: entry.compaction,
       rateLimits: rateLimitsOf(entry.limits),
     }),
     facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),

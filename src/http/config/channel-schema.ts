@@ -72,6 +72,12 @@ const lower_custom_tools = withDefault(
   false,
 );
 
+const compaction = Type.Optional(
+  Type.Literal('summary', {
+    description: 'Serve `/v1/responses/compact` by asking the model for a summary, for upstreams without compaction.',
+  }),
+);
+
 const pictures = {
   size: Type.Optional(Type.String({ description: 'The size of a picture.' })),
   quality: Type.Optional(Type.String({ description: 'Its quality.' })),
@@ -107,12 +113,14 @@ const OPTIONS = {
         false,
       ),
       lower_custom_tools,
+      compaction,
     },
     closed,
   ),
   responses: Type.Object(
     {
       ...synchronous,
+      compaction,
       image_enable_openai_generation_tool: withDefault(
         Type.Boolean({ description: 'Serve the image endpoints by means of the image tool.' }),
         false,
@@ -121,8 +129,8 @@ const OPTIONS = {
     },
     closed,
   ),
-  messages: Type.Object({ ...synchronous, replay_reasoning_content, lower_custom_tools }, closed),
-  gemini: Type.Object({ ...synchronous, lower_custom_tools }, closed),
+  messages: Type.Object({ ...synchronous, replay_reasoning_content, lower_custom_tools, compaction }, closed),
+  gemini: Type.Object({ ...synchronous, lower_custom_tools, compaction }, closed),
   openai_image: Type.Object({ ...synchronous, image_defaults }, closed),
   openrouter_image: Type.Object({ ...synchronous, image_defaults: router_image_defaults }, closed),
   ark_video: Type.Object(videos, closed),

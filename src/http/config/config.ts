@@ -35,6 +35,8 @@ export interface ChannelOptions {
   readonly queueMs: number;
   /** Repeats of this Channel in one exchange, when all others have failed too. */
   readonly retries: number;
+  /** Compaction by a summary of the model, in place of the upstream's own endpoint. */
+  readonly compaction?: 'summary';
 }
 
 export interface Channel {
@@ -72,6 +74,9 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  /** Whether it may reason out of sight. */
+  readonly mayReason: boolean;
+  readonly compaction?: 'summary';
   /** Of all requests for it together. */
   readonly rateLimits?: RateLimits;
 }

@@ -73,13 +73,28 @@ export const MODEL_SCHEMA = Type.Object(
           'How upstreams of this model take a reasoning effort. Default: messages `adaptive`, Claude up to 4.5 `budget`; gemini `budget`.',
       }),
     ),
+    compaction: Type.Optional(
+      Type.Literal('summary', { description: 'The same for every Channel of the model that says nothing else.' }),
+    ),
     min_thinking_budget: Type.Optional(
       Type.Integer({ minimum: 0, description: 'The smallest thinking budget that its upstreams take, in tokens.' }),
     ),
     max_thinking_budget: Type.Optional(
       Type.Integer({ minimum: 1, description: 'The largest thinking budget that its upstreams take, in tokens.' }),
     ),
-    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
+    max_output_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The most that is reserved for an answer. Used to estimate a request that sets no cap.',
+      }),
+    ),
+    reasoning: withDefault(
+      Type.Boolean({
+        description:
+          'Whether the model may reason out of sight. If not, a stream that its client left is charged by its text alone, and not by its time.',
+      }),
+      true,
+    ),
     limits: Type.Optional(RateLimits('all requests for this model together')),
   },
   closed,

@@ -15,7 +15,7 @@ const IMAGE_TOKENS = 1_000;
 /** Reserved for the output when neither the client nor the operator set a cap. */
 const DEFAULT_OUTPUT = 4_096;
 /** The largest cap of a model that does not say its own: no vendor's is larger, and a client may ask for any number. */
-const LARGEST_OUTPUT = 131_072;
+export const LARGEST_OUTPUT = 131_072;
 
 /** Receives the texts and media of a request or an answer. */
 interface Count {

@@ -4,8 +4,6 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
-import type { BillableUsage } from '../../store/charge.ts';
-import { countsOf } from '../../store/day-usage.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Rates } from '../../store/prices.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
@@ -18,7 +16,7 @@ import { isClientGone } from '../errors.ts';
 import type { CallContext } from '../gateway.ts';
 import { type Estimate, estimateNanos, fromStore, limited, reserve, type Reserved } from './admit.ts';
 import { billableUsage } from './billable.ts';
-import { logExchange, reportExchange, rowOf } from './row.ts';
+import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
 
 /** What is to be admitted. */
@@ -49,7 +47,7 @@ export interface Billing<Answer> {
    */
   usageOf(answer: Answer, error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined>;
   /** The upstream's name of the model, where the Channel's `models` do not say it. */
-  upstreamModelOf?(channel: Channel): string;
+  upstreamModelOf?(channel: Channel): string | undefined;
 }
 
 export interface Ending {
@@ -107,14 +105,19 @@ export class Exchange implements AsyncDisposable {
       return;
     }
     try {
+      const unwritten = gateway.refusals.count(principal.key.id);
+      if (unwritten === undefined) {
+        gateway.metrics.refusalThinned();
+        return;
+      }
       const entry = rowOf({
-        ...{ call, principal, error, status: error.status, attempts: [] },
+        ...{ call, principal, error, status: error.status, attempts: [], unwritten },
         exchangeId: gateway.mint(EXCHANGE_PREFIX),
         model: notes.model ?? '',
         stream: notes.stream ?? false,
         durationMs: Math.max(0, gateway.clock.now() - startedAtMs),
       });
-      logExchange(call, entry, 'refused');
+      logExchange(call, entry, 'refused', unwritten === 0 ? {} : { unwritten });
       // Rows that an unhealthy store cannot write wait in memory, and clients that retry must not fill it with rows that cost nothing.
       if (gateway.store.health().healthy) ignoreRejection(gateway.store.settlements.settle({ entry }));
     } catch (thrown) {
@@ -289,7 +292,7 @@ export class Exchange implements AsyncDisposable {
     } catch (thrown) {
       this.#tell(thrown, 'an exchange could not be counted in metrics and traces');
     }
-    logExchange(this.#call, entry, 'exchange', usage?.estimated === true ? true : undefined);
+    logExchange(this.#call, entry, 'exchange', usage?.estimated === true ? { estimated: true } : {});
     if (this.#call.config.durability === 'strict' && error === undefined) return kept;
     // A failure is told as it is, whatever becomes of its row.
     const ignored = ignoreRejection(kept);
@@ -344,13 +347,6 @@ export class Exchange implements AsyncDisposable {
   #tell(err: unknown, what: string): void {
     this.#call.gateway.log.error({ request_id: this.#call.requestId, exchange_id: this.#id, err }, what);
   }
-}
-
-/** Input and output, caches included: what counts towards a limit of tokens. */
-function tokensOf(usage: BillableUsage | undefined): number {
-  if (usage === undefined) return 0;
-  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
-  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
 }
 
 /** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */

@@ -31,6 +31,8 @@ export interface RowFacts {
   readonly reported?: Usage | undefined;
   readonly billed?: BillableUsage | undefined;
   readonly charge?: Charge | undefined;
+  /** Refusals of the key before this one that have no row. */
+  readonly unwritten?: number | undefined;
 }
 
 export function rowOf(facts: RowFacts): RequestLogEntry {
@@ -41,7 +43,7 @@ export function rowOf(facts: RowFacts): RequestLogEntry {
     channelId: accepted?.channel.id,
     channelType: accepted?.channel.type,
     errorCode: error?.code,
-    errorText: error === undefined ? undefined : fullText(error),
+    errorText: error === undefined ? undefined : fullText(error, facts.unwritten),
     clientGone: clientGone === true ? true : undefined,
     firstByteMs: facts.firstOutputMs,
     firstOutputMs: facts.firstOutputMs,
@@ -97,7 +99,7 @@ export function logExchange(
   { gateway, trace }: CallContext,
   entry: RequestLogEntry,
   what: 'exchange' | 'refused',
-  estimated?: true | undefined,
+  more: { readonly estimated?: true; readonly unwritten?: number } = {},
 ): void {
   gateway.log.info(
     {
@@ -118,16 +120,25 @@ export function logExchange(
       ttft_ms: entry.firstByteMs,
       duration_ms: entry.durationMs,
       usage: entry.usage,
-      estimated,
+      estimated: more.estimated,
       charge_nanos: entry.charge?.total.toString(),
+      unwritten: more.unwritten,
     },
     what,
   );
 }
 
 /** Our message with the upstream's text, for the request log only. */
-function fullText(error: GatewayError): string {
+function fullText(error: GatewayError, unwritten = 0): string {
   const { upstream, cause } = error.details;
   const because = upstream?.text ?? (cause instanceof Error ? cause.message : undefined);
-  return because === undefined || because === error.message ? error.message : `${error.message} [${because}]`;
+  const text = because === undefined || because === error.message ? error.message : `${error.message} [${because}]`;
+  return unwritten === 0 ? text : `${text} [${unwritten} refusals before this one have no row]`;
+}
+
+/** Input and output, caches included: what counts towards a limit of tokens. */
+export function tokensOf(usage: BillableUsage | undefined): number {
+  if (usage === undefined) return 0;
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
+  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
 }

@@ -125,12 +125,3 @@ export function storedItemsOf(past: PastTurn): ReadonlyMap<string, string> {
   }
   return found;
 }
-
-/** Which Channel stored the item of this id, as far as this conversation knows. */
-export function storingChannel(past: PastTurn | undefined, itemId: string): string | undefined {
-  for (let turn = past; turn !== undefined; turn = turn.parent) {
-    const channelId = turn.storedItems.get(itemId);
-    if (channelId !== undefined) return channelId;
-  }
-  return undefined;
-}

@@ -4,6 +4,7 @@
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
@@ -21,7 +22,7 @@ import {
   NO_ITEMS,
   type PastTurn,
   pastTurn,
-  storingChannel,
+  storedItemsOf,
   withHistory,
 } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
@@ -77,13 +78,20 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
-  const whole = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
+  const asked = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
+  const whole = withSummaries(asked, gateway.envelopes.opener(principal.account.id), parsed);
   const turns = await turnsOfItems(gateway, principal, whole.json);
+  let storedBy: ReadonlyMap<string, string> | undefined;
   return {
     principal,
     ...whole,
     item: namedItems(turns, { maxBytes: history.entryBytes, maxValues: limits.jsonValues }),
-    stored: (channelId) => (itemId) => (storingChannel(past, itemId) ?? storingChannel(turns.get(itemId), itemId)) === channelId,
+    stored: (channelId) => {
+      // A conversation of very many turns is not gone through for each of its items.
+      storedBy ??= past === undefined ? NONE_STORED : storedItemsOf(past);
+      const known = storedBy;
+      return (itemId) => (known.get(itemId) ?? turns.get(itemId)?.storedItems.get(itemId)) === channelId;
+    },
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
@@ -110,6 +118,7 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   };
 }
 
+const NONE_STORED: ReadonlyMap<string, string> = new Map();
 const NO_TURNS: TurnsByItem = new Map();
 
 /** The stored turns of the items that a request names only by id. */
@@ -154,7 +163,7 @@ function expanded({ config }: Gateway, text: string, own: ItemTexts, past: PastT
   return parsed(whole);
 }
 
-function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
+export function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
   const json = parseJson(text);
   if (!isObject(json)) throw new Error('a request body is an object');
   return { text, json };

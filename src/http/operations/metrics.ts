@@ -19,6 +19,8 @@ export interface Metrics {
   /** A circuit of the Channel went to this state. */
   circuitMoved(channelId: string, state: CircuitState): void;
   probed(channelId: string, good: boolean): void;
+  /** A refusal that got neither a row nor a line. */
+  refusalThinned(): void;
   configReload(accepted: boolean): void;
   /** Refused for a limit by time, or at once. */
   rateLimited(scope: LimitScope, kind: LimitKind): void;
@@ -55,6 +57,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
   const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
   for (const kind of ['input', 'cached_input', 'cache_write', 'output']) tokens.inc({ kind }, 0);
+  const thinned = counter('mizu_refusals_unwritten_total', 'Refusals without a row, because their key caused many.');
+  thinned.inc(0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
   // A counter must exist at zero for its first increase to be visible.
   for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
@@ -85,6 +89,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     tokens(kind, count) {
       if (count > 0) tokens.inc({ kind }, count);
     },
+    refusalThinned: () => thinned.inc(),
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
     rateLimited: (scope, limit) => limited.inc({ scope, limit }),
   };

@@ -30,9 +30,13 @@ export function principalOf({ gateway, request, ip }: Pick<CallContext, 'gateway
   return fromStore(clock, authenticate(request, ip, store.keys, clock.now()));
 }
 
-/** {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. */
+/**
+ * {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. Throws `rate_limit_exceeded`, too, for a
+ * key that causes too many of them.
+ */
 export async function identify(call: CallContext): Promise<Principal> {
   const principal = await principalOf(call);
+  call.gateway.refusals.check(principal.key.id);
   call.notes.principal = principal;
   return principal;
 }

@@ -4,24 +4,28 @@
  * are made for another endpoint.
  */
 import { invalid } from '../../codecs/canonical/error.ts';
-import type { Whole } from '../../codecs/canonical/fold.ts';
+import { fold, type Whole } from '../../codecs/canonical/fold.ts';
+import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
-import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
-import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
+import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { ClientCodec, ModelFacts, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
+import { compactionOf, summaryRequest } from '../../codecs/responses/summary.ts';
 import { checkModel } from '../exchange/admit.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { Waiting } from '../exchange/reply.ts';
 import { identify } from '../request/authenticate.ts';
-import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
+import { type Channel, COMPACT_SUFFIX, type Model } from '../config/config.ts';
+import { factsByName } from '../config/thinking-by-name.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
-import { eligibleChannels } from '../dispatch/candidates.ts';
+import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/dispatch.ts';
+import { applyParameters } from '../dispatch/upstream.ts';
 import { completedUsage, estimateInput, estimateOutput } from '../exchange/estimate.ts';
 import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
-import { findPrevious, recall } from '../history/recall.ts';
+import { findPrevious, parsed, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
 import { needOf, reasoningKindsIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
@@ -48,7 +52,13 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   call.notes.stream = false;
   const model = checkModel(config, principal, request.model, 'text');
   const need = needOf(gateway.codecs, request, principal.account.class);
-  const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
+  const native = gateway.codecs.typesOf('responses');
+  const canSummarise = (channel: Channel): boolean => gateway.codecs.textTypes.has(channel.type) && bySummary(channel, model);
+  const types = channelsOfModel(config, model.name, principal.account.class).some(canSummarise)
+    ? gateway.codecs.textTypes
+    : native;
+  const isCapable = (channel: Channel): boolean => native.has(channel.type) || canSummarise(channel);
+  const channels = eligibleChannels(config, { ...need, types, isCapable });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const whole: WholeExchange<Compaction> = {
     search: {
@@ -58,8 +68,11 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
       conversation: conversationOf(principal.key.id, request),
       carries: reasoningKindsIn(request),
     },
-    attempt: (target) => attempt(target, call, request, upstream, prepared),
-    upstreamModelOf: (channel) => wireModel(channel, request.model),
+    attempt: (target) =>
+      bySummary(target.channel, model)
+        ? summarise(target, call, { client, prepared, facts: model.facts })
+        : attempt(target, call, request, upstream, prepared),
+    upstreamModelOf: (channel) => (bySummary(channel, model) ? undefined : wireModel(channel, request.model)),
     usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
     encode: ({ answer }) => answer,
   };
@@ -80,11 +93,74 @@ async function receive(call: Call): Promise<PreparedRequest> {
   const received = await receiveJson(call, principal);
   refuseStream(received.json);
   const past = await findPrevious(gateway, principal, received.json);
-  return recall({ gateway, principal, ...received, past });
+  const recalled = await recall({ gateway, principal, ...received, past });
+  return recalled.item === undefined ? recalled : { ...recalled, item: lookedUpOnce(recalled.item) };
 }
+
+/** The body may be decoded for several Channels, and each item can be looked up once. */
+function lookedUpOnce(item: ItemLookup): ItemLookup {
+  const known = new Map<string, JsonObject | undefined>();
+  return (id) => {
+    if (!known.has(id)) known.set(id, item(id));
+    return known.get(id);
+  };
+}
+
+type ItemLookup = NonNullable<PreparedRequest['item']>;
 
 function refuseStream(json: JsonObject): void {
   if (json['stream'] === true) throw invalid('stream', 'Compaction has no stream form.');
+}
+
+function bySummary({ options }: Channel, model: Model): boolean {
+  return (options.compaction ?? model.compaction) === 'summary';
+}
+
+interface Summarising {
+  readonly client: ClientCodec;
+  readonly prepared: PreparedRequest;
+  readonly facts: ModelFacts;
+}
+
+/** Asks the model of the conversation for a summary of it. */
+async function summarise(target: Target, call: Call, { client, prepared, facts }: Summarising): Promise<Compaction> {
+  const { gateway, startedAtMs } = call;
+  const { channel, upstreamModel, without } = target;
+  const codec = gateway.codecs.upstream(channel.type);
+  if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
+  const accountId = prepared.principal.account.id;
+  const { text, json } = parsed(summaryRequest(prepared.text, prepared.json));
+  const request = client.decodeRequest(text, json, {
+    open: gateway.envelopes.opener(accountId),
+    ...(prepared.item === undefined ? {} : { item: prepared.item }),
+  });
+  const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
+  const encoded = codec.encodeRequest(request, {
+    owner,
+    options: channel.codec,
+    facts: factsByName(facts, channel.type, upstreamModel),
+    without,
+    ...(prepared.stored === undefined ? {} : { stored: prepared.stored(channel.id) }),
+  });
+  const { mint } = gateway;
+  const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
+  const { path, headers } = encoded;
+  return await ask(
+    call,
+    target,
+    { path, headers, body: applyParameters(encoded.body, channel) },
+    {
+      decode: (answer) =>
+        compactionOf(fold(codec.decodeResponse(answer, context).events), prepared.text, prepared.json, {
+          responseId: prepared.responseId ?? mint(client.idPrefix),
+          createdAt: Math.floor(startedAtMs / 1000),
+          seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
+          mint,
+          owner,
+        }),
+      decodeError: (answer) => codec.decodeError(answer),
+    },
+  );
 }
 
 /** The Channel's own compaction model where it maps one, else the model of the conversation. Prices are always the latter's. */

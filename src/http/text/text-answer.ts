@@ -2,20 +2,15 @@
  * How a text exchange is answered: dispatch → relay or encode → end, whole or as a stream. It keeps only what the answer still needs of the
  * request, since a stream can stay open for a long time.
  */
-import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
-import type { Whole } from '../../codecs/canonical/fold.ts';
+import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
-import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
-import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, Frame, ResponseContext } from '../../codecs/codec.ts';
 import { type Timer, within } from '../../streams/clock.ts';
-import { StreamError } from '../../streams/stream-error.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import { isUpstreamFault } from '../dispatch/verdict.ts';
-import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
-import { completedUsage, countedUsage, withPictures } from '../exchange/estimate.ts';
+import type { Attempt } from '../dispatch/dispatch.ts';
+import { isClientGone, toGatewayError } from '../errors.ts';
 import type { Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
 import { answerWhole } from '../exchange/whole-answer.ts';
@@ -25,6 +20,7 @@ import type { PreparedRequest } from './prepared-request.ts';
 import { logAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { failureFrames, relay, type ClientOutput } from './relay.ts';
+import { cancelledBy, TextUsage } from './text-usage.ts';
 
 /** An answer is not held back for longer by the history that it is to be kept in. */
 const REMEMBER_MS = 5_000;
@@ -51,7 +47,7 @@ export class TextAnswer {
   readonly #request: SentRequest;
   readonly #responseId: string;
   readonly #accountId: string;
-  readonly #isPricedByPicture: boolean;
+  readonly #usage: TextUsage;
   readonly #remember: PreparedRequest['remember'];
   readonly #reply: Reply;
   /** Dropped once an upstream has answered. */
@@ -64,7 +60,7 @@ export class TextAnswer {
     this.#request = asSent(request);
     this.#responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);
     this.#accountId = prepared.principal.account.id;
-    this.#isPricedByPicture = model.rates?.pieces.has('image') === true;
+    this.#usage = new TextUsage(gateway, this.#request, model);
     this.#remember = prepared.remember;
     this.#reply = reply;
     const options: TextAttemptOptions = {
@@ -95,8 +91,11 @@ export class TextAnswer {
       exchange,
       {
         search,
-        attempt: (target) => attemptWhole(target, options),
-        usageOf: (answer, error) => this.#usageOf(answer, error),
+        attempt: (target) => {
+          this.#usage.dispatched(target.channel.id);
+          return attemptWhole(target, options);
+        },
+        usageOf: (answer, error) => this.#usage.ofWhole(answer, error),
         encode: (given) => {
           accepted = given;
           return this.#encode(given);
@@ -170,9 +169,11 @@ export class TextAnswer {
   /** No `async`: a frame that lasts as long as the stream would keep the request in memory. */
   #dispatchStream(exchange: Exchange): Promise<Accepted<StreamStart>> {
     const { search, options } = this.#takeUpstreams();
-    return exchange.dispatch<StreamStart>(search, (target) => attemptStream(target, options), {
-      usageOf: (answer, error) => this.#streamUsage(answer, error),
-    });
+    const attempt: Attempt<StreamStart> = (target) => {
+      this.#usage.dispatched(target.channel.id);
+      return attemptStream(target, options);
+    };
+    return exchange.dispatch(search, attempt, { usageOf: (answer, error) => this.#usage.ofStream(answer, error) });
   }
 
   /** Throws the error where the status is not out yet; else it becomes the end of the stream. */
@@ -242,52 +243,4 @@ export class TextAnswer {
   #tell(err: unknown, what: string): void {
     this.#call.gateway.log.error({ request_id: this.#call.requestId, err }, what);
   }
-
-  /** The reported usage, else an estimate; an answer that failed costs what it reported. One that we could not encode was generated all the same. */
-  #usageOf({ whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
-    const { status } = whole.outcome;
-    if (error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error))) return whole.usage;
-    const usage = completedUsage(this.#call.gateway.tokenizer, whole.usage, this.#request, () => whole);
-    return this.#withPictures(usage, () => whole);
-  }
-
-  /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
-  #streamUsage({ source: { fold } }: StreamStart, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
-    const { tokenizer } = this.#call.gateway;
-    const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
-    const isOurs = error === undefined || isClientGone(error) || OURS.has(error.code) || isTooLong(error);
-    if (!isOurs) return fold.usage;
-    const whole = () => fold.whole(cancelledBy(error));
-    if (isFinal) return this.#withPictures(completedUsage(tokenizer, fold.usage, this.#request, whole), whole);
-    const counted = countedUsage(tokenizer, this.#request, whole()).then((usage) => withEarly(usage, fold.usage));
-    return this.#withPictures(counted, whole);
-  }
-
-  #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
-    if (!this.#isPricedByPicture) return usage;
-    return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
-  }
-}
-
-/** Failures by which the gateway ends an answer that the upstream would have continued. */
-const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
-
-/** Cut at `limits.answer_bytes`. */
-function isTooLong({ details: { cause } }: GatewayError): boolean {
-  return cause instanceof StreamError && cause.reason === 'too_many_bytes';
-}
-
-/** The outcome of an answer that broke off. */
-function cancelledBy(failure: GatewayError | undefined): Outcome {
-  return { status: 'cancelled', error: failure ?? clientGone() };
-}
-
-/**
- * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until then; it may
- * include hidden reasoning, so it wins where it is larger.
- */
-function withEarly(counted: Usage, early: Usage | undefined): Usage {
-  if (early === undefined || totalInput(early) === 0) return counted;
-  const { output = 0, reasoning: _reasoning, ...input } = early;
-  return { ...counted, ...(output > (counted.output ?? 0) ? early : input) };
 }

@@ -64,7 +64,7 @@ const ANSWERS: Record<ResponseFeature, Said> = {
   'native citation': { items: [text('xy', { citations: [{ kind: 'native', dialect: 'gemini', body: { a: PROBE } }] })] },
   'citation of an ended text': { event: { type: 'native.event', dialect: 'chat', name: 'annotations', body: { url } } },
   logprobs: { items: [text(PROBE, { logprobs: [{ token: PROBE, logprob: -0.123 }] })], sign: /-0\.123/ },
-  'text signature': { items: [text('x', { opaque: { owner, value: PROBE } })], sign: sealed },
+  'text signature': { items: [text('x', { opaque: { owner, value: PROBE } }), text('y')], sign: sealed },
   'reasoning: raw text': { items: reasoning({ raw: PROBE }) },
   'reasoning: summary': { items: reasoning({ summary: [PROBE] }) },
   'reasoning: opaque': { items: reasoning({ summary: ['x'], opaque: { owner, value: PROBE } }), sign: sealed },

@@ -8,6 +8,7 @@ import { Fold, fold, type Whole } from '../../../src/codecs/canonical/fold.ts';
 import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
+import { UNSIGNED } from '../../../src/codecs/messages/message-parts.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
 import { decodeContext, decodeFrames, encodeSteps, open, owner, payloads, responseContext } from './support.ts';
@@ -87,7 +88,9 @@ function openedItems(whole: Whole): OutputItem[] {
   return whole.items.map(({ item }) => {
     if (item.kind !== 'reasoning' || item.opaque === undefined) return item;
     const opened = open(item.opaque.value);
-    return opened === undefined ? item : { ...item, opaque: opened };
+    if (opened?.form !== UNSIGNED) return opened === undefined ? item : { ...item, opaque: opened };
+    const { opaque: _added, ...own } = item;
+    return own;
   });
 }
 

@@ -266,3 +266,23 @@ test('references into lists, by escapes, to anchors, and to what is not there', 
     $defs: { 0: { type: 'string' } },
   });
 });
+
+test('a schema is written out three times at most, however many references lead to it and to those around it', () => {
+  const leaf = { type: 'object', properties: { x: { type: 'string', description: 'here' } } };
+  let schema: object = leaf;
+  for (let level = 0; level < 30; level += 1) schema = { type: 'object', properties: { inner: schema } };
+  const pointers = Array.from({ length: 30 }, (_, level) => `#/properties/a${'/properties/inner'.repeat(level)}`);
+  const properties = { a: schema, ...Object.fromEntries(pointers.map(($ref, at) => [`r${at}`, { $ref }])) };
+  const text = JSON.stringify(lower({ type: 'object', properties }));
+  assert.equal(text.split('"here"').length - 1, 4, 'three copies and a definition');
+  for (const [, name = ''] of text.matchAll(/"#\/\$defs\/([^"]*)"/g)) assert.ok(text.includes(`"${name}":{`), name);
+});
+
+test('one schema under several spellings of its place is one definition', () => {
+  const properties = { a: { $ref: '#/anyOf/0' }, b: { $ref: '#/anyOf/00' } };
+  assert.deepEqual(lower({ anyOf: [{ type: 'string' }], properties }), {
+    anyOf: [{ type: 'string' }],
+    properties: { a: { $ref: '#/$defs/0' }, b: { $ref: '#/$defs/0' } },
+    $defs: { 0: { type: 'string' } },
+  });
+});

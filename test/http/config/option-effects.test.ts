@@ -56,6 +56,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [value: unknown, file: string,
   'options.queue_ms': [1, 'http/dispatch/attempt-loop.test.ts', 'queue_ms'],
   'options.retries': [1, 'http/dispatch/attempt-loop.test.ts', 'retries'],
   'options.accept_done_without_finish': [true, 'codecs/chat', 'acceptDoneWithoutFinish'],
+  'options.compaction': ['summary', 'e2e/open-responses', "compaction: 'summary'"],
   'options.poll_interval_ms': [5, 'http/videos/outcomes.test.ts', 'poll_interval_ms'],
   'options.poll_deadline_s': [60, 'http/videos/outcomes.test.ts', 'poll_deadline_s'],
 };

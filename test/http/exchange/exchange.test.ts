@@ -200,6 +200,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
       usage: billed,
       estimated: undefined,
       charge_nanos: charge.total.toString(),
+      unwritten: undefined,
     },
   ]);
   assert.equal(call.notes.failure, undefined);

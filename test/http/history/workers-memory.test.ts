@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Memory } from '../../../src/http/history/memory.ts';
-import { allItems, itemTexts, type PastTurn, pastTurn, storingChannel } from '../../../src/http/history/past-turn.ts';
+import { allItems, itemTexts, type PastTurn, pastTurn, storedItemsOf } from '../../../src/http/history/past-turn.ts';
 import { ResponseHistory } from '../../../src/http/history/response-history.ts';
 import { routeMessage, workersMemory } from '../../../src/http/history/workers-memory.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -72,7 +72,7 @@ test('every turn is found whichever worker answers, and each is kept once', asyn
   for (const { memory } of all) {
     const found = await memory.find(id ?? '', 'me');
     assert.equal(textOf(found), expected);
-    assert.equal(storingChannel(found, 'rs_7'), 'channel_7');
+    assert.equal(found && storedItemsOf(found).get('rs_7'), 'channel_7');
     assert.equal(await memory.find(id ?? '', 'somebody else'), undefined);
   }
   assert.deepEqual(

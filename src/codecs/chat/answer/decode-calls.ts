@@ -11,6 +11,9 @@ import type { Opaque } from '../../canonical/opaque.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { customToolOf, FreeformReader } from '../../tools/freeform.ts';
 import { callOpaque } from '../opaque.ts';
+import { Queue } from '../../queue.ts';
+import { DeclaredNames } from './declared-names.ts';
+import { ObjectScan } from './object-scan.ts';
 import { type Piece, readPiece } from './call-pieces.ts';
 import { malformed, objectAt } from '../wire.ts';
 
@@ -30,6 +33,8 @@ interface Call {
   tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
+  /** Follows the arguments from when it was first asked whether they are whole. */
+  scan: ObjectScan | undefined;
   /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
   freeform: FreeformReader | undefined;
   opaque: Opaque | undefined;
@@ -46,9 +51,9 @@ export class ToolCalls {
   #legacy: Call | undefined;
   #last: Call | undefined;
   /** Named calls whose items have not started: the name of the first may be partial, the others wait for it. */
-  readonly #held: Call[] = [];
+  readonly #held = new Queue<Call>();
   /** The wire names of the declared tools; made when first needed. */
-  #declaredNames: readonly string[] | undefined;
+  #declaredNames: DeclaredNames | undefined;
 
   constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
     this.#context = context;
@@ -78,7 +83,7 @@ export class ToolCalls {
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
     if (call?.index === undefined || isNullInput(call, piece) || newInput(call, piece, false) === '') return undefined;
-    call.input = grown(call.input, piece);
+    growInput(call, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
   }
@@ -122,20 +127,20 @@ export class ToolCalls {
    * the partial name of `current`.
    */
   beginHeld(out: CanonicalEvent[], current?: Call): void {
-    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) {
-      if (call.isNamePartial && (call === current || !this.#names.includes(call.name))) return;
+    for (let call = this.#held.first; call !== undefined; call = this.#held.first) {
+      if (call.isNamePartial && (call === current || !this.#names.has(call.name))) return;
       this.#beginFirstHeld(call, out);
     }
   }
 
   /** Starts every held call: no more content arrives, so every name is whole. */
   beginAllHeld(out: CanonicalEvent[]): void {
-    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) this.#beginFirstHeld(call, out);
+    for (let call = this.#held.first; call !== undefined; call = this.#held.first) this.#beginFirstHeld(call, out);
   }
 
   #beginFirstHeld(call: Call, out: CanonicalEvent[]): void {
     call.isNamePartial = false;
-    this.#held.shift();
+    this.#held.take();
     this.#begin(call, out);
   }
 
@@ -181,12 +186,14 @@ export class ToolCalls {
   #continuesName(call: Call, piece: Piece): boolean {
     if (!call.isNamePartial || piece.name === undefined || (piece.id !== undefined && piece.id !== call.upstreamId)) return false;
     const name = call.name + piece.name;
-    return this.#names.some((declared) => declared.startsWith(name));
+    return this.#names.has(name) || this.#names.hasLonger(name);
   }
 
-  get #names(): readonly string[] {
+  get #names(): DeclaredNames {
     const { request, toolNames } = this.#context;
-    this.#declaredNames ??= request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [toolNames.toWire(tool.tool)]));
+    this.#declaredNames ??= new DeclaredNames(
+      request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [toolNames.toWire(tool.tool)])),
+    );
     return this.#declaredNames;
   }
 
@@ -207,6 +214,7 @@ export class ToolCalls {
       isNamePartial: false,
       tool: undefined,
       input: '',
+      scan: undefined,
       freeform: undefined,
       opaque: undefined,
     };
@@ -221,13 +229,13 @@ export class ToolCalls {
     this.#last = call;
     if (piece.id !== undefined && call.upstreamId === undefined) call.upstreamId = piece.id;
     if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
-    call.input = grown(call.input, piece.input);
+    growInput(call, piece.input);
     if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
     if (piece.custom && call.index === undefined) call.flavour = 'custom';
     if (call.name === '') {
       if (piece.name === undefined) return;
       call.name = piece.name;
-      this.#held.push(call);
+      this.#held.add(call);
     } else if (this.#continuesName(call, piece)) call.name += piece.name ?? '';
     else if (!sameName(call, piece)) throw malformed('a tool call that changes its name');
     if (call.index !== undefined) {
@@ -240,8 +248,7 @@ export class ToolCalls {
 
   /** True for a proper prefix of a declared name. A name that is declared itself is whole once arguments arrive. */
   #isNamePrefix({ name, input }: Call): boolean {
-    if (!this.#names.some((declared) => declared !== name && declared.startsWith(name))) return false;
-    return input === '' || !this.#names.includes(name);
+    return this.#names.hasLonger(name) && (input === '' || !this.#names.has(name));
   }
 
   /** Starts the item of the call and emits the arguments so far. */
@@ -284,13 +291,26 @@ function isNullInput({ flavour, input }: Call, piece: string): boolean {
 }
 
 /** True for arguments that are not a whole object yet. */
-function isUnfinished({ flavour, input }: Call): boolean {
-  return flavour === 'function' && input !== '' && !isObjectText(input);
+function isUnfinished(call: Call): boolean {
+  return call.flavour === 'function' && call.input !== '' && !isWholeInput(call);
+}
+
+function isWholeInput(call: Call): boolean {
+  if (call.scan === undefined) {
+    call.scan = new ObjectScan();
+    call.scan.push(call.input);
+  }
+  return call.scan.isWhole(call.input);
+}
+
+function growInput(call: Call, piece: string): void {
+  call.input = grown(call.input, piece);
+  call.scan?.push(piece);
 }
 
 /** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
 function startsNewInput(call: Call, piece: Piece): boolean {
-  return piece.input.trimStart().startsWith('{') && isObjectText(call.input);
+  return piece.input.trimStart().startsWith('{') && isWholeInput(call);
 }
 
 /**

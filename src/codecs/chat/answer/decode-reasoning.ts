@@ -187,13 +187,20 @@ export class ReasoningItems {
   /** The new text of a fragment: all of it, but for one that repeats what was streamed, only the rest. */
   #newText(detail: Detail, open: OpenItem | undefined): string {
     if (detail.text === '' || (this.#form === 'piece' && !this.#hasPayload(detail))) return detail.text;
-    const ended = this.#ended.filter(({ identity }) => isSameItem(identity, detail)).map(({ text }) => text);
     const current = open?.[faceOf(detail)];
+    let known = current;
     // One entry may hold the text of several items that other content separated (MiniMax).
-    const all = ended.join('') + (current ?? '');
-    if (detail.text.startsWith(all)) return detail.text.slice(all.length);
+    let length = 0;
+    let isRepeated = true;
+    for (const { identity, text } of this.#ended) {
+      if (!isSameItem(identity, detail)) continue;
+      known ??= text;
+      isRepeated = isRepeated && detail.text.startsWith(text, length);
+      if (!isRepeated) break;
+      length += text.length;
+    }
+    if (isRepeated && detail.text.startsWith(current ?? '', length)) return detail.text.slice(length + (current ?? '').length);
     if (this.#form !== 'snapshot') return detail.text;
-    const known = current ?? ended[0];
     return known !== undefined && detail.text.startsWith(known) ? detail.text.slice(known.length) : '';
   }
 

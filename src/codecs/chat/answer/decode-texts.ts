@@ -22,7 +22,8 @@ interface OpenText {
   readonly kind: TextKind;
   readonly index: number;
   text: string;
-  readonly length: CodePointCounter;
+  /** Its code points. */
+  length: number;
   readonly citations: Citation[];
   logprobs: TokenLogprob[] | undefined;
   /** The code point of the whole content at which the item begins. */
@@ -88,7 +89,7 @@ export class Texts {
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
     const logprobs = tokens === undefined ? undefined : tokensOf(piece, [...(this.#heldTokens ?? NONE), ...tokens]);
     this.#heldTokens = undefined;
-    open.text = grown(open.text, piece);
+    this.#grow(open, piece);
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
       append(open.logprobs, logprobs);
@@ -103,7 +104,7 @@ export class Texts {
   extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open;
     if (open === undefined || piece === '') return undefined;
-    open.text = grown(open.text, piece);
+    this.#grow(open, piece);
     return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }
 
@@ -134,7 +135,7 @@ export class Texts {
     const placed = toItemPositions(citation, open.base);
     open.citations.push(placed);
     // One that points beyond the text so far is emitted with the whole item.
-    if (withinText(placed, open.length.count(open.text)) !== placed) return;
+    if (withinText(placed, open.length) !== placed) return;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
@@ -182,12 +183,16 @@ export class Texts {
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
     const index = this.#begin(out);
-    const base = this.#length.count(this.content);
-    const length = new CodePointCounter();
-    const open: OpenText = { kind, index, text: '', length, citations: [], logprobs: undefined, base };
+    const base = this.#length.length;
+    const open: OpenText = { kind, index, text: '', length: 0, citations: [], logprobs: undefined, base };
     this.#open = open;
     out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
     return open;
+  }
+
+  #grow(open: OpenText, piece: string): void {
+    open.text = grown(open.text, piece);
+    if (open.kind === 'text') open.length = this.#length.add(piece) - open.base;
   }
 
   get #latest(): OpenText | undefined {
@@ -199,7 +204,14 @@ export class Texts {
     const start = startOf(citation);
     const latest = this.#latest;
     if (start === undefined || latest === undefined || start >= latest.base) return latest;
-    return this.#awaitingCitations.findLast((open) => open.base <= start);
+    // They stand in the order of their bases.
+    let [from, to] = [0, this.#awaitingCitations.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((this.#awaitingCitations[middle]?.base ?? 0) <= start) from = middle + 1;
+      else to = middle;
+    }
+    return this.#awaitingCitations[from - 1];
   }
 
   /** True when the text that it points into has ended. */
@@ -215,8 +227,8 @@ export class Texts {
       out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
       return;
     }
-    this.#endedLength = this.#length.count(this.content);
-    const length = open.citations.length === 0 ? 0 : open.length.count(open.text);
+    this.#endedLength = this.#length.length;
+    const { length } = open;
     const citations = open.citations.map((citation) => withinText(citation, length));
     const logprobs = logprobsOf(open.text, open.logprobs);
     const tokens = logprobs === undefined ? {} : { logprobs };

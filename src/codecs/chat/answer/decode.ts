@@ -13,7 +13,7 @@ import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import type { JsonPath } from '../../json/text.ts';
-import { mergeReports, readTokenUsage } from '../../answers/token-usage.ts';
+import { TokenUsageReports } from '../../answers/token-usage.ts';
 import { beginsCalls, continuesCall } from './call-pieces.ts';
 import { Answer, type PieceMember } from './decode-message.ts';
 import { readDetail } from '../details.ts';
@@ -55,8 +55,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #meta: Meta = {};
   #serviceTier: string | undefined;
   #finish: string | undefined;
-  /** The upstream's own usage object, merged from its reports so far. */
-  #reportedUsage: JsonObject | undefined;
+  readonly #reports = new TokenUsageReports();
   readonly #repeats = new JsonRepeats(VARYING_PATHS);
   #continuation: Continuation | undefined;
 
@@ -162,12 +161,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
   }
 
   #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
-    const report = usageIn(chunk);
-    const alone = readTokenUsage(report);
-    if (alone === undefined || !isObject(report)) return;
-    const before = this.#reportedUsage;
-    this.#reportedUsage = before === undefined ? report : mergeReports(before, report);
-    const usage = before === undefined ? alone : (readTokenUsage(this.#reportedUsage) ?? alone);
+    const usage = this.#reports.read(usageIn(chunk));
+    if (usage === undefined) return;
     this.#start(events);
     const tier = nonEmptyString(chunk['service_tier']) ?? this.#serviceTier;
     events.push({ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } });
@@ -191,7 +186,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #start(events: CanonicalEvent[]): void {
     if (this.#started) return;
     this.#started = true;
-    events.push({ type: 'response.start', ...this.#meta });
+    const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
+    events.push({ type: 'response.start', ...this.#meta, ...tier });
   }
 
   #advance(verb: UpstreamVerb): void {

@@ -2,7 +2,6 @@
  * Encodes canonical steps as chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk if the
  * client asked for it, `[DONE]`. Chunks of a chat upstream go through `splice.ts`. A failure is an `error` frame and ends the stream.
  */
-import { grown } from '../../canonical/grown.ts';
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../../canonical/item.ts';
@@ -65,9 +64,9 @@ export class ChatEncoder implements ClientEncoder {
   readonly #chunks: ChunkWriter;
   /** The upstream speaks chat: its chunks are passed on. */
   #isNative = false;
-  /** All text so far. */
-  #content = '';
+  /** All text so far, in code points and in code units. */
   readonly #length = new CodePointCounter();
+  #contentUnits = 0;
   readonly #join = new TextJoin();
   #toolCallCount = 0;
   #detailCount = 0;
@@ -213,8 +212,8 @@ export class ChatEncoder implements ClientEncoder {
   #place(open: OpenItem, words: string, out: Frame[]): void {
     if (open.start >= 0) return;
     if (words !== '') this.#writeText(this.#join.beforeWords(), undefined, out);
-    open.base = this.#length.count(this.#content);
-    open.start = this.#content.length;
+    open.base = this.#length.length;
+    open.start = this.#contentUnits;
   }
 
   #piece(open: OpenItem, delta: ItemDelta, out: Frame[]): void {
@@ -330,7 +329,8 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #writeText(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
-    this.#content = grown(this.#content, text);
+    this.#length.add(text);
+    this.#contentUnits += text.length;
     if (text === '' && logprobs === undefined) return;
     if (logprobs === undefined) this.#chunks.text(text, out);
     else this.#chunks.delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });

@@ -40,11 +40,14 @@ export class NativeCalls {
       return;
     }
     if (!Array.isArray(value)) return;
-    const entries = value.filter(isObject);
-    for (const [place, entry] of entries.entries()) {
-      const call =
-        calls.length === entries.length ? calls[place] : entries.length === 1 ? calls.at(-1) : callWithId(entry, calls);
-      const at = [...path, value.indexOf(entry)];
+    const entries = entriesOf(value);
+    const callOf =
+      calls.length === entries.length || entries.length === 1
+        ? (place: number) => calls.at(place - entries.length)
+        : callsById(entries, calls);
+    for (const [place, { entry, index }] of entries.entries()) {
+      const call = callOf(place);
+      const at = [...path, index];
       addMembers(this.#missingMembers(entry, call), at, edits);
       completeArguments(entry, at, edits, this.#isNullInput(entry) ? '' : undefined);
     }
@@ -112,10 +115,23 @@ function callsIn(events: readonly CanonicalEvent[]): readonly ChunkCall[] {
   return calls;
 }
 
+interface Entry {
+  readonly entry: JsonObject;
+  /** Its place in the upstream's list, which may hold null. */
+  readonly index: number;
+}
+
+function entriesOf(value: readonly JsonValue[]): Entry[] {
+  return value.flatMap((entry, index) => (isObject(entry) ? [{ entry, index }] : []));
+}
+
 /** For a chunk with more entries than calls: the name of one may not be whole yet. */
-function callWithId(entry: JsonObject, calls: readonly ChunkCall[]): ChunkCall | undefined {
-  const id = nonEmptyString(entry['id']);
-  return id === undefined ? undefined : calls.find(({ callId }) => callId === id);
+function callsById(entries: readonly Entry[], calls: readonly ChunkCall[]): (place: number) => ChunkCall | undefined {
+  const byId = new Map(calls.toReversed().map((call) => [call.callId, call]));
+  return (place) => {
+    const id = nonEmptyString(entries[place]?.entry['id']);
+    return id === undefined ? undefined : byId.get(id);
+  };
 }
 
 /** Adds the edits for the `tool_calls` of a whole message at `path`. `items`: what the decoder read in it. */
@@ -127,11 +143,11 @@ export function completeCalls(
 ): void {
   if (!Array.isArray(value)) return;
   const calls = items.filter((item) => item.kind === 'toolCall');
-  const entries = value.filter(isObject);
-  for (const [place, entry] of entries.entries()) {
+  const entries = entriesOf(value);
+  for (const [place, { entry, index }] of entries.entries()) {
     const call = calls.length === entries.length ? calls[place] : undefined;
-    addMembers(identity(entry, call?.callId, true), [...path, value.indexOf(entry)], edits);
-    completeArguments(entry, [...path, value.indexOf(entry)], edits, call?.input === NO_ARGUMENTS ? NO_ARGUMENTS : undefined);
+    addMembers(identity(entry, call?.callId, true), [...path, index], edits);
+    completeArguments(entry, [...path, index], edits, call?.input === NO_ARGUMENTS ? NO_ARGUMENTS : undefined);
   }
 }
 

@@ -117,7 +117,6 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     choices: [choice],
     ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
     // A router's official client refuses an answer without this member; null is what vendors write that have no value.
-    system_fingerprint: null,
   });
 }
 
@@ -169,10 +168,12 @@ class Parts {
 
   #addText({ text, citations, logprobs, opaque }: TextItem): void {
     this.#hasText = true;
-    if (text !== '') this.content += this.#join.beforeWords();
-    const base = this.#length.count(this.content);
+    const separator = text === '' ? '' : this.#join.beforeWords();
+    this.content += separator;
+    const base = this.#length.add(separator);
     const start = this.content.length;
     this.content += text;
+    this.#length.add(text);
     append(this.logprobs, logprobsOf(text, logprobs) ?? []);
     for (const citation of citations) {
       const written = writeAnnotation(citation, base);

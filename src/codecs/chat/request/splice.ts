@@ -139,10 +139,12 @@ function openDetails(
   losses: Losses,
 ): void {
   const removed = new Set<number>();
+  /** The ids of entries with a payload. */
+  const paired = new Set(details.map(readDetail).flatMap((detail) => (detail?.payload === undefined ? [] : [detail.id])));
   for (const [at, entry] of details.entries()) {
     const detail = readDetail(entry);
     if (detail?.payload === undefined) {
-      if (detail === undefined || !isGatewaySummary(detail) || hasPayload(details, detail)) continue;
+      if (detail === undefined || !isGatewaySummary(detail) || paired.has(detail.id)) continue;
       removed.add(at);
       losses.add('reasoning: summary in history');
       continue;
@@ -167,10 +169,6 @@ function openDetails(
 /** True for a summary that the gateway made from an answer of another protocol. Strict chat upstreams refuse entries that are not theirs. */
 function isGatewaySummary({ kind, format, id }: Detail): boolean {
   return kind === 'summary' && format === UNKNOWN_FORMAT && id !== undefined;
-}
-
-function hasPayload(details: readonly JsonValue[], { id }: Detail): boolean {
-  return details.map(readDetail).some((other) => other?.id === id && other?.payload !== undefined);
 }
 
 function pairOf(entry: JsonValue | undefined): string {

@@ -2,6 +2,7 @@
  * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding counts within one part, citation
  * metadata within the whole visible text of the candidate. Both arrive late, so citations are pending until their item ends.
  */
+import { append } from '../../append.ts';
 import { type Span, TextPositions } from '../../answers/citations.ts';
 import type { Citation } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
@@ -23,16 +24,26 @@ interface PendingCitation {
   readonly part: number | undefined;
   /** The cited text, where the wire repeats it. It decides what the span counts, and where the citation stands if the span is off. */
   readonly quote: string | undefined;
+  /** How many items it was held against. */
+  tries: number;
 }
+
+/** Citations that this many items did not hold are then held only against items in which their bytes of the whole text fall. */
+const MANY_TRIES = 64;
+/** Bytes of the whole text to a bucket of such citations. */
+const BUCKET = 256;
 
 export class CitedSources {
   #chunks: readonly JsonValue[] = [];
   #pending: PendingCitation[] = [];
+  /** Those of many tries, by where they begin in the whole text: an answer may have very many texts and citations. */
+  readonly #far = new Map<number, PendingCitation[]>();
+  #farCount = 0;
   readonly #seen = new Set<string>();
 
   /** True while there are citations that no text has taken. */
   get hasPending(): boolean {
-    return this.#pending.length > 0;
+    return this.#pending.length + this.#farCount > 0;
   }
 
   /** Reads the candidate's metadata. Throws `malformed_event` for known members of a wrong type. */
@@ -47,17 +58,51 @@ export class CitedSources {
 
   /** Takes the citations of an item that ends now. With `isLast`, also all others: without a position where they fit nowhere. */
   take(item: CitedItem, isLast: boolean): Citation[] {
-    if (this.#pending.length === 0) return [];
+    if (!this.hasPending) return [];
     const taken: Citation[] = [];
     const left: PendingCitation[] = [];
     const text = indexOf(item);
-    for (const pending of this.#pending) {
+    const candidates = [...(isLast ? this.#takeAllFar() : this.#takeFar(item)), ...this.#pending];
+    for (const pending of candidates) {
       const span = locate(pending, text) ?? (isLast ? locateQuote(pending.quote, text) : undefined);
       if (span === undefined && !isLast) left.push(pending);
       else if (span !== undefined || this.#isNew(pending)) taken.push(citationOf(pending, span));
     }
-    this.#pending = left;
+    this.#pending = [];
+    for (const pending of left) this.#keep(pending);
     return taken;
+  }
+
+  #keep(pending: PendingCitation): void {
+    pending.tries += 1;
+    if (pending.tries < MANY_TRIES) {
+      this.#pending.push(pending);
+      return;
+    }
+    const bucket = Math.floor(pending.span.start / BUCKET);
+    const known = this.#far.get(bucket);
+    if (known === undefined) this.#far.set(bucket, [pending]);
+    else known.push(pending);
+    this.#farCount += 1;
+  }
+
+  #takeFar({ base, text }: CitedItem): PendingCitation[] {
+    if (this.#farCount === 0) return [];
+    const found: PendingCitation[] = [];
+    const last = Math.floor((base + Buffer.byteLength(text)) / BUCKET);
+    for (let bucket = Math.floor(base / BUCKET); bucket <= last; bucket += 1) {
+      append(found, this.#far.get(bucket) ?? []);
+      this.#far.delete(bucket);
+    }
+    this.#farCount -= found.length;
+    return found;
+  }
+
+  #takeAllFar(): PendingCitation[] {
+    const all = [...this.#far.values()].flat();
+    this.#far.clear();
+    this.#farCount = 0;
+    return all;
   }
 
   /** A source without a position is cited once. */
@@ -95,11 +140,11 @@ export class CitedSources {
     });
   }
 
-  #add(citation: PendingCitation): void {
+  #add(citation: Omit<PendingCitation, 'tries'>): void {
     const key = JSON.stringify([citation.source, citation.span, citation.part ?? null]);
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
-    this.#pending.push(citation);
+    this.#pending.push({ ...citation, tries: 0 });
   }
 }
 

@@ -33,8 +33,9 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
   if (choice?.mode === 'native') log.note('tool choice: native', 'tool_choice');
   const declarations: Declaration[] = [];
   const declared = new Set<string>();
+  const allowed = choice?.mode === 'allowed' ? new Set(choice.tools.map((tool) => names.toWire(tool))) : undefined;
   for (const tool of request.tools) {
-    if (options.lowerCustomTools !== true && isExcluded(tool, choice, names)) continue;
+    if (options.lowerCustomTools !== true && isExcluded(tool, allowed, names)) continue;
     const declaration = declare(tool, names, options, log);
     if (declaration === undefined) continue;
     declared.add(declaration.name);
@@ -54,10 +55,9 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
  * True for a freeform tool that the tool choice does not allow. The model may not call it, so nothing is lost if it cannot be declared.
  * Every tool that can be declared is, and the names of the allowed ones are sent beside them.
  */
-function isExcluded(tool: Tool, choice: ToolChoice | undefined, names: ToolNames): boolean {
-  if (choice?.mode !== 'allowed' || tool.kind !== 'custom' || tool.inputSchema !== undefined) return false;
-  const name = names.toWire(tool.tool);
-  return !choice.tools.some((allowed) => names.toWire(allowed) === name);
+function isExcluded(tool: Tool, allowed: ReadonlySet<string> | undefined, names: ToolNames): boolean {
+  if (allowed === undefined || tool.kind !== 'custom' || tool.inputSchema !== undefined) return false;
+  return !allowed.has(names.toWire(tool.tool));
 }
 
 function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossLog): Declaration | undefined {

@@ -9,7 +9,7 @@ import type { ItemStatus, OutputItem, ToolCallItem } from '../../canonical/item.
 import { escapeJson, isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { Frame, ResponseContext } from '../../codec.ts';
-import { attachedSignature, checkInput, mediaRefused, PART_BREAK, wireInput } from '../message-parts.ts';
+import { attachedSignature, checkInput, mediaRefused, PART_BREAK, unsignedSignature, wireInput } from '../message-parts.ts';
 import { isRedacted } from '../opaque.ts';
 import { isEmptyInput } from '../wire.ts';
 
@@ -26,6 +26,13 @@ interface Entry {
   cites: boolean;
 }
 
+/** A signature in a block of its own. */
+interface OpaqueBlock {
+  readonly entry: Entry;
+  readonly block: JsonObject;
+  readonly signature?: string;
+}
+
 const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as const;
 
 export class BlockWriter {
@@ -35,6 +42,9 @@ export class BlockWriter {
   #active: Entry | undefined;
   /** The index of the open block, else of the next one. */
   #index = 0;
+  /** The last block is a text. */
+  #isBehindText = false;
+  readonly #waiting: OpaqueBlock[] = [];
   /** What text deltas of the open block begin with. */
   #template: { readonly type: string; readonly index: number; readonly head: string } | undefined;
   /** A tool_use block was written; a refusal began; a call ended without whole arguments. */
@@ -92,26 +102,36 @@ export class BlockWriter {
       if (status === 'completed') checkInput(item);
       else if (!isObjectText(wireInput(item))) this.leftUnfinished = true;
     }
-    if (item.kind === 'reasoning' && item.opaque !== undefined) this.#sign(entry, item.opaque, out);
+    if (item.kind === 'reasoning') {
+      if (item.opaque !== undefined) this.#sign(entry, item.opaque, out);
+      else if (entry === this.#active) this.#writeDelta(signatureDelta(unsignedSignature(item, this.#context)), out);
+    }
     // An item of another dialect is left out, and closes no block.
     if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body, out);
     if (entry === this.#active) this.#close(out);
     const signature = attachedSignature(item, this.#context);
     if (signature === undefined) return;
-    // The signature of a text or a call, in a block of its own.
-    this.#open(entry, EMPTY_THINKING, out);
-    this.#writeDelta({ type: 'signature_delta', signature }, out);
-    this.#close(out);
+    this.#writeOpaque({ entry, block: EMPTY_THINKING, signature }, out);
   }
 
   #sign(entry: Entry, opaque: Opaque, out: Frame[]): void {
-    const sealed = this.#context.seal(opaque);
-    if (isRedacted(opaque) && !entry.hasText) {
-      this.#open(entry, { type: 'redacted_thinking', data: sealed }, out);
-      return;
-    }
-    this.#openFor(entry, out);
-    this.#writeDelta({ type: 'signature_delta', signature: sealed }, out);
+    const signature = this.#context.seal(opaque);
+    if (entry === this.#active) this.#writeDelta(signatureDelta(signature), out);
+    else if (isRedacted(opaque) && !entry.hasText)
+      this.#writeOpaque({ entry, block: { type: 'redacted_thinking', data: signature } }, out);
+    else this.#writeOpaque({ entry, block: EMPTY_THINKING, signature }, out);
+  }
+
+  /** Behind a text it waits for another block: clients take the last block of an answer as its result. */
+  #writeOpaque(opaque: OpaqueBlock, out: Frame[]): void {
+    if (this.#isBehindText) this.#waiting.push(opaque);
+    else this.#writeOpaqueNow(opaque, out);
+  }
+
+  #writeOpaqueNow({ entry, block, signature }: OpaqueBlock, out: Frame[]): void {
+    this.#begin(entry, block, out);
+    if (signature !== undefined) this.#writeDelta(signatureDelta(signature), out);
+    this.#close(out);
   }
 
   #writeText(entry: Entry, text: string, out: Frame[]): void {
@@ -147,6 +167,12 @@ export class BlockWriter {
   }
 
   #open(entry: Entry, block: JsonObject, out: Frame[]): void {
+    if (this.#waiting.length > 0) for (const opaque of this.#waiting.splice(0)) this.#writeOpaqueNow(opaque, out);
+    this.#begin(entry, block, out);
+    this.#isBehindText = block['type'] === 'text';
+  }
+
+  #begin(entry: Entry, block: JsonObject, out: Frame[]): void {
     this.#close(out);
     this.#active = entry;
     out.push(frame({ type: 'content_block_start', index: this.#index, content_block: block }));
@@ -171,6 +197,10 @@ export class BlockWriter {
     out.push(frame({ type: 'content_block_stop', index: this.#index }));
     this.#index += 1;
   }
+}
+
+function signatureDelta(signature: string): JsonObject {
+  return { type: 'signature_delta', signature };
 }
 
 export function frame(payload: JsonObject & { readonly type: string }): Frame {

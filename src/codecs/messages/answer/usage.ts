@@ -4,6 +4,7 @@
  * the input are zero.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { MergedMembers } from '../../answers/merged-members.ts';
 import {
   type CacheWrites,
   countOf,
@@ -20,6 +21,9 @@ const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_me
 /** Server tools that are paid by the call. */
 const METERED: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
 
+/** More members than any vendor has are not copied for every report: all usages of the answer share them, which grow. */
+const MOST_COPIED = 50;
+
 /** The members of a report that count the input. */
 const INPUT_COUNTS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
 const INPUT_MEMBERS: ReadonlySet<string> = new Set([...INPUT_COUNTS, 'cache_creation']);
@@ -27,6 +31,11 @@ const INPUT_MEMBERS: ReadonlySet<string> = new Set([...INPUT_COUNTS, 'cache_crea
 /** Accumulates the wire's usage objects of one answer. */
 export class UsageReader {
   readonly #known = new Map<string, JsonValue>();
+  /** What has no canonical reading. */
+  readonly #native = new MergedMembers();
+  /** The latest iterations that are billed in addition, and the latest report of metered calls. */
+  #extra: readonly UsageIteration[] = [];
+  #meters: ReadonlyMap<string, number> | undefined;
   /** The latest report of a total came without a split by lifetime. */
   #isSplitOlder = false;
   /** Calls of metered server tools since a report counted them. */
@@ -37,7 +46,7 @@ export class UsageReader {
     // There is always input, so such zeros are placeholders of a server that now reports the output alone.
     const isInputKept = this.#hasInput() && !reportsInput(report);
     for (const [key, value] of Object.entries(report)) {
-      if (value !== null && value !== undefined && !(isInputKept && INPUT_MEMBERS.has(key))) this.#known.set(key, value);
+      if (value !== null && value !== undefined && !(isInputKept && INPUT_MEMBERS.has(key))) this.#set(key, value);
     }
     if (isInputKept) return this.#read();
     if (isObject(report['cache_creation'])) this.#isSplitOlder = false;
@@ -45,11 +54,20 @@ export class UsageReader {
     return this.#read();
   }
 
+  #set(key: string, value: JsonValue): void {
+    this.#known.set(key, value);
+    if (key === 'iterations') this.#extra = extraIterations(value);
+    if (key === 'server_tool_use') this.#meters = isObject(value) ? metersOf(value) : undefined;
+    if (!READ_MEMBERS.has(key)) this.#native.set(key, value);
+  }
+
   /** A call of a server tool: counted here until a report counts it, since compatible servers have no `server_tool_use`. */
   called(name: string): void {
     if (!METERED.has(name)) return;
-    for (const [tool, calls] of metersOf(this.#known.get('server_tool_use'))) this.#calls.set(tool, calls);
+    for (const [tool, calls] of this.#meters ?? []) this.#calls.set(tool, calls);
+    this.#meters = undefined;
     this.#known.delete('server_tool_use');
+    this.#native.delete('server_tool_use');
     this.#calls.set(name, (this.#calls.get(name) ?? 0) + 1);
   }
 
@@ -79,13 +97,8 @@ export class UsageReader {
       usage,
       cacheWritesOf(known.get('cache_creation_input_tokens'), known.get('cache_creation'), this.#isSplitOlder),
     );
-    const iterations = known.get('iterations');
-    if (Array.isArray(iterations)) {
-      const extra = iterations.filter(isObject).filter((one) => EXTRA_ITERATIONS.has(String(one['type'])));
-      if (extra.length > 0) usage.extra = extra.map(iteration);
-    }
-    const reported = known.get('server_tool_use');
-    const meters = isObject(reported) ? metersOf(reported) : new Map(this.#calls);
+    if (this.#extra.length > 0) usage.extra = this.#extra;
+    const meters = this.#meters ?? (this.#calls.size > MOST_COPIED ? this.#calls : new Map(this.#calls));
     if (meters.size > 0) usage.meters = meters;
     const tier = known.get('service_tier');
     if (typeof tier === 'string') usage.serviceTier = tier;
@@ -93,8 +106,8 @@ export class UsageReader {
     if (typeof speed === 'string') usage.speed = speed;
     const geo = known.get('inference_geo');
     if (typeof geo === 'string') usage.geo = geo;
-    const native = Object.fromEntries([...known].filter(([key]) => !READ_MEMBERS.has(key)));
-    if (Object.keys(native).length > 0) usage.native = native;
+    const native = this.#native.snapshot();
+    if (native !== undefined) usage.native = native;
     return usage;
   }
 }
@@ -131,6 +144,11 @@ const READ_MEMBERS: ReadonlySet<string> = new Set([
   'inference_geo',
 ]);
 
+function extraIterations(value: JsonValue): readonly UsageIteration[] {
+  const listed = Array.isArray(value) ? value.filter(isObject) : [];
+  return listed.filter((one) => EXTRA_ITERATIONS.has(String(one['type']))).map(iteration);
+}
+
 function iteration(one: JsonObject): UsageIteration {
   return {
     type: String(one['type']),
@@ -143,9 +161,8 @@ function iteration(one: JsonObject): UsageIteration {
 }
 
 /** `{web_search_requests: 2}` as the price key `web_search` with two calls. */
-function metersOf(serverTools: JsonValue | undefined): Map<string, number> {
+function metersOf(serverTools: JsonObject): Map<string, number> {
   const meters = new Map<string, number>();
-  if (!isObject(serverTools)) return meters;
   for (const [key, value] of Object.entries(serverTools)) {
     const calls = countOf(value);
     if (key.endsWith('_requests') && calls !== undefined && calls > 0) meters.set(key.slice(0, -'_requests'.length), calls);

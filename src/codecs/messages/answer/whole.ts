@@ -16,6 +16,7 @@ import {
   mediaRefused,
   thinkingText,
   unfinishedCall,
+  unsignedSignature,
   wireInput,
 } from '../message-parts.ts';
 import { messageEdits } from './splice.ts';
@@ -67,28 +68,50 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     return editJson(native.text, messageEdits(native.json, [], context));
   }
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
-  const content: JsonObject[] = [];
+  const content = new Content();
   const inputs: JsonEdit[] = [];
   const answered = { toolUse: false, refusal: false };
   for (const entry of whole.items) {
     const { item } = entry;
-    if (item.kind === 'toolCall') {
-      inputs.push({ path: ['content', content.length, 'input'], value: wholeInput(entry) });
-      answered.toolUse = true;
-    }
+    if (item.kind === 'toolCall') answered.toolUse = true;
     if (item.kind === 'refusal') answered.refusal = true;
-    append(content, encodeItem(entry, context));
+    for (const block of encodeItem(entry, context)) {
+      const at = content.add(block);
+      if (block['type'] === 'tool_use') inputs.push({ path: ['content', at, 'input'], value: wholeInput(entry) });
+    }
   }
   const body = {
     id: context.responseId,
     type: 'message',
     role: 'assistant',
     model: context.model,
-    content,
+    content: content.blocks,
     ...stopMembers(encodeStop(whole.outcome, answered)),
     usage: encodeUsage(whole.usage),
   };
   return editJson(JSON.stringify(body), inputs);
+}
+
+/** The blocks of an answer. A signature behind a text waits for another block, as in a stream. */
+class Content {
+  readonly blocks: JsonObject[] = [];
+  #waiting: JsonObject[] = [];
+
+  /** Returns the place of the block, or where it would stand. */
+  add(block: JsonObject): number {
+    if (isOpaqueOnly(block)) {
+      if (this.blocks.at(-1)?.['type'] === 'text') this.#waiting.push(block);
+      else this.blocks.push(block);
+      return this.blocks.length - 1;
+    }
+    append(this.blocks, this.#waiting);
+    this.#waiting = [];
+    return this.blocks.push(block) - 1;
+  }
+}
+
+function isOpaqueOnly({ type, thinking }: JsonObject): boolean {
+  return type === 'redacted_thinking' || (type === 'thinking' && thinking === '');
 }
 
 /** The argument text itself, so that key order and number spelling survive. */
@@ -119,7 +142,8 @@ function encodeItem({ item }: WholeItem, context: ResponseContext): JsonObject[]
         return [{ type: 'redacted_thinking', data: context.seal(opaque) }];
       }
       if (thinking === '' && opaque === undefined) return [];
-      return [{ type: 'thinking', thinking, signature: opaque === undefined ? '' : context.seal(opaque) }];
+      const signature = opaque === undefined ? unsignedSignature(item, context) : context.seal(opaque);
+      return [{ type: 'thinking', thinking, signature }];
     }
     case 'toolCall':
       return [{ type: 'tool_use', id: item.callId, name: item.tool.name, input: {} }, ...signed];

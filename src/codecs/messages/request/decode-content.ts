@@ -30,6 +30,7 @@ import {
   requiredString,
   wrongType,
 } from '../../requests/members.ts';
+import { UNSIGNED, unsignedReasoning } from '../message-parts.ts';
 import { REDACTED } from '../opaque.ts';
 import { restoreSignatures } from './decode-signatures.ts';
 import { clearedBefore, isForOneTurn, toolChange } from './decode-changes.ts';
@@ -140,6 +141,12 @@ export class ConversationReader {
     const thinking = optionalString(block, 'thinking', at) ?? '';
     const signature = optionalString(block, 'signature', at) ?? '';
     const opaque = this.#opaque(signature, undefined);
+    if (opaque?.form === UNSIGNED) {
+      const held = unsignedReasoning(opaque.value);
+      const isHeld = held.raw !== undefined || held.summary !== undefined;
+      if (!isHeld && thinking === '') return [];
+      return [{ kind: 'reasoning', ...(isHeld ? held : { summary: [thinking] }), ...facts }];
+    }
     // An item whose envelope does not open is dropped (semantics 9.2.3, 9.3.1).
     if (opaque === undefined && (thinking === '' || signature !== '')) return [];
     const summary = thinking === '' ? {} : { summary: [thinking] };

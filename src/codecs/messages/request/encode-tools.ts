@@ -8,7 +8,7 @@ import type { Target } from '../../codec.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import { freeformSchema } from '../../tools/freeform.ts';
 import type { SchemaTexts } from '../../schemas/text.ts';
-import { sameTool, type ToolNames } from '../../tools/names.ts';
+import { declaredTool, toolKey, type ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { loweredText } from './encode-format.ts';
 import type { WireBlock } from '../wire.ts';
@@ -22,13 +22,14 @@ export function encodeTools(
   losses: Set<RequestFeature>,
 ): WireBlock[] {
   const { toolChoice } = request;
+  const allowed = toolChoice?.mode === 'allowed' ? new Set(toolChoice.tools.map(toolKey)) : undefined;
   const blocks: WireBlock[] = [];
   for (const tool of request.tools) {
     if (tool.kind === 'native') {
       losses.add('native tool');
       continue;
     }
-    if (toolChoice?.mode === 'allowed' && !toolChoice.tools.some((allowed) => sameTool(allowed, tool.tool))) {
+    if (allowed?.has(toolKey(tool.tool)) === false) {
       losses.add('tool choice: allowed tools');
       continue;
     }
@@ -100,7 +101,7 @@ export function encodeToolChoice(
 }
 
 function isDeclared(request: CanonicalRequest, name: ToolName): boolean {
-  return request.tools.some((tool) => tool.kind !== 'native' && sameTool(tool.tool, name));
+  return declaredTool(request.tools, name) !== undefined;
 }
 
 function wireChoice(choice: Exclude<ToolChoice, { mode: 'native' }>, names: ToolNames): JsonObject {

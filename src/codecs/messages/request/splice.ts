@@ -56,8 +56,11 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Set<Reque
 function replayedValues(request: CanonicalRequest, target: Target): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const item of request.items) {
-    if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined) continue;
-    if (mayReplay(item.opaque, target, 'messages')) values.set(item.at, item.opaque.value);
+    if (item.kind !== 'reasoning' || item.at === undefined) continue;
+    if (item.opaque === undefined) {
+      // Thinking that nobody signed goes to servers that sign nothing, without the envelope that it was shown with.
+      if (target.options.replayReasoningContent === true) values.set(item.at, '');
+    } else if (mayReplay(item.opaque, target, 'messages')) values.set(item.at, item.opaque.value);
   }
   return values;
 }

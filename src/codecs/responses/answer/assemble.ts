@@ -65,6 +65,7 @@ export class Assembler {
       parts: [],
       doneParts: [],
       raw: [],
+      hasRaw: false,
       summary: [],
       input: '',
       closed: false,
@@ -131,9 +132,10 @@ export class Assembler {
     if (text === '') return;
     const index = this.#startReasoning(slot, events);
     const isNew = (slot.raw[contentIndex] ?? '') === '';
-    const isLater = isNew && slot.raw.some((earlier) => earlier !== '');
+    const isLater = isNew && slot.hasRaw;
+    slot.hasRaw = true;
     while (slot.raw.length < contentIndex) slot.raw.push('');
-    slot.raw[contentIndex] = (slot.raw[contentIndex] ?? '') + text;
+    slot.raw[contentIndex] = grown(slot.raw[contentIndex] ?? '', text);
     events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: isLater ? PARAGRAPH + text : text } });
   }
 

@@ -21,7 +21,7 @@ import { type Repaired, IndexRepair } from './repair-indices.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
 import type { Slot } from './slot.ts';
-import { checkRestated, matchOutput, unusedIndex } from './match-output.ts';
+import { checkRestated, matchOutput, unusedIndices } from './match-output.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString, nonEmptyString } from '../wire.ts';
 
 const DIALECT = 'responses';
@@ -267,11 +267,12 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const isFailure = status === 'failed' || status === 'cancelled';
     if (output !== undefined && output !== null && !Array.isArray(output)) throw malformed('response output');
     const match = matchOutput(output ?? [], items.slots);
+    const indexAt = unusedIndices(items.slots);
     for (const { item, type, streamed: slot, position } of match.found) {
       if (slot?.closed === true) {
         if (!isFailure) checkRestated(slot, item);
       } else {
-        const fresh = slot ?? items.added(unusedIndex(items.slots, position), type, item, events);
+        const fresh = slot ?? items.added(indexAt(position), type, item, events);
         const isLast = position === match.found.length - 1;
         items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatusOf(item, isLast), events);
       }

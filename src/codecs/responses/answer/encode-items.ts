@@ -60,6 +60,7 @@ interface OpenMessage {
 
 export class ItemWriter {
   readonly sent: SentItem[] = [];
+  readonly #ids = new Set<string>();
   readonly #context: ResponseContext;
   readonly #emit: Emit;
   /** {@link Emit} for events that may end an item (`done-order.ts`). */
@@ -179,7 +180,7 @@ export class ItemWriter {
   }
 
   #add(type: KnownItemType, members: JsonObject, given?: string): SentItem {
-    const isOurs = this.#context.owner.channelType !== 'responses' || this.sent.some(({ id }) => id === given);
+    const isOurs = this.#context.owner.channelType !== 'responses' || (given !== undefined && this.#ids.has(given));
     const id = isOurs || given === undefined ? this.#context.mint(ID_PREFIX[type]) : given;
     return this.#announce({ id, type, ...members });
   }
@@ -187,6 +188,7 @@ export class ItemWriter {
   #announce(announced: JsonObject): SentItem {
     const item = newSentItem(this.sent.length, announced);
     this.sent.push(item);
+    this.#ids.add(item.id);
     this.#emit('response.output_item.added', { output_index: item.outputIndex, item: announced });
     return item;
   }
@@ -197,7 +199,7 @@ export class ItemWriter {
       return;
     }
     part.text = grown(part.text, text);
-    const place = { item_id: item.id, output_index: item.outputIndex, content_index: item.content.indexOf(part) };
+    const place = { item_id: item.id, output_index: item.outputIndex, content_index: part.index };
     this.#emit('response.output_text.delta', { ...place, delta: text, logprobs });
   }
 
@@ -264,7 +266,9 @@ export class ItemWriter {
     const item = this.#openReasoning(entry);
     const parts = type === 'summary_text' ? item.summary : item.content;
     for (let missing = parts.length; missing <= index; missing += 1) {
-      if (type === 'summary_text') for (const part of parts) closePart(item, part, this.#emit);
+      // The parts before it were closed when it began.
+      const last = parts.at(-1);
+      if (type === 'summary_text' && last !== undefined) closePart(item, last, this.#emit);
       addPart(item, type, this.#emit);
     }
     const part = parts[index];

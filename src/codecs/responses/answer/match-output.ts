@@ -29,18 +29,10 @@ export interface OutputMatch<Streamed extends StreamedItem> {
   readonly isMissing: boolean;
 }
 
-/** True when the terminal's entry is that streamed item. The rules are tried in their order. */
-type Rule = (entry: MatchedItem<StreamedItem>, slot: StreamedItem) => boolean;
+/** Streamed items that no entry has taken yet, for one entry: the first of them that it is. */
+type Rule<Streamed extends StreamedItem> = (entry: MatchedItem<Streamed>) => Streamed | undefined;
 
-const RULES: readonly Rule[] = [
-  (entry, slot) =>
-    sameString(entry.item, slot.item, 'call_id') ||
-    (sameString(entry.item, slot.item, 'id') && !areDifferentCalls(entry.item, slot.item)),
-  (entry, slot) => entry.position === slot.outputIndex && !areDifferentCalls(entry.item, slot.item),
-  (entry, slot) => !areDifferentCalls(entry.item, slot.item) && contentOf(entry.item) === contentOf(slot.item),
-  (entry, slot) => entry.position === slot.outputIndex && isRenamedCall(entry.item, slot.item),
-];
-
+/** The rules are tried in their order, each for every entry, so that a weak one takes nothing from a strong one. */
 export function matchOutput<Streamed extends StreamedItem>(
   output: readonly JsonValue[],
   slots: ReadonlyMap<number, Streamed>,
@@ -49,34 +41,127 @@ export function matchOutput<Streamed extends StreamedItem>(
     if (!isObject(item)) throw malformed('response output');
     return { item, type: needString(item, 'type', 'response output'), position, streamed: undefined };
   });
-  const free = new Set([...slots.values()].sort((a, b) => a.outputIndex - b.outputIndex));
-  for (const rule of RULES) {
+  const free = new FreeSlots(slots.values());
+  for (const rule of free.rules) {
     if (free.size === 0) break;
-    for (const entry of found) {
-      if (entry.streamed !== undefined) continue;
-      for (const slot of free) {
-        if (slot.type !== entry.type || !rule(entry, slot)) continue;
-        entry.streamed = slot;
-        free.delete(slot);
-        break;
-      }
-    }
+    for (const entry of found) if (entry.streamed === undefined) entry.streamed = free.take(rule(entry));
   }
   const isExpected = (slot: StreamedItem) => isKnownItem(slot.type) && slot.type !== 'reasoning' && slot.isDisplaced !== true;
-  const isMissing = found.length > 0 && [...free].some(isExpected);
+  const isMissing = found.length > 0 && free.some(isExpected);
   return { found, isMissing };
 }
 
-/** The output index of an item that only the terminal has: its position there, or the next index that is free. */
-export function unusedIndex(taken: ReadonlyMap<number, unknown>, position: number): number {
-  let index = position;
-  while (taken.has(index)) index += 1;
-  return index;
+/** The streamed items that are still to be matched, by what entries are compared with: an answer may have very many of both. */
+class FreeSlots<Streamed extends StreamedItem> {
+  readonly #free: Set<Streamed>;
+  readonly #byIndex = new Map<number, Streamed>();
+  readonly #byCallId: Queues<Streamed>;
+  readonly #byId: Queues<Streamed>;
+  readonly #byIdWithoutCallId: Queues<Streamed>;
+  #byContent: Queues<Streamed> | undefined;
+  #byContentWithoutCallId: Queues<Streamed> | undefined;
+
+  constructor(slots: Iterable<Streamed>) {
+    this.#free = new Set([...slots].sort((a, b) => a.outputIndex - b.outputIndex));
+    for (const slot of this.#free) this.#byIndex.set(slot.outputIndex, slot);
+    this.#byCallId = this.#queues(({ item }) => nonEmptyString(item, 'call_id'));
+    this.#byId = this.#queues(({ item }) => nonEmptyString(item, 'id'));
+    this.#byIdWithoutCallId = this.#queues(({ item }) => withoutCallId(item, nonEmptyString(item, 'id')));
+  }
+
+  get size(): number {
+    return this.#free.size;
+  }
+
+  some(test: (slot: Streamed) => boolean): boolean {
+    for (const slot of this.#free) if (test(slot)) return true;
+    return false;
+  }
+
+  take(slot: Streamed | undefined): Streamed | undefined {
+    if (slot !== undefined) this.#free.delete(slot);
+    return slot;
+  }
+
+  /** By call id or id; by position; by equal content; by position, as a call under other ids. */
+  readonly rules: readonly Rule<Streamed>[] = [
+    ({ item, type }) => {
+      const callId = nonEmptyString(item, 'call_id');
+      const sameCall = callId === undefined ? undefined : this.#byCallId.first(type, callId);
+      const id = nonEmptyString(item, 'id');
+      const ids = callId === undefined ? this.#byId : this.#byIdWithoutCallId;
+      const sameId = id === undefined ? undefined : ids.first(type, id);
+      return sameCall !== undefined && sameId !== undefined && sameId.outputIndex < sameCall.outputIndex
+        ? sameId
+        : (sameCall ?? sameId);
+    },
+    (entry) => this.#at(entry, ({ item }) => !areDifferentCalls(entry.item, item)),
+    ({ item, type }) => {
+      // One with the same call id is taken already.
+      if (nonEmptyString(item, 'call_id') === undefined) {
+        this.#byContent ??= this.#queues((slot) => contentOf(slot.item));
+        return this.#byContent.first(type, contentOf(item));
+      }
+      this.#byContentWithoutCallId ??= this.#queues((slot) => withoutCallId(slot.item, contentOf(slot.item)));
+      return this.#byContentWithoutCallId.first(type, contentOf(item));
+    },
+    (entry) => this.#at(entry, ({ item }) => isRenamedCall(entry.item, item)),
+  ];
+
+  #at({ position, type }: MatchedItem<Streamed>, test: (slot: Streamed) => boolean): Streamed | undefined {
+    const slot = this.#byIndex.get(position);
+    return slot !== undefined && this.#free.has(slot) && slot.type === type && test(slot) ? slot : undefined;
+  }
+
+  #queues(keyOf: (slot: Streamed) => string | undefined): Queues<Streamed> {
+    return new Queues(this.#free, keyOf);
+  }
 }
 
-function sameString(a: JsonObject, b: JsonObject, key: string): boolean {
-  const word = nonEmptyString(a, key);
-  return word !== undefined && word === nonEmptyString(b, key);
+/** Streamed items of one type by a key, in their order. */
+class Queues<Streamed extends StreamedItem> {
+  readonly #free: ReadonlySet<Streamed>;
+  readonly #byType = new Map<string, Map<string, { readonly slots: Streamed[]; next: number }>>();
+
+  constructor(free: ReadonlySet<Streamed>, keyOf: (slot: Streamed) => string | undefined) {
+    this.#free = free;
+    for (const slot of free) {
+      const key = keyOf(slot);
+      if (key === undefined) continue;
+      const queues = this.#byType.get(slot.type) ?? new Map<string, { readonly slots: Streamed[]; next: number }>();
+      this.#byType.set(slot.type, queues);
+      const known = queues.get(key);
+      if (known === undefined) queues.set(key, { slots: [slot], next: 0 });
+      else known.slots.push(slot);
+    }
+  }
+
+  /** The first that is free. What is taken stays so, and is passed over once. */
+  first(type: string, key: string): Streamed | undefined {
+    const queue = this.#byType.get(type)?.get(key);
+    if (queue === undefined) return undefined;
+    for (; queue.next < queue.slots.length; queue.next += 1) {
+      const slot = queue.slots[queue.next];
+      if (slot !== undefined && this.#free.has(slot)) return slot;
+    }
+    return undefined;
+  }
+}
+
+function withoutCallId(item: JsonObject, key: string | undefined): string | undefined {
+  return nonEmptyString(item, 'call_id') === undefined ? key : undefined;
+}
+
+/** Output indices for items that only the terminal has, in its order: their position there, or the next index that is free. */
+export function unusedIndices(taken: ReadonlyMap<number, unknown>): (position: number) => number {
+  let next = 0;
+  return (position) => {
+    // All from an earlier position to the index that it got are taken by now.
+    let index = Math.max(position, next);
+    while (taken.has(index)) index += 1;
+    next = index + 1;
+    return index;
+  };
 }
 
 /** Calls with different call ids are different calls, whatever their position. */

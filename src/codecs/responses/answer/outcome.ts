@@ -22,12 +22,15 @@ export type FinalStatus = (typeof FINAL)[number];
 
 export function startOf(response: JsonObject): CanonicalEvent {
   const { created_at: createdAt } = response;
+  const tier = nonEmptyString(response, 'service_tier');
   return {
     type: 'response.start',
     ...defined({
       id: nonEmptyString(response, 'id'),
       model: nonEmptyString(response, 'model'),
       createdAt: typeof createdAt === 'number' ? createdAt : undefined,
+      // `auto` is what was asked for: which tier it became is said at the end.
+      serviceTier: tier === 'auto' ? undefined : tier,
     }),
   };
 }

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../../cano
 import type { Outcome } from '../../canonical/outcome.ts';
 import type { Mint } from '../../codec.ts';
 import { sliceElements } from '../../json/text.ts';
-import { type MatchedItem, matchOutput, unusedIndex } from './match-output.ts';
+import { type MatchedItem, matchOutput, unusedIndices } from './match-output.ts';
 import { announceItem, emitItem } from './emit-item.ts';
 import { closeItem, type Emit, type SentItem } from './sent-items.ts';
 import { missingId, nonEmptyString } from '../wire.ts';
@@ -100,7 +100,8 @@ class Reconciliation {
     for (const item of [...this.#sent.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
       this.#reconcile(item, matched.get(item));
     }
-    for (const entry of found) if (entry.streamed === undefined) this.#introduce(entry);
+    const indexAt = unusedIndices(this.#sent);
+    for (const entry of found) if (entry.streamed === undefined) this.#introduce(entry, indexAt(entry.position));
     const isComplete = this.#listed.length === this.#finals.size || (this.#listed.length > 0 && !this.#isCut);
     if (isComplete && !this.#isAmended) return undefined;
     const inOrder = [...this.#finals].sort(([a], [b]) => a - b).flatMap(([, final]) => (final === undefined ? [] : [final]));
@@ -131,11 +132,11 @@ class Reconciliation {
   }
 
   /** Sends an item that only the terminal has. */
-  #introduce(entry: Listed): void {
+  #introduce(entry: Listed, index: number): void {
     const id = missingId(entry.item, this.#mint);
     const final = id === undefined ? entry.item : { ...entry.item, id };
     this.#isAmended ||= id !== undefined;
-    const item = announceItem(unusedIndex(this.#sent, entry.position), final, this.#emit);
+    const item = announceItem(index, final, this.#emit);
     this.#sent.set(item.outputIndex, item);
     emitItem(item, final, id === undefined ? this.#textOf(entry) : JSON.stringify(final), this.#emit);
     this.#finals.set(item.outputIndex, item.final);

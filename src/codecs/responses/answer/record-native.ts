@@ -41,7 +41,7 @@ function recordChild(item: SentItem, name: string, body: JsonObject): void {
   if (spec.part === undefined) return;
   const parts = partsOf(item, spec);
   const part = parts[partIndex(spec, body)];
-  if (spec.part === 'added') parts.push(addedPart(name, body['part']));
+  if (spec.part === 'added') parts.push(addedPart(name, body['part'], parts.length));
   else if (part !== undefined) recordPart(part, spec.part, text, body);
 }
 
@@ -53,10 +53,10 @@ function partIndex({ isSummary }: EventSpec, body: JsonObject): number {
   return Number(body[isSummary === true ? 'summary_index' : 'content_index']);
 }
 
-function addedPart(name: string, form: JsonValue | undefined): SentPart {
+function addedPart(name: string, form: JsonValue | undefined, index: number): SentPart {
   const type = isObject(form) ? form['type'] : undefined;
   const doneEvent = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
-  return newSentPart(isPartType(type) ? type : 'output_text', doneEvent);
+  return newSentPart(isPartType(type) ? type : 'output_text', index, doneEvent);
 }
 
 function recordPart(part: SentPart, verb: PartVerb, text: string, body: JsonObject): void {

@@ -44,14 +44,24 @@ export function emptyResponse(context: ResponseContext, createdAt?: number): Jso
     temperature: asked['temperature'] ?? 1,
     text: { ...text, format: text['format'] ?? { type: 'text' }, verbosity: text['verbosity'] ?? 'medium' },
     tool_choice: asked['tool_choice'] ?? 'auto',
-    tools: asked['tools'] ?? [],
+    tools: echoedTools(asked['tools']),
     top_logprobs: asked['top_logprobs'] ?? 0,
     top_p: asked['top_p'] ?? 1,
     truncation: asked['truncation'] ?? 'disabled',
     usage: null,
-    user: asked['user'] ?? null,
+    ...(typeof asked['user'] === 'string' ? { user: asked['user'] } : {}),
     metadata: asked['metadata'] ?? {},
   };
+}
+
+/** The request's tools. A function is shown with every member that the protocol requires of it. */
+function echoedTools(tools: JsonValue | undefined): JsonValue {
+  if (!Array.isArray(tools)) return [];
+  return tools.map((tool: JsonValue) => {
+    if (!isObject(tool) || tool['type'] !== 'function') return tool;
+    const { description = null, parameters = null, strict = null } = tool;
+    return { ...tool, description, parameters, strict };
+  });
 }
 
 /** The finished response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions); only a completed one has a time. */

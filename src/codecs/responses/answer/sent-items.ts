@@ -10,6 +10,8 @@ export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_t
 
 export interface SentPart {
   readonly type: PartType;
+  /** Its place among the parts of its kind. */
+  readonly index: number;
   text: string;
   annotations: JsonObject[];
   logprobs: JsonObject[];
@@ -77,10 +79,11 @@ export function newSentItem(outputIndex: number, announced: JsonObject): SentIte
   };
 }
 
-export function newSentPart(type: PartType, doneEvent?: string): SentPart {
+export function newSentPart(type: PartType, index: number, doneEvent?: string): SentPart {
   return {
     ...(doneEvent === undefined ? {} : { doneEvent }),
     type,
+    index,
     text: '',
     annotations: [],
     logprobs: [],
@@ -107,14 +110,15 @@ export function itemPlace(item: SentItem): JsonObject {
 
 /** The members that name a part in the events about it. */
 export function partPlace(item: SentItem, part: SentPart): JsonObject {
-  if (part.type === 'summary_text') return { ...itemPlace(item), summary_index: item.summary.indexOf(part) };
-  return { ...itemPlace(item), content_index: item.content.indexOf(part) };
+  if (part.type === 'summary_text') return { ...itemPlace(item), summary_index: part.index };
+  return { ...itemPlace(item), content_index: part.index };
 }
 
 /** Begins a part of an item. `form`: how its first event shows it, where that is not an empty part. */
 export function addPart(item: SentItem, type: PartType, emit: Emit, form?: JsonObject): SentPart {
-  const part = newSentPart(type);
-  (type === 'summary_text' ? item.summary : item.content).push(part);
+  const parts = type === 'summary_text' ? item.summary : item.content;
+  const part = newSentPart(type, parts.length);
+  parts.push(part);
   const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
   emit(name, { ...partPlace(item, part), part: form ?? partObject(part) });
   return part;

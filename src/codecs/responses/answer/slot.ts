@@ -32,6 +32,8 @@ export interface Slot {
   /** Parts that are done and have not ended, since the finished item may still bring annotations. */
   readonly doneParts: TextPart[];
   readonly raw: string[];
+  /** One of these texts has words. */
+  hasRaw: boolean;
   readonly summary: string[];
   input: string;
   closed: boolean;

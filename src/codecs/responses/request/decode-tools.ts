@@ -93,22 +93,33 @@ function nameOf(tool: JsonObject, at: string, namespace: string | undefined): To
  * tool with a namespace of the tool's own name.
  */
 export function namesIn(tools: readonly Tool[]): (name: string, namespace: string | undefined) => ToolName {
-  const byName = new Map<string, ToolName[]>();
+  const byName = new Map<string, SameName>();
   for (const tool of tools) {
     if (tool.kind === 'native') continue;
-    const list = byName.get(tool.tool.name);
-    if (list === undefined) byName.set(tool.tool.name, [tool.tool]);
-    else list.push(tool.tool);
+    const { name, namespace } = tool.tool;
+    let same = byName.get(name);
+    if (same === undefined) {
+      same = { first: tool.tool, count: 0, plain: undefined, namespaces: new Set() };
+      byName.set(name, same);
+    }
+    same.count += 1;
+    if (namespace === undefined) same.plain ??= tool.tool;
+    else same.namespaces.add(namespace);
   }
   return (name, namespace) => {
-    const declared = byName.get(name) ?? [];
-    if (namespace !== undefined) {
-      const isOwn = namespace === name && !declared.some((tool) => tool.namespace === namespace);
-      return (isOwn ? declared.find((tool) => tool.namespace === undefined) : undefined) ?? { name, namespace };
-    }
-    const [first, ...others] = declared;
-    return first !== undefined && others.length === 0 ? first : { name };
+    const same = byName.get(name);
+    if (namespace === undefined) return same?.count === 1 ? same.first : { name };
+    const isOwn = namespace === name && same?.namespaces.has(namespace) !== true;
+    return (isOwn ? same?.plain : undefined) ?? { name, namespace };
   };
+}
+
+/** The declared tools of one name. */
+interface SameName {
+  readonly first: ToolName;
+  count: number;
+  plain: ToolName | undefined;
+  readonly namespaces: Set<string>;
 }
 
 export function readToolChoice(value: JsonValue | undefined, tools: readonly Tool[]): ToolChoice | undefined {

@@ -143,12 +143,20 @@ function restoreSignatures(items: readonly Item[]): Item[] {
   // Some vendors use one call id in many turns: a carrier means the nearest call before it.
   const calls = new Map<string, number>();
   const carriers = new Set<number>();
+  let firstCalls: ReadonlyMap<string, number> | undefined;
+  const laterCall = (callId: string): number | undefined => {
+    firstCalls ??= firstCallsIn(items);
+    return firstCalls.get(callId);
+  };
+  let output: number | undefined;
   for (const [index, item] of items.entries()) {
     if (item.kind === 'toolCall') calls.set(item.callId, index);
+    if (item.kind !== 'reasoning') output = isOutput(item) ? index : undefined;
     if (item.kind !== 'reasoning' || item.opaque?.itemId === undefined || 'client' in item.opaque.owner) continue;
     if (item.raw !== undefined || item.summary !== undefined) continue;
     const { itemId } = item.opaque;
-    const signedAt = calls.get(itemId) ?? (/^(msg|ig)_/.test(itemId) ? lastOutput(items, index) : laterCall(items, itemId));
+    // Clients may put reasoning first, so a call may come after its carrier.
+    const signedAt = calls.get(itemId) ?? (/^(msg|ig)_/.test(itemId) ? output : laterCall(itemId));
     if (signedAt === undefined) continue;
     const signed = result[signedAt];
     if (signed?.kind !== 'toolCall' && signed?.kind !== 'text' && signed?.kind !== 'media') continue;
@@ -158,19 +166,17 @@ function restoreSignatures(items: readonly Item[]): Item[] {
   return result.filter((_, index) => !carriers.has(index));
 }
 
-/** The first call with that id. Clients may put reasoning first, so it may come after its carrier. */
-function laterCall(items: readonly Item[], callId: string): number | undefined {
-  const at = items.findIndex((item) => item.kind === 'toolCall' && item.callId === callId);
-  return at === -1 ? undefined : at;
+/** The first call of each id. */
+function firstCallsIn(items: readonly Item[]): ReadonlyMap<string, number> {
+  const calls = new Map<string, number>();
+  for (const [index, item] of items.entries())
+    if (item.kind === 'toolCall' && !calls.has(item.callId)) calls.set(item.callId, index);
+  return calls;
 }
 
-function lastOutput(items: readonly Item[], before: number): number | undefined {
-  for (let index = before - 1; index >= 0; index -= 1) {
-    const item = items[index];
-    if ((item?.kind === 'text' || item?.kind === 'media') && item.role === 'assistant') return index;
-    if (item?.kind !== 'reasoning') return undefined;
-  }
-  return undefined;
+/** True for a text or media of the assistant. With nothing but reasoning behind it, a carrier signs it. */
+function isOutput(item: Item): boolean {
+  return (item.kind === 'text' || item.kind === 'media') && item.role === 'assistant';
 }
 
 function readLogprobs(json: JsonObject): { readonly top: number } | undefined {

@@ -582,7 +582,7 @@ describe('whole chat bodies', () => {
     ];
     const whole = fold(stepsOf(items).flatMap(({ events }) => events));
     const { choices, usage, ...rest } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext()));
-    assert.equal(rest.system_fingerprint, null, 'which a strict official client asks for');
+    assert.ok(!('system_fingerprint' in rest), 'the vendor has a text there, or nothing');
     assert.deepEqual(choices[0].message, {
       role: 'assistant',
       content: 'one two\n\nthree',

@@ -156,7 +156,7 @@ test('empty deltas open no block, and text gives way to a call', () => {
   ]);
 });
 
-test('a signature comes once, whole, at the end of its thinking; none is invented', async () => {
+test('a signature comes once, whole, at the end of its thinking; where nobody signed it, it is an envelope of the gateway with the text', async () => {
   const opaque = { owner: gemini, value: 'sig' };
   const reasoning = (index: number, more: object): CanonicalEvent[] => [
     { type: 'item.start', index, head: { kind: 'reasoning' } },
@@ -164,13 +164,16 @@ test('a signature comes once, whole, at the end of its thinking; none is invente
     { type: 'item.delta', index, delta: { kind: 'summary', part: 1, text: 'two' } },
     { type: 'item.end', index, item: { kind: 'reasoning', summary: ['one', 'two'], ...more }, status: 'completed' },
   ];
+  const unsigned = { owner: UNSIGNED_OWNER, value: '{"summary":["one","two"]}', form: 'unsigned' };
   const frames = encode([start, ...reasoning(0, { opaque }), ...reasoning(1, {}), ...textItem(2, 'hi'), done]);
   const message = await sdkMessage(frames);
   assert.deepEqual(
     message.content.map((block) => (block.type === 'thinking' ? [block.thinking, block.signature] : block.type)),
-    [['one\n\ntwo', seal(opaque)], ['one\n\ntwo', ''], 'text'],
+    [['one\n\ntwo', seal(opaque)], ['one\n\ntwo', seal(unsigned)], 'text'],
   );
 });
+
+const UNSIGNED_OWNER = { channelType: 'messages', scope: 'https://upstream.test', model: 'up-model' } as const;
 
 test('signatures of calls and texts come back to them', () => {
   const events: CanonicalEvent[] = [

@@ -1,0 +1,137 @@
+/**
+ * Compaction for upstreams that have none: the model of the conversation is asked for a summary, which goes to the client as a `compaction`
+ * item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go on with it.
+ */
+import { upstreamFault } from '../canonical/error.ts';
+import type { Whole } from '../canonical/fold.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isEnvelope, type Opaque, type Owner } from '../canonical/opaque.ts';
+import { totalInput, type Usage } from '../canonical/usage.ts';
+import type { ResponseContext } from '../codec.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
+import { sliceElements, sliceJson } from '../json/text.ts';
+import type { Compaction } from './answer/compact.ts';
+
+/** The form of an envelope that holds a summary. */
+const SUMMARY = 'summary';
+
+const INSTRUCTION =
+  'Write a summary of this conversation for the model that will continue it and will see nothing else of it but the messages of the user. ' +
+  'Keep what was asked for and decided, what was done and found, names, paths, numbers and code that are still needed, and what is to be ' +
+  'done next. Call no tool. Answer with the summary alone.';
+
+const HEADING = 'Summary of the conversation so far:';
+
+/** Members that belong to the answers of the conversation and not to a summary of it. */
+const LEFT_OUT = [
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'stream',
+  'include',
+  'max_output_tokens',
+  'top_logprobs',
+  'store',
+];
+
+/** The body that asks for the summary: the conversation, and the instruction as the last message of the user. */
+export function summaryRequest(text: string, { input }: JsonObject): string {
+  const last = JSON.stringify(userMessage(INSTRUCTION));
+  const before = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : (sliceElements(text, ['input']) ?? []);
+  const items = [...before.filter((item) => !TRIGGER.test(item)), last];
+  return editJson(text, [
+    { path: ['input'], value: `[${items.join(',')}]` },
+    { path: ['store'], value: 'false' },
+    ...LEFT_OUT.filter((name) => name !== 'store').map((name) => ({ path: [name], value: undefined })),
+  ]);
+}
+
+/** The item that asks for a compaction. */
+const TRIGGER = /^\s*\{\s*"type"\s*:\s*"compaction_trigger"\s*\}\s*$/;
+
+function userMessage(text: string): JsonObject {
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
+}
+
+/** What of the context a compaction needs. */
+export type CompactionContext = Pick<ResponseContext, 'responseId' | 'createdAt' | 'seal' | 'mint'> & { readonly owner: Owner };
+
+/** The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none. */
+export function compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Compaction {
+  const { outcome, usage } = whole;
+  if (outcome.status === 'failed' || outcome.status === 'cancelled') throw outcome.error;
+  const summary = whole.items.flatMap(({ item }) => (item.kind === 'text' ? [item.text] : [])).join('\n\n');
+  if (outcome.status === 'incomplete' || summary.trim() === '')
+    throw upstreamFault('empty', 'The upstream wrote no whole summary.');
+  const item = {
+    type: 'compaction',
+    id: context.mint('cmp_'),
+    encrypted_content: context.seal({ owner: context.owner, value: summary, form: SUMMARY }),
+  };
+  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : userTexts(text, input);
+  const own = kept.map((message) => withId(message, context));
+  const body = { id: context.responseId, object: 'response.compaction', created_at: context.createdAt, output: [] };
+  const output = `[${[...own, JSON.stringify(item)].join(',')}]`;
+  const edits: JsonEdit[] = [
+    { path: ['output'], value: output },
+    { path: ['usage'], value: JSON.stringify(usageOf(usage)) },
+  ];
+  return { body: editJson(JSON.stringify(body), edits), output: [item], usage };
+}
+
+/** The exact texts of the messages of the user. */
+function userTexts(text: string, input: JsonValue | undefined): readonly string[] {
+  if (!Array.isArray(input)) return [];
+  const texts = sliceElements(text, ['input']) ?? [];
+  return texts.filter((_, at) => {
+    const item = input[at];
+    return isObject(item) && item['role'] === 'user' && (item['type'] ?? 'message') === 'message';
+  });
+}
+
+/** Output items have members that input may leave out: an id, a type, a status, and parts in place of a text. */
+function withId(message: string, { mint }: CompactionContext): string {
+  const edits: JsonEdit[] = [];
+  for (const [name, value] of [
+    ['type', '"message"'],
+    ['id', JSON.stringify(mint('msg_'))],
+    ['status', '"completed"'],
+  ] as const)
+    if (sliceJson(message, [name]) === undefined) edits.push({ path: [name], value });
+  const content = sliceJson(message, ['content']);
+  if (content?.startsWith('"') === true) edits.push({ path: ['content'], value: `[{"type":"input_text","text":${content}}]` });
+  return editJson(message, edits);
+}
+
+function usageOf(usage: Usage | undefined): JsonObject {
+  const input = usage === undefined ? 0 : totalInput(usage);
+  const output = usage?.output ?? 0;
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: usage?.cacheRead ?? 0 },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: usage?.reasoning ?? 0 },
+    total_tokens: input + output,
+  };
+}
+
+/** The request with the summaries in it as messages. All other compaction items are their upstream's. */
+export function withSummaries<Request extends { readonly text: string; readonly json: JsonObject }>(
+  request: Request,
+  open: (sealed: string) => Opaque | undefined,
+  parse: (text: string) => Request,
+): Request {
+  const { input } = request.json;
+  if (!Array.isArray(input)) return request;
+  const edits: JsonEdit[] = [];
+  for (const [at, item] of input.entries()) {
+    if (!isObject(item) || (item['type'] !== 'compaction' && item['type'] !== 'compaction_summary')) continue;
+    const sealed = item['encrypted_content'];
+    if (typeof sealed !== 'string' || !isEnvelope(sealed)) continue;
+    const opaque = open(sealed);
+    if (opaque?.form !== SUMMARY) continue;
+    edits.push({ path: ['input', at], value: JSON.stringify(userMessage(`${HEADING}\n\n${opaque.value}`)) });
+  }
+  return edits.length === 0 ? request : parse(editJson(request.text, edits));
+}

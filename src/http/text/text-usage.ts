@@ -1,0 +1,104 @@
+/** What a text answer has used: as the upstream reported it, else counted, and where its client left at least what was generated in that time. */
+import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
+import type { Whole } from '../../codecs/canonical/fold.ts';
+import type { Outcome } from '../../codecs/canonical/outcome.ts';
+import type { SentRequest } from '../../codecs/canonical/request.ts';
+import { totalInput, type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+import type { Model } from '../config/config.ts';
+import { isUpstreamFault } from '../dispatch/verdict.ts';
+import { clientGone, isClientGone } from '../errors.ts';
+import { completedUsage, countedUsage, withPictures } from '../exchange/estimate.ts';
+import { mayReason, withTime } from '../exchange/token-rates.ts';
+import type { Gateway } from '../gateway.ts';
+import type { StreamStart, WholeAnswer } from './attempt.ts';
+
+export class TextUsage {
+  readonly #gateway: Gateway;
+  readonly #request: SentRequest;
+  readonly #model: Model;
+  #channelId = '';
+  #dispatchedAt = 0;
+
+  constructor(gateway: Gateway, request: SentRequest, model: Model) {
+    this.#gateway = gateway;
+    this.#request = request;
+    this.#model = model;
+  }
+
+  /** An attempt begins. The last one is the one that answers. */
+  dispatched(channelId: string): void {
+    this.#channelId = channelId;
+    this.#dispatchedAt = this.#gateway.clock.monotonic();
+  }
+
+  /** An answer that failed costs what it reported. One that we could not encode was generated all the same. */
+  ofWhole({ whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { status } = whole.outcome;
+    if (error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error))) return whole.usage;
+    if (error === undefined) this.#learnRate(whole.usage);
+    const usage = completedUsage(this.#gateway.tokenizer, whole.usage, this.#request, () => whole);
+    return this.#withPictures(usage, () => whole);
+  }
+
+  /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
+  ofStream({ source: { fold } }: StreamStart, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { tokenizer, tokenRates, clock } = this.#gateway;
+    const ms = clock.monotonic() - this.#dispatchedAt;
+    const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
+    const isOurs = error === undefined || isClientGone(error) || OURS.has(error.code) || isTooLong(error);
+    if (!isOurs) return fold.usage;
+    if (error === undefined && isFinal) this.#learnRate(fold.usage);
+    const whole = () => fold.whole(cancelledBy(error));
+    if (isFinal) return this.#withPictures(completedUsage(tokenizer, fold.usage, this.#request, whole), whole);
+    const hasReport = fold.usage?.output !== undefined && !fold.isUsageEarly;
+    const isTimed = error !== undefined && isClientGone(error) && !hasReport && mayReason(this.#request, this.#model);
+    const rate = isTimed ? tokenRates.of(this.#channelId, this.#model.name) : 0;
+    const counted = countedUsage(tokenizer, this.#request, whole()).then((usage) => {
+      const merged = withTier(withEarly(usage, fold.usage), fold.serviceTier);
+      return isTimed ? withTime(merged, { rate, ms }, this.#request, this.#model) : merged;
+    });
+    return this.#withPictures(counted, whole);
+  }
+
+  /** From a good answer that reported its usage. */
+  #learnRate(usage: Usage | undefined): void {
+    if (usage?.output === undefined) return;
+    const { tokenRates, clock } = this.#gateway;
+    const ms = clock.monotonic() - this.#dispatchedAt;
+    tokenRates.learn(this.#channelId, this.#model.name, wholeOutput(usage.output, usage.reasoning ?? 0), ms);
+  }
+
+  #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
+    if (this.#model.rates?.pieces.has('image') !== true) return usage;
+    return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
+  }
+}
+
+/** Failures by which the gateway ends an answer that the upstream would have continued. */
+const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
+
+/** Cut at `limits.answer_bytes`. */
+function isTooLong({ details: { cause } }: GatewayError): boolean {
+  return cause instanceof StreamError && cause.reason === 'too_many_bytes';
+}
+
+/** The outcome of an answer that broke off. */
+export function cancelledBy(failure: GatewayError | undefined): Outcome {
+  return { status: 'cancelled', error: failure ?? clientGone() };
+}
+
+/** The tier that was named before any usage. */
+function withTier(usage: Usage, serviceTier: string | undefined): Usage {
+  return serviceTier === undefined || usage.serviceTier !== undefined ? usage : { ...usage, serviceTier };
+}
+
+/**
+ * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until then; it may
+ * include hidden reasoning, so it wins where it is larger.
+ */
+function withEarly(counted: Usage, early: Usage | undefined): Usage {
+  if (early === undefined || totalInput(early) === 0) return counted;
+  const { output = 0, reasoning: _reasoning, ...input } = early;
+  return { ...counted, ...(output > (counted.output ?? 0) ? early : input) };
+}

@@ -1,0 +1,116 @@
+/** What a messages client reads last, and gets back as thinking: signatures of texts, reasoning that nobody signed, altered envelopes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+
+const simulator = await startSimulator({ pace: { cut: 'packet' } });
+test.after(() => simulator.close());
+test.beforeEach(() => simulator.reset());
+
+const PRICE = { price: { input: '1', output: '2' } };
+const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const CONFIG = {
+  channels: UPSTREAMS.map((type) => ({
+    id: type,
+    type,
+    base_url: simulator.url,
+    api_key: 'k',
+    models: [type],
+    options: type === 'chat_completion' ? { replay_reasoning_content: true } : {},
+  })),
+  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+};
+
+interface Block {
+  readonly type: string;
+  readonly thinking?: string;
+  readonly signature?: string;
+  readonly text?: string;
+}
+
+/** The blocks of a whole answer, or those that a stream builds. */
+async function blocksOf(gateway: TestGateway, body: object, stream: boolean): Promise<Block[]> {
+  const answer = await gateway.post('/v1/messages', { max_tokens: 500, ...body, stream });
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  if (!stream) return JSON.parse(text).content;
+  const blocks: Record<string, string>[] = [];
+  for (const [, data] of text.matchAll(/^data: (.*)$/gm)) {
+    const event = JSON.parse(data ?? '');
+    if (event.type === 'content_block_start') blocks[event.index] = { ...event.content_block };
+    const block = blocks[event.index];
+    if (event.type !== 'content_block_delta' || block === undefined) continue;
+    for (const [member, value] of Object.entries(event.delta)) {
+      if (member !== 'type') block[member] = (block[member] ?? '') + String(value);
+    }
+  }
+  return blocks as unknown as Block[];
+}
+
+const SAID = { role: 'user', content: 'hi' };
+const ask = { messages: [{ role: 'user', content: 'what colour?' }] };
+
+for (const stream of [false, true]) {
+  const how = stream ? 'stream' : 'whole';
+  test(`an answer that ends in a text ends in its block, whatever its upstream signs (${how})`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    for (const model of UPSTREAMS) {
+      const pieces = [
+        { type: 'reasoning' as const, summary: ['hm'], opaque: true as const },
+        { type: 'text' as const, text: 'Blue.', opaque: true as const },
+      ];
+      simulator.enqueue({ reply: { pieces } });
+      const blocks = await blocksOf(gateway, { model, ...ask }, stream);
+      assert.deepEqual([blocks.at(-1)?.type, blocks.at(-1)?.text], ['text', 'Blue.'], model);
+    }
+  });
+
+  test(`reasoning that nobody signed comes back to a chat upstream, also from a client that drops its text (${how})`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const pieces = [
+      { type: 'reasoning' as const, raw: 'The sky is meant.' },
+      { type: 'text' as const, text: 'Blue.' },
+    ];
+    simulator.enqueue({ reply: { pieces } });
+    const blocks = await blocksOf(gateway, { model: 'chat_completion', ...ask }, stream);
+    assert.deepEqual([blocks[0]?.type, blocks[0]?.thinking], ['thinking', 'The sky is meant.']);
+    assert.match(blocks[0]?.signature ?? '', /^mz2\./);
+    for (const thinking of ['The sky is meant.', '']) {
+      const content = [{ ...blocks[0], thinking }, ...blocks.slice(1)];
+      const messages = [...ask.messages, { role: 'assistant', content }, { role: 'user', content: 'sure?' }];
+      await blocksOf(gateway, { model: 'chat_completion', messages }, stream);
+      assert.match(simulator.requests.at(-1)?.text ?? '', /"reasoning_content":"The sky is meant\."/);
+      // No vendor but that one is sent it as its own.
+      await blocksOf(gateway, { model: 'messages', messages }, stream);
+      assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\.|"thinking":"/);
+    }
+    for (const altered of [` ${blocks[0]?.signature}`, `MZ2.${blocks[0]?.signature?.slice(4)}`]) {
+      const content = [{ ...blocks[0], signature: altered }, ...blocks.slice(1)];
+      const messages = [...ask.messages, { role: 'assistant', content }, { role: 'user', content: 'sure?' }];
+      for (const model of UPSTREAMS) {
+        await blocksOf(gateway, { model, messages }, stream);
+        assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\./i, model);
+      }
+    }
+  });
+}
+
+test('an envelope whose prefix was altered reaches no responses or chat upstream raw, either', async () => {
+  await using gateway = await testGateway(CONFIG);
+  for (const altered of ['MZ2.AAAA', ' mz2.AAAA', '\u200bmz2.AAAA']) {
+    const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: altered };
+    const answer = await gateway.post('/v1/responses', { model: 'responses', input: [SAID, reasoning, SAID], store: false });
+    assert.equal(answer.status, 200, await answer.text());
+    assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\./i);
+    const details = [{ type: 'reasoning.encrypted', data: altered, id: 'a', format: 'x', index: 0 }];
+    const messages = [
+      ...ask.messages,
+      { role: 'assistant', content: 'a', reasoning_details: details },
+      { role: 'user', content: 'b' },
+    ];
+    const chat = await gateway.post('/v1/chat/completions', { model: 'chat_completion', messages });
+    assert.equal(chat.status, 200, await chat.text());
+    assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\./i);
+  }
+});

@@ -1,0 +1,11 @@
+/** A small sample of the memory law (`npm run test:faults -- memory` has all of it, at a size where a fault shows): the refusals hold. */
+import { test } from 'node:test';
+import { attacks, obeysMemoryLaw } from '../support/memory-law.ts';
+
+const SAMPLE = /JSON values|never finished/;
+
+for (const attack of attacks(2).filter(({ name }) => SAMPLE.test(name))) {
+  test(`F47: memory: ${attack.name} (a sample)`, async () => {
+    await obeysMemoryLaw(attack);
+  });
+}

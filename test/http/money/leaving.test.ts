@@ -1,0 +1,97 @@
+/** Who leaves one word before the usage report pays for the time, in every pair of dialects; who leaves before the first word pays nothing. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RequestLogRow } from '../../../src/store/request-log.ts';
+import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
+
+const FUNDS = 10n ** 12n;
+const AWAY_MS = 700;
+/** An answer of one word and then nothing, while its model thinks. */
+const thinking = { reply: { pieces: [{ type: 'text', text: 'Good morning to you' } as const] }, pace: { ms: 4_000 } };
+
+async function leave(
+  gateway: MoneyGateway,
+  owner: Owner,
+  client: keyof typeof CLIENTS,
+  model: string,
+  more: object = {},
+): Promise<RequestLogRow> {
+  const controller = new AbortController();
+  const { path, ask } = CLIENTS[client];
+  const response = await gateway.post(owner, path, { ...ask(model, true), ...more }, { signal: controller.signal });
+  assert.equal(response.status, 200);
+  const reader = response.body?.getReader();
+  let read = '';
+  while (!read.includes('Good')) read += Buffer.from((await reader?.read())?.value ?? []).toString();
+  await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
+  controller.abort();
+  const [row] = await gateway.settled(owner, 1);
+  assert.ok(row);
+  assert.equal(row.clientGone, true);
+  return row;
+}
+
+test('hidden reasoning is charged by its time, in every pair of dialects', async (t) => {
+  const gateway = await moneyGateway(t);
+  gateway.simulator.enqueue({ ...thinking, times: 1_000 });
+  const pairs = (Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]).flatMap((client) =>
+    UPSTREAM_TYPES.map((model) => [client, model] as const),
+  );
+  await Promise.all(
+    pairs.map(async ([client, model]) => {
+      const cap = client === 'messages' ? 50 : 131_072;
+      const { usage, charge } = await leave(gateway, await gateway.owner(FUNDS), client, model);
+      const output = (usage?.output ?? 0) + (usage?.reasoning ?? 0);
+      // 50 tokens a second, from dispatch on.
+      assert.ok(output >= Math.min(cap, (50 * AWAY_MS) / 1_000), `${client} over ${model}: ${output} tokens`);
+      assert.ok(output <= cap, `${client} over ${model}: ${output} tokens`);
+      assert.ok((charge?.total ?? 0n) >= BigInt(output) * 25_000n);
+      assert.ok(charge?.flags.includes('estimated'));
+    }),
+  );
+});
+
+test('up to the cap of the request; by the text alone where the request or the model does not reason', async (t) => {
+  const models = Object.fromEntries(
+    UPSTREAM_TYPES.map((type) => [type, { price: PRICE, ...(type === 'gemini' ? { reasoning: false } : {}) }]),
+  );
+  const gateway = await moneyGateway(t, { models });
+  gateway.simulator.enqueue({ ...thinking, times: 1_000 });
+  const outputOf = async (model: string, more: object): Promise<number> => {
+    const { usage } = await leave(gateway, await gateway.owner(FUNDS), 'chat', model, more);
+    return (usage?.output ?? 0) + (usage?.reasoning ?? 0);
+  };
+  assert.equal(await outputOf('chat_completion', { max_completion_tokens: 20 }), 20);
+  assert.ok((await outputOf('chat_completion', { reasoning_effort: 'none' })) < 10);
+  assert.ok((await outputOf('gemini', {})) < 10);
+});
+
+test('who leaves before the first word pays nothing', async (t) => {
+  const gateway = await moneyGateway(t);
+  gateway.simulator.enqueue({ ...thinking, pace: { firstMs: 4_000 } });
+  const owner = await gateway.owner(FUNDS);
+  const controller = new AbortController();
+  const asked = gateway.post(owner, CLIENTS.chat.path, CLIENTS.chat.ask('messages', true), { signal: controller.signal });
+  setTimeout(() => controller.abort(), AWAY_MS);
+  await assert.rejects(asked);
+  const [row] = await gateway.settled(owner, 1);
+  assert.equal(row?.charge?.total ?? 0n, 0n);
+});
+
+test('a tier that was named before any usage is charged, too', async (t) => {
+  const price = { ...PRICE, service_tiers: { priority: { input: '10', output: '50' } } };
+  const gateway = await moneyGateway(t, { models: Object.fromEntries(UPSTREAM_TYPES.map((type) => [type, { price }])) });
+  const owner = await gateway.owner(FUNDS);
+  const chunk = (delta: object) => ({
+    ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', service_tier: 'priority' },
+    choices: [{ index: 0, delta, finish_reason: null }],
+  });
+  const body = sse(chunk({ role: 'assistant', content: 'Good' }));
+  gateway.simulator.enqueue({
+    raw: { headers: { 'content-type': 'text/event-stream' }, chunks: [body, `${': wait\n'.repeat(10)}`, body] },
+    pace: { ms: 4_000 },
+  });
+  const row = await leave(gateway, owner, 'chat', 'chat_completion', {});
+  assert.equal(row.usage?.serviceTier, 'priority');
+  assert.ok((row.charge?.total ?? 0n) >= 30n * 50_000n);
+});

@@ -1,0 +1,28 @@
+/** A gateway in a process of its own whose memory can be asked for: the child of `memory-law.ts`. Its first message is the configuration. */
+import { testGateway } from './test-gateway.ts';
+
+const SETTLE_ROUNDS = 4;
+
+async function settle(): Promise<void> {
+  for (let round = 0; round < SETTLE_ROUNDS; round++) {
+    globalThis.gc?.();
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+process.once('message', async (file: object) => {
+  const gateway = await testGateway(file, { level: 'silent' });
+  gateway.store.addKey('sk-mizu-other');
+  process.on('message', async (asked: { readonly do: string; readonly value?: string }) => {
+    if (asked.do === 'memory') {
+      await settle();
+      const { rss, external, heapUsed } = process.memoryUsage();
+      process.send?.({ rss, held: external + heapUsed });
+    }
+    if (asked.do === 'seal') {
+      const owner = { channelType: 'messages', scope: 's', model: 'm' } as const;
+      process.send?.({ sealed: gateway.running.gateway.envelopes.seal({ owner, value: asked.value ?? '' }, 'acct_1') });
+    }
+  });
+  process.send?.({ url: gateway.url });
+});
