@@ -5,10 +5,24 @@ import { test } from 'node:test';
 import { type Decision, MUST_KEEP, REQUEST_FEATURES, RESPONSE_FEATURES } from '../src/codecs/canonical/features.ts';
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
 import { contractFiles, RELIABILITY, promiseOf, titlesIn } from './support/store-report.ts';
-import { ARCHITECTURE, LOSSES, printLosses, withDiagrams } from './support/print-docs.ts';
+import { CHANNEL_SCHEMAS } from '../src/http/config/channel-schema.ts';
+import { CONFIG_SCHEMA, MODEL_SCHEMA } from '../src/http/config/schema.ts';
+import { ARCHITECTURE, LOSSES, OPTIONS, printLosses, withDiagrams } from './support/print-docs.ts';
+import { optionsOf, printOptions } from './support/print-options.ts';
 
 test('docs/losses.md is what the loss tables say (npm run docs)', () => {
   assert.equal(readFileSync(LOSSES, 'utf8'), printLosses());
+});
+
+test('docs/options.md is what the schema of the configuration says, and says something of every option (npm run docs)', () => {
+  assert.equal(readFileSync(OPTIONS, 'utf8'), printOptions());
+  const schemas = [CONFIG_SCHEMA, MODEL_SCHEMA, ...Object.values(CHANNEL_SCHEMAS)];
+  const options = schemas.flatMap((schema) => optionsOf(schema));
+  assert.ok(options.length > 150);
+  assert.deepEqual(
+    options.filter(({ does }) => does === '').map(({ path }) => path),
+    [],
+  );
 });
 
 test('the state diagrams are those of the tables (npm run docs)', () => {

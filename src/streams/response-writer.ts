@@ -39,6 +39,8 @@ export interface ResponseWriter {
   write(frames: readonly string[]): Promise<void> | undefined;
   /** The last frames and the end, at once; settles when the operating system has taken everything. Rejects when the client went first. */
   end(frames?: readonly string[]): Promise<void>;
+  /** Another patience with a reader that takes nothing than `writeStallMs`, from now on. */
+  waitAtMost(stallMs: number): void;
   /** Cuts the connection, so that the client sees a broken stream and no ending. */
   destroy(reason: unknown): void;
 }
@@ -100,10 +102,12 @@ class WireWriter implements ResponseWriter {
   #headOut = false;
   /** The reader is behind: a `drain` will come. */
   #full = false;
+  #stallMs: number;
 
   constructor(response: Writable, options: ResponseWriterOptions) {
     this.#response = response;
     this.#options = options;
+    this.#stallMs = options.writeStallMs;
     const { clock, keepAlive } = options;
     this.#keepAlive = keepAlive && createKeepAlive(clock, () => this.#sayAlive(), keepAlive.intervalMs);
   }
@@ -146,6 +150,12 @@ class WireWriter implements ResponseWriter {
     else this.#response.end(text);
     this.#watchStall();
     return done;
+  }
+
+  waitAtMost(stallMs: number): void {
+    this.#stallMs = stallMs;
+    this.#stall?.waitAtMost(stallMs);
+    if (this.#full) this.#watchStall();
   }
 
   destroy(reason: unknown): void {
@@ -191,12 +201,12 @@ class WireWriter implements ResponseWriter {
   };
 
   #watchStall(): void {
-    const { clock, writeStallMs, wire } = this.#options;
+    const { clock, wire } = this.#options;
     this.#stall ??= new StallWatch(
       clock,
-      writeStallMs,
+      this.#stallMs,
       () => unsentBytes(this.#response, wire === undefined ? this.#response : wire.socket()),
-      () => this.#leave(new StreamError('write_stall', `the reader took nothing for ${writeStallMs} ms`)),
+      () => this.#leave(new StreamError('write_stall', `the reader took nothing for ${this.#stallMs} ms`)),
     );
     this.#stall.start();
   }

@@ -8,7 +8,7 @@ import { createDeadline, type Deadline } from './deadline.ts';
 
 /** A class, since a stream whose reader is behind has one. */
 export class StallWatch {
-  readonly #stallMs: number;
+  #stallMs: number;
   readonly #unsent: () => number | undefined;
   readonly #onStall: () => void;
   readonly #deadline: Deadline;
@@ -23,6 +23,11 @@ export class StallWatch {
     this.#unsent = unsent;
     this.#onStall = onStall;
     this.#deadline = createDeadline(clock, () => this.#look());
+  }
+
+  /** Another patience, from the next {@link start} on. */
+  waitAtMost(stallMs: number): void {
+    this.#stallMs = stallMs;
   }
 
   /** From now on something must be taken. */

@@ -1,5 +1,5 @@
 /**
- * Documentation that is printed from the code: docs/losses.md, the state diagrams in ARCHITECTURE.md, the tables of docs/reliability.md.
+ * Documentation that is printed from the code: docs/losses.md, docs/options.md, mizu.schema.json, the state diagrams in ARCHITECTURE.md, the tables of docs/reliability.md.
  * `npm run docs` writes them; tests fail while they are out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,6 +12,7 @@ import * as gemini from '../../src/codecs/gemini/lifecycle.ts';
 import * as messages from '../../src/codecs/messages/lifecycle.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import * as responses from '../../src/codecs/responses/lifecycle.ts';
+import { CONFIG_SCHEMA } from '../../src/http/config/schema.ts';
 import { EXCHANGE } from '../../src/http/exchange/reply.ts';
 import { SESSION } from '../../src/http/websocket/lifecycle.ts';
 import { HOLD } from '../../src/store/ledger.ts';
@@ -19,12 +20,14 @@ import { VIDEO } from '../../src/store/videos.ts';
 import { covers, FAULTS, INCIDENTS, printRows } from './fault-rows.ts';
 import { printFigures, readFigures } from './figures.ts';
 import { mermaid } from './mermaid.ts';
+import { printOptions } from './print-options.ts';
 import { scriptOptions } from './script-options.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const LOSSES = new URL('docs/losses.md', ROOT);
 export const ARCHITECTURE = new URL('ARCHITECTURE.md', ROOT);
 
+export const OPTIONS = new URL('docs/options.md', ROOT);
 export const RELIABILITY = new URL('docs/reliability.md', ROOT);
 
 export function printLosses(): string {
@@ -135,6 +138,9 @@ function withGenerated(text: string, name: string, content: string): string {
 if (import.meta.main) {
   scriptOptions('npm run docs', {});
   writeFileSync(LOSSES, printLosses());
+  writeFileSync(OPTIONS, printOptions());
+  writeFileSync(new URL('mizu.schema.json', ROOT), `${JSON.stringify(CONFIG_SCHEMA, null, 2)}\n`);
+  // The formatter joins short lists of a JSON file, and a test compares what is parsed.
   writeFileSync(ARCHITECTURE, withDiagrams(readFileSync(ARCHITECTURE, 'utf8')));
   writeReliability();
 }

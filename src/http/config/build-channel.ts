@@ -3,9 +3,10 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions } from '../../codecs/codec.ts';
 import { defined } from '../../codecs/defined.ts';
-import type { AuthStyle, Channel, ChannelOptions, ImageDefaults, Timeouts } from './config.ts';
+import type { AuthStyle, Channel, ChannelOptions, Timeouts } from './config.ts';
 import type { ConfigProblem } from './config-error.ts';
 import type { ChannelEntry } from './schema.ts';
+import { camelKeys } from './schema-terms.ts';
 
 const AUTH: Readonly<Record<ChannelType, AuthStyle>> = {
   chat_completion: 'bearer',
@@ -36,19 +37,15 @@ const PRIVATE_HEADERS = new Set([
 ]);
 
 /** Undefined when the base URL cannot be read; problems are appended. */
-export function buildChannel(
-  entry: ChannelEntry,
-  timeouts: Timeouts,
-  at: string,
-  problems: ConfigProblem[],
-): Channel | undefined {
+export function buildChannel(entry: ChannelEntry, general: Timeouts, at: string, problems: ConfigProblem[]): Channel | undefined {
   const url = readBaseUrl(entry.base_url, `${at}.base_url`, problems);
   if (url === undefined) return undefined;
   const options = optionsOf(entry, at, problems);
   if (entry.api_key !== undefined && !HEADER_VALUE.test(entry.api_key))
     problems.push({ path: `${at}.api_key`, message: 'holds a character that a header cannot carry' });
   const basePath = url.pathname.replace(/\/+$/, '');
-  const raw = entry.options ?? {};
+  const raw = entry.options;
+  const timeouts = { ...general, ...camelKeys(entry.timeouts) };
   const models = Array.isArray(entry.models)
     ? entry.models.map((name): [string, string] => [name, name])
     : Object.entries(entry.models);
@@ -59,28 +56,32 @@ export function buildChannel(
     basePath,
     versionedPath: versionedPath(entry.type, basePath, raw),
     ...(entry.api_key === undefined ? {} : { apiKey: entry.api_key }),
-    priority: entry.priority ?? 0,
-    weight: entry.weight ?? 1,
+    priority: entry.priority,
+    weight: entry.weight,
     ...(entry.classes === undefined ? {} : { classes: new Set(entry.classes) }),
     models: new Map(models),
     timeouts,
-    ...(entry.file_scope == null ? {} : { fileScope: entry.file_scope }),
-    opaqueScope: entry.opaque_scope ?? url.origin,
+    ...('file_scope' in entry && entry.file_scope != null ? { fileScope: entry.file_scope } : {}),
+    opaqueScope: ('opaque_scope' in entry ? entry.opaque_scope : undefined) ?? url.origin,
     codec: codecOptions(raw),
     options,
     image: {
-      generationTool: 'image_enable_openai_generation_tool' in raw && raw.image_enable_openai_generation_tool === true,
-      defaults: ('image_defaults' in raw ? raw.image_defaults : undefined) ?? ({} satisfies ImageDefaults),
+      generationTool: 'image_enable_openai_generation_tool' in raw && raw.image_enable_openai_generation_tool,
+      defaults: 'image_defaults' in raw ? raw.image_defaults : {},
     },
-    video: {
-      apiVersion: 'api_version' in raw && raw.api_version === 'v2' ? 'v2' : 'v1',
-      pollIntervalMs: ('poll_interval_ms' in raw ? raw.poll_interval_ms : undefined) ?? 5_000,
-      ...('poll_deadline_s' in raw && raw.poll_deadline_s !== undefined ? { pollDeadlineS: raw.poll_deadline_s } : {}),
-    },
+    ...('poll_interval_ms' in raw ? { video: videoOf(raw) } : {}),
     fingerprint: createHash('sha256')
       .update(JSON.stringify([entry, timeouts]))
       .digest('hex')
       .slice(0, 32),
+  };
+}
+
+function videoOf(raw: RawOptions & { readonly poll_interval_ms: number }): NonNullable<Channel['video']> {
+  return {
+    apiVersion: 'api_version' in raw ? raw.api_version : 'v1',
+    pollIntervalMs: raw.poll_interval_ms,
+    ...('poll_deadline_s' in raw && raw.poll_deadline_s !== undefined ? { pollDeadlineS: raw.poll_deadline_s } : {}),
   };
 }
 
@@ -108,32 +109,37 @@ export function addressFault(url: URL | null, instead: string): string | undefin
   return url.search !== '' || url.hash !== '' ? 'must not have a query or a fragment' : undefined;
 }
 
-type RawOptions = NonNullable<ChannelEntry['options']>;
+type RawOptions = ChannelEntry['options'];
 
 function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): ChannelOptions {
-  const raw = entry.options ?? {};
+  const raw = entry.options;
   const headers = headersOf(raw, at, problems);
-  const parameters = new Map(Object.entries(raw.parameters ?? {}).map(([name, value]) => [name, JSON.stringify(value)]));
-  const dropParameters = raw.drop_parameters ?? [];
+  const parameters = new Map(Object.entries(raw.parameters).map(([name, value]) => [name, JSON.stringify(value)]));
+  const dropParameters = raw.drop_parameters;
   checkMembers(parameters, dropParameters, at, problems);
   checkConnection(raw, at, problems);
   return {
-    ...defined({ path: raw.path, proxy: raw.proxy, ca: raw.ca, maxConcurrency: raw.max_concurrency }),
+    ...defined({
+      path: 'path' in raw ? raw.path : undefined,
+      proxy: raw.proxy,
+      ca: raw.ca,
+      maxConcurrency: raw.max_concurrency,
+    }),
     ...('compaction' in raw ? defined({ compaction: raw.compaction }) : {}),
     auth: raw.auth ?? AUTH[entry.type],
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),
     parameters,
     dropParameters,
-    maxQueue: raw.max_queue ?? 100,
-    queueMs: raw.queue_ms ?? 10_000,
-    retries: raw.retries ?? 0,
+    maxQueue: raw.max_queue,
+    queueMs: raw.queue_ms,
+    retries: raw.retries,
   };
 }
 
 function headersOf(raw: RawOptions, at: string, problems: ConfigProblem[]): ChannelOptions['headers'] {
   const headers = new Map<string, string | null>();
-  for (const [name, value] of Object.entries(raw.headers ?? {})) {
+  for (const [name, value] of Object.entries(raw.headers)) {
     const key = name.toLowerCase();
     const path = `${at}.options.headers[${JSON.stringify(name)}]`;
     if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is set by the gateway itself' });
@@ -151,7 +157,7 @@ function forwardedOf(
   problems: ConfigProblem[],
 ): ReadonlySet<string> {
   const path = `${at}.options.forward_headers`;
-  const names = (raw.forward_headers ?? []).map((name) => name.toLowerCase());
+  const names = ('forward_headers' in raw ? raw.forward_headers : []).map((name) => name.toLowerCase());
   for (const name of names) {
     if (PRIVATE_HEADERS.has(name)) problems.push({ path, message: `${name} is never forwarded` });
     else if (headers.has(name)) problems.push({ path, message: `${name} is also in headers` });
@@ -170,10 +176,6 @@ function checkMembers(set: ReadonlyMap<string, string>, dropped: readonly string
 }
 
 function checkConnection(raw: RawOptions, at: string, problems: ConfigProblem[]): void {
-  for (const name of ['max_queue', 'queue_ms'] as const) {
-    if (raw[name] !== undefined && raw.max_concurrency === undefined)
-      problems.push({ path: `${at}.options.${name}`, message: 'has no meaning without max_concurrency' });
-  }
   if (raw.proxy !== undefined && !URL.canParse(raw.proxy))
     problems.push({ path: `${at}.options.proxy`, message: 'is not a URL' });
   if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });

@@ -23,7 +23,7 @@ export type ParsePrice = (
 ) => Result<Rates, Invalid>;
 
 export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePrice, problems: ConfigProblem[]): Model {
-  const kind = entry.kind ?? 'text';
+  const { kind } = entry;
   const at = joinPath(['models', name]);
   const { min_thinking_budget: min, max_thinking_budget: max } = entry;
   if (min !== undefined && max !== undefined && min > max) {

@@ -1,12 +1,13 @@
 /** Checks a configuration against its schema. Each problem names the path of the key and what is allowed there. */
 import type { TSchema } from 'typebox';
+import { Value } from 'typebox/value';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
 import { isObject } from '../../codecs/canonical/json.ts';
 import { CHANNEL_SCHEMAS } from './channel-schema.ts';
 import { type ConfigProblem, partsOf, pathOfPointer } from './config-error.ts';
 import { suggestKey } from './suggest-key.ts';
-import { CONFIG_SCHEMA, type ConfigFile } from './schema.ts';
+import { CONFIG_SCHEMA, type ConfigFile, MODEL_SCHEMA, type WrittenConfig } from './schema.ts';
 
 interface Checked {
   readonly schema: unknown;
@@ -29,7 +30,7 @@ function checkedBy(schema: TSchema): Checked {
  * True when the value has the shape of the schema; otherwise the problems are appended. Channels are checked one by one against the
  * schema of their own type, so that a problem names the key and not eight alternatives.
  */
-export function hasShape(value: unknown, problems: ConfigProblem[]): value is ConfigFile {
+export function hasShape(value: unknown, problems: ConfigProblem[]): value is WrittenConfig {
   const before = problems.length;
   const channels = isObject(value) ? value['channels'] : undefined;
   collect(ROOT, isObject(value) && Array.isArray(channels) ? { ...value, channels: [] } : value, '', problems);
@@ -40,6 +41,29 @@ export function hasShape(value: unknown, problems: ConfigProblem[]): value is Co
     else problems.push({ path: `channels[${index}].type`, message: `must be one of ${[...CHANNELS.keys()].join(', ')}` });
   }
   return problems.length === before;
+}
+
+/** Rules about what was written and what was not, which cannot be seen any more when the defaults are filled in. Problems are appended. */
+export function checkWritten({ channels = [] }: WrittenConfig, problems: ConfigProblem[]): void {
+  for (const [index, { options = {} }] of channels.entries()) {
+    for (const name of ['max_queue', 'queue_ms'] as const) {
+      if (options[name] !== undefined && options.max_concurrency === undefined)
+        problems.push({ path: `channels[${index}].options.${name}`, message: 'has no meaning without max_concurrency' });
+    }
+  }
+}
+
+/** The file with every default that the schema names; a Channel gets those of its own type. The given one is left as it is. */
+export function withDefaults(file: WrittenConfig): ConfigFile;
+export function withDefaults({ channels = [], models = {}, ...rest }: WrittenConfig): object {
+  const fill = (schema: TSchema, value: unknown): unknown => Value.Default(schema, structuredClone(value));
+  const filled = fill(CONFIG_SCHEMA, rest);
+  if (!isObject(filled)) throw new Error('a configuration is an object');
+  return {
+    ...filled,
+    channels: channels.map((channel) => fill(CHANNEL_SCHEMAS[channel.type], channel)),
+    models: Object.fromEntries(Object.entries(models).map(([name, model]) => [name, fill(MODEL_SCHEMA, model)])),
+  };
 }
 
 /** Errors that only repeat another error of the same place. */

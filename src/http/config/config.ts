@@ -5,20 +5,18 @@
 import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
+import type { ImageDefaults } from '../../codecs/images/upstream.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { RateLimits } from '../../store/rate-limits.ts';
+import type { Camel } from './schema-terms.ts';
+import type { ChannelEntry, SectionOf } from './schema.ts';
 
 /** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
 export const COMPACT_SUFFIX = '-openai-compact';
 
-export interface Timeouts {
-  readonly connectMs: number;
-  readonly firstDataMs: number;
-  readonly idleMs: number;
-  readonly writeStallMs: number;
-}
+export type Timeouts = Camel<SectionOf<'timeouts'>>;
 
-export type AuthStyle = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'none';
+export type AuthStyle = NonNullable<ChannelEntry['options']['auth']>;
 
 export interface ChannelOptions {
   readonly path?: string;
@@ -39,14 +37,6 @@ export interface ChannelOptions {
   readonly retries: number;
   /** Compaction by a summary of the model, in place of the upstream's own endpoint. */
   readonly compaction?: 'summary';
-}
-
-export interface ImageDefaults {
-  readonly size?: string;
-  readonly quality?: string;
-  readonly background?: string;
-  readonly output_format?: string;
-  readonly moderation?: string;
 }
 
 export interface Channel {
@@ -71,7 +61,8 @@ export interface Channel {
   readonly codec: CodecOptions;
   readonly options: ChannelOptions;
   readonly image: { readonly generationTool: boolean; readonly defaults: ImageDefaults };
-  readonly video: { readonly apiVersion: 'v1' | 'v2'; readonly pollIntervalMs: number; readonly pollDeadlineS?: number };
+  /** Undefined for a type that makes no videos. */
+  readonly video?: { readonly apiVersion: 'v1' | 'v2'; readonly pollIntervalMs: number; readonly pollDeadlineS?: number };
   /** Changes when anything of it changes: a pool of connections belongs to one fingerprint. Holds no secret in clear. */
   readonly fingerprint: string;
 }
@@ -99,79 +90,44 @@ export interface KeyLimits {
   readonly allBytes: number;
 }
 
-export interface Limits {
-  readonly jsonBytes: number;
-  readonly jsonValues: number;
-  readonly multipartBytes: number;
-  readonly eventBytes: number;
-  readonly answerBytes: number;
-  readonly bodyMs: number;
-  readonly connections: number;
+/** The limits of the file; those of one API key are a group of their own. */
+export type Limits = Omit<Camel<SectionOf<'limits'>>, 'keyExchanges' | 'keyBodyBytes' | 'bodyBytes'> & {
   readonly key: KeyLimits;
-}
+};
 
 /** The most bytes that are kept: of one conversation, of one key, in all. */
-export interface HistoryLimits {
-  readonly entryBytes: number;
-  readonly keyBytes: number;
-  readonly totalBytes: number;
-}
+export type HistoryLimits = Camel<SectionOf<'history'>>;
 
-export interface WebSocketLimits {
-  /** Creates and appends of one connection, warm-ups included. */
-  readonly turns: number;
-  /** One message of a client. */
-  readonly messageBytes: number;
-  /** Without a turn for this long a connection is closed. */
-  readonly idleMs: number;
-  /** The age from which no turn is begun any more. */
-  readonly lifetimeMs: number;
-  /** Connections that one key may have open. */
-  readonly perKey: number;
-  /** Of messages of one key that are not complete. */
-  readonly unfinishedBytes: number;
-}
+/** `messageBytes`: one message of a client. */
+export type WebSocketLimits = Camel<SectionOf<'websocket'>> & { readonly messageBytes: number };
 
 export interface Config {
   /** Rises with every accepted reload. */
   readonly revision: number;
   readonly loadedAtMs: number;
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: SectionOf<'listen'>;
   /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
   readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
   readonly publicBaseUrl?: string;
-  readonly role: 'primary' | 'replica';
+  readonly role: SectionOf<'node'>['role'];
   /** The embedded store, or, with `storeUrl`, the folder of what must wait on the local disk. */
   readonly storePath: string;
   /** A PostgreSQL database that holds the store instead. */
   readonly storeUrl?: string;
   readonly trustedProxies: BlockList;
-  readonly durability: 'batched' | 'strict';
+  readonly durability: SectionOf<'ledger'>['durability'];
   /** What becomes of a request with a server tool whose calls the price has no rate for. */
-  readonly unpricedTools: 'forward' | 'refuse';
-  readonly log: { readonly level: string; readonly retentionDays: number };
+  readonly unpricedTools: SectionOf<'ledger'>['unpriced_tools'];
+  readonly log: Camel<SectionOf<'log'>>;
   /** Undefined: no traces. */
-  readonly tracing?: {
-    readonly endpoint: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly sample: number;
-    readonly serviceName: string;
-  };
+  readonly tracing?: Camel<NonNullable<SectionOf<'tracing'>>>;
   readonly limits: Limits;
-  readonly dispatch: { readonly maxAttempts: number; readonly maxRetryWaitMs: number };
-  readonly health: {
-    readonly failures: number;
-    readonly windowMs: number;
-    readonly cooldownMs: number;
-    readonly rateLimitCooldownMs: number;
-    readonly refusedCooldownMs: number;
-    /** Between two active probes; undefined: none. */
-    readonly probeMs?: number;
-  };
+  readonly dispatch: Camel<SectionOf<'dispatch'>>;
+  readonly health: Camel<SectionOf<'health'>>;
   /** Stored response history. */
   readonly history: HistoryLimits;
   readonly websocket: WebSocketLimits;
-  readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
+  readonly affinity: Camel<SectionOf<'affinity'>>;
   readonly writeStallMs: number;
   readonly commitAfterMs: number;
   readonly keepAliveMs: number;

@@ -3,7 +3,7 @@
  * path. Reads neither files nor the environment itself.
  */
 import { type BuildOptions, buildConfig } from './build-config.ts';
-import { hasShape } from './check-shape.ts';
+import { checkWritten, hasShape, withDefaults } from './check-shape.ts';
 import type { Config } from './config.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { readJsonc } from './read-jsonc.ts';
@@ -18,9 +18,10 @@ export function parseConfig(text: string, options: ParseOptions): Config {
   const unresolved = new Set(problems);
   const places = new Set(problems.map(({ path }) => path));
   if (hasShape(value, problems)) {
+    checkWritten(value, problems);
     try {
-      const config = buildConfig(value, options);
-      if (unresolved.size === 0) return config;
+      const config = buildConfig(withDefaults(value), options);
+      if (problems.length === 0) return config;
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       problems.push(...error.problems);

@@ -26,6 +26,8 @@ export interface Answer {
   readonly body: string | Uint8Array;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** How long the client may take nothing of it: that of the Channel that answered. Default: `timeouts.write_stall_ms`. */
+  readonly writeStallMs?: number;
 }
 
 const STREAM_HEADERS = {
@@ -58,16 +60,16 @@ export class Waiting implements Reply {
   answer(answer: Answer): void {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'answer');
     writeAnswer(this.#response, answer);
-    if (this.#response.writableLength >= LARGE_BYTES) this.#watchReader();
+    if (this.#response.writableLength >= LARGE_BYTES) this.#watchReader(answer.writeStallMs);
   }
 
   /** A client that does not read a large answer must not hold its memory and its key's slot for ever. */
-  #watchReader(): void {
+  #watchReader(stallMs: number | undefined): void {
     const response = this.#response;
     const { gateway, config } = this.#call;
     const watch = new StallWatch(
       gateway.clock,
-      config.writeStallMs,
+      stallMs ?? config.writeStallMs,
       () => unsentBytes(response, response.socket),
       () => response.destroy(),
     );

@@ -42,7 +42,8 @@ export async function answerWhole<Answer extends Answered>(
     const ending = { error: failure, status: 200 };
     await exchange.endFirst(ending);
     await remember?.();
-    reply.answer({ status: 200, body, headers: exchange.channelHeader() });
+    const { writeStallMs } = accepted.channel.timeouts;
+    reply.answer({ status: 200, body, headers: exchange.channelHeader(), writeStallMs });
     exchange.outputWritten();
     await exchange.end(ending);
   } catch (thrown) {

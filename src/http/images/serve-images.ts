@@ -86,12 +86,15 @@ class Picture {
   /** The picture, once it is drawn. */
   answer: ImageAnswer | undefined;
   failure: GatewayError | undefined;
+  /** How long the client may take nothing of it; until a Channel has drawn it, as long as the configuration says. */
+  writeStallMs: number;
   readonly notes: Call['notes'];
   readonly #call: Call;
   readonly #channels: readonly Channel[];
 
   constructor(call: Call, { request, channels }: Drawing, exchange: Exchange) {
     this.#call = call;
+    this.writeStallMs = call.config.writeStallMs;
     this.notes = call.notes;
     this.request = request;
     this.#channels = channels;
@@ -120,6 +123,7 @@ class Picture {
       // Its place is free for the next one, which may be of this same request.
       accepted.succeeded();
       this.answer = accepted.answer.answer;
+      this.writeStallMs = accepted.channel.timeouts.writeStallMs;
     } catch (thrown) {
       this.failure = toGatewayError(thrown);
     }
@@ -152,7 +156,8 @@ async function serveWhole(call: Call, pictures: readonly Picture[]): Promise<voi
     const [only] = pictures;
     const headers = pictures.length === 1 && only !== undefined ? only.exchange.channelHeader() : {};
     await Promise.all(pictures.map((picture) => picture.endFirst()));
-    new Waiting(call).answer({ status: 200, body, headers });
+    const writeStallMs = Math.max(...pictures.map((picture) => picture.writeStallMs));
+    new Waiting(call).answer({ status: 200, body, headers, writeStallMs });
     for (const { answer, exchange } of pictures) if (answer !== undefined) exchange.outputWritten();
   } catch (thrown) {
     broken = toGatewayError(thrown);
@@ -190,6 +195,7 @@ async function serveStream(call: Call, picture: Picture, channels: readonly Chan
   await picture.draw();
   try {
     const frames = await finalFrames(call, picture);
+    committed.writer.waitAtMost(picture.writeStallMs);
     await committed.writer.end(frames.map(committed.frame));
     if (picture.answer !== undefined) picture.exchange.outputWritten();
     await picture.end();

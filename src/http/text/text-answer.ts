@@ -141,6 +141,7 @@ export class TextAnswer {
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
       output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
       committed = commit(exchange.channelHeader());
+      committed.writer.waitAtMost(accepted.channel.timeouts.writeStallMs);
     } catch (thrown) {
       accepted?.answer.source.cancel(thrown);
       return await this.#fail(exchange, toGatewayError(thrown), committed);

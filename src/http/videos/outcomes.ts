@@ -20,7 +20,7 @@ export interface Moment {
 export function afterAcceptance(
   upstreamId: string,
   request: VideoRequest,
-  { codec, channel: { video } }: VideoRoute,
+  { codec, video }: VideoRoute,
   { nowMs, jitter }: Moment,
 ): VideoChange {
   const seconds = codec.expiresAfterSeconds(request) ?? video.pollDeadlineS;

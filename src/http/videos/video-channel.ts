@@ -23,14 +23,17 @@ const POLL_TIMEOUT_MS = 30_000;
 
 export interface VideoRoute {
   readonly channel: Channel;
+  readonly video: NonNullable<Channel['video']>;
   readonly codec: VideoUpstream;
   readonly upstreamModel: string;
 }
 
 /** Undefined for a Channel whose type makes no videos. */
 export function routeOf(channel: Channel, model: string): VideoRoute | undefined {
-  const codec = videoUpstream(channel.type, channel.video.apiVersion);
-  return codec === undefined ? undefined : { channel, codec, upstreamModel: channel.models.get(model) ?? model };
+  const { video } = channel;
+  const codec = video === undefined ? undefined : videoUpstream(channel.type, video.apiVersion);
+  if (video === undefined || codec === undefined) return undefined;
+  return { channel, video, codec, upstreamModel: channel.models.get(model) ?? model };
 }
 
 /** The Channels that can make this video; the refusal of the first one where none can. */

@@ -215,7 +215,7 @@ class Worker implements VideoWorker {
     const { channelId } = task.submission;
     const channel = this.#options.config.current().channels.find(({ id }) => id === channelId);
     const route = channel === undefined ? undefined : routeOf(channel, task.model);
-    const intervalMs = route?.channel.video.pollIntervalMs ?? UNKNOWN_INTERVAL_MS;
+    const intervalMs = route?.video.pollIntervalMs ?? UNKNOWN_INTERVAL_MS;
     if (route !== undefined && !this.#lanes.admits(channelId)) {
       // A Channel that is slow to answer must not keep the others waiting.
       await this.#polls.add({ id: task.id, dueAtMs: nextPollAt(task, intervalMs, this.#moment()) });

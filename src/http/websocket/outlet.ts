@@ -18,7 +18,7 @@ export class Outlet {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
   readonly #clock: Clock;
-  readonly #stallMs: number;
+  #stallMs: number;
   #stall: StallWatch | undefined;
   #gone: StreamError | undefined;
   #waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
@@ -58,6 +58,10 @@ export class Outlet {
       write: (messages) => this.#write(messages),
       end: (messages = []) => this.#end(messages),
       destroy: () => this.#ws.terminate(),
+      waitAtMost: (stallMs) => {
+        this.#stallMs = stallMs;
+        this.#stall?.waitAtMost(stallMs);
+      },
     };
   }
 

@@ -125,13 +125,21 @@ test('what a Channel switches on is what its codec is told, and nothing is on by
     developer_as_system: 'developerAsSystem',
     lower_custom_tools: 'lowerCustomTools',
   };
-  for (const type of ['chat_completion', 'responses', 'messages', 'gemini']) {
+  const of: Readonly<Record<string, readonly string[]>> = {
+    chat_completion: Object.keys(codecOptions),
+    responses: [],
+    messages: ['replay_reasoning_content', 'lower_custom_tools'],
+    gemini: ['lower_custom_tools'],
+  };
+  for (const [type, names] of Object.entries(of)) {
     assert.deepEqual(told(type).codec, {});
     for (const [name, known] of Object.entries(codecOptions)) {
-      assert.deepEqual(told(type, { [name]: true }).codec, { [known]: true }, `${type} ${name}`);
-      assert.deepEqual(told(type, { [name]: false }).codec, {}, `${type} ${name}`);
+      if (names.includes(name)) assert.deepEqual(told(type, { [name]: true }).codec, { [known]: true }, `${type} ${name}`);
+      else assert.throws(() => told(type, { [name]: true }), /is not a known key/, `${type} ${name}`);
+      if (names.includes(name)) assert.deepEqual(told(type, { [name]: false }).codec, {}, `${type} ${name}`);
     }
   }
+  assert.equal(told('messages').video, undefined);
   assert.deepEqual(told('responses').image, { generationTool: false, defaults: {} });
   const image = { image_enable_openai_generation_tool: true, image_defaults: { size: '1x1' } };
   assert.deepEqual(told('responses', image).image, { generationTool: true, defaults: { size: '1x1' } });
@@ -273,7 +281,7 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
 
 test('however many problems there are, each is named, beside secrets that are missing', () => {
   const words = Object.keys(CONFIG_SCHEMA.properties.limits.properties);
-  assert.equal(words.length, 10);
+  assert.ok(words.length > 8, 'more than the eight errors that the library gives by itself');
   const file = {
     channels: [channel({ api_key: ref('NOWHERE'), base_url: ref('NOWHERE'), weight: 'x' })],
     limits: Object.fromEntries(words.map((word) => [word, 'x'])),
@@ -392,7 +400,7 @@ test('headers of the connection itself are the gateway’s, and a certificate mu
 
 test('mizu.schema.json is generated from the schema and current', () => {
   const committed: unknown = JSON.parse(readFileSync('mizu.schema.json', 'utf8'));
-  assert.deepEqual(committed, JSON.parse(JSON.stringify(CONFIG_SCHEMA)), 'run: node src/http/config/write-schema.ts');
+  assert.deepEqual(committed, JSON.parse(JSON.stringify(CONFIG_SCHEMA)), 'run: npm run docs');
 });
 
 test('a secret that stands anywhere is in no problem’s words', () => {

@@ -252,44 +252,52 @@ test('silence in the middle: the failure is said in the stream after idle_ms', a
   assert.equal(gateway.store.settled[0]?.status, 'error');
 });
 
-test('X7: a client that stops reading is let go after write_stall_ms, with its upstream', async (t) => {
-  const upstream = await fakeUpstream(({ socket }) => {
-    const stream = openStream(socket);
-    startMessage(stream);
-    const text = 'x'.repeat(60_000);
-    const timer = setInterval(() => {
-      if (socket.writableLength < 1_000_000) {
-        stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
-      }
-    }, 1);
-    socket.on('close', () => clearInterval(timer));
+/** Where the patience with a reader may stand: for all Channels, or for the one that answers. */
+const patience = (write_stall_ms: number) =>
+  [
+    ['of all Channels', { timeouts: { write_stall_ms } }, {}],
+    ['of its Channel', {}, { timeouts: { write_stall_ms } }],
+  ] as const;
+
+for (const [whose, top, own] of patience(200))
+  test(`X7: a client that stops reading is let go after write_stall_ms ${whose}, with its upstream`, async (t) => {
+    const upstream = await fakeUpstream(({ socket }) => {
+      const stream = openStream(socket);
+      startMessage(stream);
+      const text = 'x'.repeat(60_000);
+      const timer = setInterval(() => {
+        if (socket.writableLength < 1_000_000) {
+          stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+        }
+      }, 1);
+      socket.on('close', () => clearInterval(timer));
+    });
+    t.after(() => upstream.close());
+    await using gateway = await testGateway({
+      channels: [channel(upstream.url, own)],
+      models: MODELS,
+      ...top,
+    });
+    const payload = JSON.stringify(ask({ stream: true }));
+    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(
+      `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${payload.length}\r\n\r\n${payload}`,
+    );
+    socket.pause();
+    await new Promise<void>((resolve, reject) => {
+      const started = performance.now();
+      const look = (): void => {
+        if (gateway.store.settled.length === 1) resolve();
+        else if (performance.now() - started > 20_000) reject(new Error('it was never let go'));
+        else setTimeout(look, 10);
+      };
+      look();
+    });
+    assert.equal(gateway.store.settled[0]?.clientGone, true);
+    await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+    socket.destroy();
   });
-  t.after(() => upstream.close());
-  await using gateway = await testGateway({
-    channels: [channel(upstream.url)],
-    models: MODELS,
-    timeouts: { write_stall_ms: 200 },
-  });
-  const payload = JSON.stringify(ask({ stream: true }));
-  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
-  socket.on('error', () => undefined);
-  socket.write(
-    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${payload.length}\r\n\r\n${payload}`,
-  );
-  socket.pause();
-  await new Promise<void>((resolve, reject) => {
-    const started = performance.now();
-    const look = (): void => {
-      if (gateway.store.settled.length === 1) resolve();
-      else if (performance.now() - started > 20_000) reject(new Error('it was never let go'));
-      else setTimeout(look, 10);
-    };
-    look();
-  });
-  assert.equal(gateway.store.settled[0]?.clientGone, true);
-  await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
-  socket.destroy();
-});
 
 /** Larger than every socket buffer together. */
 const FLOOD = 'x'.repeat(16_000_000);
@@ -372,20 +380,21 @@ test('F17: while a client reads nothing the upstream is not silent; once it read
   assert.deepEqual([gateway.store.settled[0]?.errorCode, gateway.store.settled[0]?.clientGone], ['upstream_error', undefined]);
 });
 
-test('F17: a client that takes nothing of a large whole answer is let go', async (t) => {
-  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage(FLOOD)));
-  t.after(() => upstream.close());
-  await using gateway = await testGateway({
-    channels: [channel(upstream.url)],
-    models: MODELS,
-    timeouts: { write_stall_ms: 100 },
+for (const [whose, top, own] of patience(100))
+  test(`F17: a client that takes nothing of a large whole answer is let go after write_stall_ms ${whose}`, async (t) => {
+    const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage(FLOOD)));
+    t.after(() => upstream.close());
+    await using gateway = await testGateway({
+      channels: [channel(upstream.url, own)],
+      models: MODELS,
+      ...top,
+    });
+    const { socket } = slowClient(gateway.url, ask());
+    await eventually(() => gateway.store.settled.length === 1, 'the answer');
+    assert.equal(gateway.running.gateway.keySlots.size, 1);
+    await eventually(() => gateway.running.gateway.keySlots.size === 0, 'its place is free');
+    socket.destroy();
   });
-  const { socket } = slowClient(gateway.url, ask());
-  await eventually(() => gateway.store.settled.length === 1, 'the answer');
-  assert.equal(gateway.running.gateway.keySlots.size, 1);
-  await eventually(() => gateway.running.gateway.keySlots.size === 0, 'its place is free');
-  socket.destroy();
-});
 
 test('F19: a pipelined answer that waits for the one before it is not taken for one that nobody reads', async (t) => {
   let finish = (): void => undefined;
