@@ -56,7 +56,10 @@ test('generative content 2: a signature on a text, an empty part or a thought go
     };
     for (const client of CLIENTS) {
       const { contents } = convert(client, 'gemini', replies[client](through('gemini', client, events).body));
-      assert.deepEqual(contents[1].parts, parts, `${client}: ${JSON.stringify(parts)}`);
+      // Messages clients take the last block as the answer, so that the signature of a text at the end is a listed loss.
+      const isLost = client === 'messages' && parts.at(-1)?.thoughtSignature !== undefined;
+      const expected = isLost ? [{ text: 'say' }] : parts;
+      assert.deepEqual(contents[1].parts, expected, `${client}: ${JSON.stringify(parts)}`);
     }
   }
 });

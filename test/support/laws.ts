@@ -9,6 +9,7 @@ import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
 import type { Owner } from '../../src/codecs/canonical/opaque.ts';
+import { UNSIGNED } from '../../src/codecs/messages/message-parts.ts';
 import type { ClientCodec, Frame, UpstreamCodec } from '../../src/codecs/codec.ts';
 import { type Answer, answer, eventsOf, fractions, type ResponseFeatures, stepsOf } from './arbitraries/response.ts';
 import {
@@ -221,11 +222,27 @@ function comparison(upstream: UpstreamSide, client: UpstreamSide): (whole: Whole
   return (whole) => plain(compare(whole));
 }
 
-/** A value without the facts of its owner, as JSON holds it. */
+/** A value without the facts of its owner, as JSON holds it, and without the envelopes in which the gateway itself signs reasoning. */
 export function plain(value: unknown): unknown {
   return JSON.parse(
-    JSON.stringify(value, (key, member: unknown) => (key === 'owner' || key === 'itemId' || key === 'form' ? undefined : member)),
+    JSON.stringify(value, (key, member: unknown) => {
+      if (key === 'owner' || key === 'itemId' || key === 'form') return undefined;
+      return key === 'opaque' && isUnsigned(member) ? undefined : member;
+    }),
   );
+}
+
+/** Opened, or as a client holds it. */
+function isUnsigned(opaque: unknown): boolean {
+  const { form, value } = opaque as { readonly form?: string; readonly value?: string };
+  if (form === UNSIGNED || /^\{"(raw|summary)":/.test(value ?? '')) return true;
+  return value?.startsWith('mz2.') === true && openForTests(value)?.form === UNSIGNED;
+}
+
+/** Messages clients take the last block as the answer, so that what signs a text at the end is a declared loss. */
+function endsWithText(frames: readonly Frame[]): boolean {
+  const last = frames.findLast(({ event }) => event === 'content_block_start');
+  return last?.data.includes('"content_block":{"type":"text"') ?? false;
 }
 
 /** Law 5: what a dialect says it also understands, less what `normalise` declares. */
@@ -261,7 +278,8 @@ export function lawOpaqueMeansOpaque(upstream: UpstreamSide, client: TwoSided): 
             if (event.type !== 'item.end' || !('opaque' in event.item) || event.item.opaque === undefined) continue;
             const { value } = event.item.opaque;
             // What the client's dialect refuses ends the stream: later items are never said.
-            if (ended === 'success') assert.ok(arrived.includes(value), `lost: ${value}`);
+            const isLost = !arrived.includes(value) && !(client.client.dialect === 'messages' && endsWithText(frames));
+            if (ended === 'success') assert.ok(!isLost, `lost: ${value}`);
             assert.ok(!sent.includes(value), `a raw opaque value reached the client: ${value}`);
           }
         }
