@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
+import type { OutputItem } from '../../src/codecs/canonical/item.ts';
 import type { Owner } from '../../src/codecs/canonical/opaque.ts';
 import { UNSIGNED } from '../../src/codecs/messages/message-parts.ts';
 import type { ClientCodec, Frame, UpstreamCodec } from '../../src/codecs/codec.ts';
@@ -253,11 +254,21 @@ export function lawRoundTrip(dialect: UpstreamSide): void {
         const decoded = decodeFrom(dialect, [dialect.write(said, cuts, false)]);
         assert.equal(decoded.failure?.message, undefined);
         const compare = comparison(dialect, dialect);
-        assert.deepEqual(compare(fold(decoded.events)), compare(fold(eventsOf(said))));
+        const expected = dialect.upstream.dialect === 'messages' ? endingWithText(said) : said;
+        assert.deepEqual(compare(fold(decoded.events)), compare(fold(eventsOf(expected))));
       }),
       { numRuns: RUNS },
     );
   });
+}
+
+/** Without what only signs, behind the last text: our encoder of messages leaves it out. */
+function endingWithText(said: Answer): Answer {
+  const isOnlySigned = (item: OutputItem): boolean =>
+    item.kind === 'reasoning' && (item.raw ?? '') === '' && (item.summary ?? []).every((part) => part === '');
+  const end = said.items.findLastIndex((item) => !isOnlySigned(item));
+  const last = said.items[end];
+  return last?.kind === 'text' || last?.kind === 'refusal' ? { ...said, items: said.items.slice(0, end + 1) } : said;
 }
 
 /** Law 7: an opaque value reaches clients sealed, complete, and in no other way. */
