@@ -60,11 +60,11 @@ async function withGateway(
 ): Promise<void> {
   const simulator = await startSimulator({ pace: { cut: 'packet' } });
   const work = mkdtempSync(join(tmpdir(), 'mizu-agent-work-'));
+  // Responses upstreams take custom tools as they are.
+  const options = type === 'responses' ? {} : { lower_custom_tools: true };
   try {
     await using gateway = await testGateway({
-      channels: [
-        { id: 'one', type, base_url: simulator.url, api_key: 'k', models: [MODEL], options: { lower_custom_tools: true } },
-      ],
+      channels: [{ id: 'one', type, base_url: simulator.url, api_key: 'k', models: [MODEL], options }],
       models: { [MODEL]: { price: { input: '0.01', output: '0.02' } } },
     });
     await body(gateway, simulator, work);

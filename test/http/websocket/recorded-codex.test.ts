@@ -29,6 +29,9 @@ const PRICE = { price: { input: '1', output: '2' } };
 /** Headers that the connection makes itself. */
 const OWN = /^(host|connection|upgrade|authorization|sec-websocket-.*)$/;
 
+/** Responses upstreams take custom tools as they are. */
+const lowering = (type: string) => (type === 'responses' ? {} : { options: { lower_custom_tools: true } });
+
 for (const version of ['v1', 'v2'] as const) {
   for (const type of UPSTREAMS) {
     test(`codex ${version} frames over ${type}`, { skip }, async () => {
@@ -38,9 +41,7 @@ for (const version of ['v1', 'v2'] as const) {
       const model = String(creates[0]?.['model']);
       const simulator = await startSimulator({ pace: { cut: 'packet' } });
       await using gateway = await testGateway({
-        channels: [
-          { id: 'one', type, base_url: simulator.url, api_key: 'k', models: [model], options: { lower_custom_tools: true } },
-        ],
+        channels: [{ id: 'one', type, base_url: simulator.url, api_key: 'k', models: [model], ...lowering(type) }],
         models: { [model]: PRICE },
       });
       const headers = Object.fromEntries(Object.entries(upgrade.headers ?? {}).filter(([name]) => !OWN.test(name)));
