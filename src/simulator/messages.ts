@@ -3,7 +3,7 @@ import { contentText } from './chat.ts';
 import type { Dialect, Prompt, Turn } from './dialect.ts';
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, numberOf, objectOf, stringOf } from './json.ts';
 import { messagesStream, messagesWhole } from './messages-wire.ts';
-import { VendorError } from './vendor-error.ts';
+import { checkSubset, refuse } from './messages-schemas.ts';
 
 export const messages: Dialect = {
   check,
@@ -34,10 +34,6 @@ const ERROR_TYPES = new Map([
   [504, 'timeout_error'],
   [529, 'overloaded_error'],
 ]);
-
-function refuse(message: string): never {
-  throw new VendorError(400, message);
-}
 
 function check(turn: Turn): void {
   const { body, model } = turn;
@@ -269,30 +265,6 @@ function checkFormat(body: JsonObject): void {
   if (format.type === undefined) return;
   if (format.type !== 'json_schema' || !isObject(format.schema)) refuse('output_config.format: Field required');
   checkSubset(format.schema, 'output_config.format.schema');
-}
-
-const NOT_IN_SUBSET =
-  'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems oneOf not if patternProperties'.split(
-    ' ',
-  );
-
-/** What the vendor takes of JSON Schema in structured outputs and strict tools. */
-function checkSubset(schema: JsonObject, at: string): void {
-  for (const word of NOT_IN_SUBSET)
-    if (schema[word] !== undefined) refuse(`${at}: For this type, property '${word}' is not supported`);
-  const isSaid = ['type', '$ref', 'anyOf', 'allOf', 'enum', 'const'].some((word) => schema[word] !== undefined);
-  if (!isSaid) refuse(`${at}: Schema must have a 'type'`);
-  if (schema.type === 'object' && schema.additionalProperties !== false)
-    refuse(`${at}: For 'object' type, 'additionalProperties' must be explicitly set to false`);
-  for (const holder of ['properties', '$defs'] as const) {
-    for (const [name, child] of Object.entries(objectOf(schema[holder]))) checkSubset(objectOf(child), `${at}.${holder}.${name}`);
-  }
-  if (schema.items !== undefined) checkSubset(objectOf(schema.items), `${at}.items`);
-  for (const list of ['anyOf', 'allOf']) {
-    listOf(schema[list]).forEach((child, index) => {
-      checkSubset(objectOf(child), `${at}.${list}.${index}`);
-    });
-  }
 }
 
 function checkThinking(body: JsonObject, cap: number): void {

@@ -19,7 +19,7 @@ export function skipSpace(text: string, at: number): number {
 }
 
 /** The index after the string that begins at `at`; the length of a text that ends within it. */
-function skipString(text: string, at: number): number {
+export function skipString(text: string, at: number): number {
   let close = at;
   do {
     close = text.indexOf('"', close + 1);

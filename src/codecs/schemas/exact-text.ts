@@ -3,17 +3,19 @@
  * change: such keys and numbers are marked while the schema is a value, and the marks are taken off its text again.
  */
 import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { skipString } from '../json/text.ts';
 
-const TOKENS = /"((?:[^"\\]|\\.)*)"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-const MARKED = /"\\u0001((?:[^"\\]|\\.)*)"/g;
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const MARK = '\\u0001';
 
 /** The text of the rewritten schema; undefined where `rewrite` refuses it. */
 export function rewriteText(text: string, rewrite: (schema: JsonObject) => JsonObject | undefined): string | undefined {
-  if (text.includes('\\u0001')) return undefined;
-  const marked = text.replace(TOKENS, (token, content: string | undefined) => {
-    if (content !== undefined) return /^\d+$/.test(content) ? `"\\u0001\\"${content}\\""` : token;
-    return String(Number(token)) === token ? token : `"\\u0001${token}"`;
-  });
+  if (text.includes(MARK)) return undefined;
+  const marked = replaceTokens(
+    text,
+    (token) => (/^"\d+"$/.test(token) ? `"${MARK}\\"${token.slice(1, -1)}\\""` : token),
+    (other) => other.replace(NUMBER, (token) => (String(Number(token)) === token ? token : `"${MARK}${token}"`)),
+  );
   const schema = parseJson(marked);
   const rewritten = isObject(schema) ? rewrite(schema) : undefined;
   return rewritten && withoutMarks(JSON.stringify(rewritten));
@@ -21,5 +23,24 @@ export function rewriteText(text: string, rewrite: (schema: JsonObject) => JsonO
 
 /** The text of a value that may be marked. */
 export function withoutMarks(text: string): string {
-  return text.includes('\\u0001') ? text.replace(MARKED, (_, content: string) => content.replaceAll('\\"', '"')) : text;
+  if (!text.includes(MARK)) return text;
+  const prefix = `"${MARK}`;
+  return replaceTokens(
+    text,
+    (token) => (token.startsWith(prefix) ? token.slice(prefix.length, -1).replaceAll('\\"', '"') : token),
+    (other) => other,
+  );
+}
+
+/** Valid JSON with each string and all that stands between strings replaced, in one pass. A pattern would run out of stack over long strings. */
+function replaceTokens(text: string, string: (token: string) => string, between: (other: string) => string): string {
+  const pieces: string[] = [];
+  let at = 0;
+  for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', at)) {
+    const end = skipString(text, quote);
+    pieces.push(between(text.slice(at, quote)), string(text.slice(quote, end)));
+    at = end;
+  }
+  pieces.push(between(text.slice(at)));
+  return pieces.join('');
 }

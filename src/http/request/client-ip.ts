@@ -29,7 +29,8 @@ function listOf(header: string | string[] | undefined): string[] {
 }
 
 /** One pair of an element, and what comes behind it (RFC 7239, 4): names are tokens, values tokens or quoted strings, without space around `=`. */
-const PAIR = /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*(;|,|$)/y;
+const PAIR =
+  /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"([^"\\]*(?:\\.[^"\\]*)*)")[ \t]*)?(;|,|$)/y;
 /** Bounds what a client can make of a header that is read for each of its requests. */
 const MAX_PAIRS = 256;
 

@@ -182,7 +182,7 @@ test('F18: a client that closes its half has left, as for every Node server: the
 test('one key may hold so many exchanges and so many bytes, and no more; another key is not touched', async () => {
   await using r = await rig({
     timeouts: { first_data_ms: 60_000, idle_ms: 60_000 },
-    limits: { key_exchanges: 3, key_body_bytes: 2048 },
+    limits: { key_exchanges: 3, key_body_bytes: 8192 },
   });
   r.gateway.store.addKey('sk-other', { id: 'other' });
   r.answer = () => undefined;
@@ -204,7 +204,7 @@ test('one key may hold so many exchanges and so many bytes, and no more; another
   await eventually(() => r.upstream.requests.length === 5, 'a place is free again');
   const large = await r.gateway.post(
     PATHS.messages,
-    bodyOf('messages', 'messages', true, { metadata: { user_id: 'x'.repeat(4000) } }),
+    bodyOf('messages', 'messages', true, { metadata: { user_id: 'x'.repeat(16_000) } }),
   );
   assert.equal(large.status, 429);
   first.destroy();

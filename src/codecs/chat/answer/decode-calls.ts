@@ -2,45 +2,30 @@
  * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways in which
  * vendors leave out indices, ids and names; does not know the rest of the answer.
  */
-import { grown } from '../../canonical/grown.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { ItemStatus, ToolCallItem, ToolName } from '../../canonical/item.ts';
-import { isObjectText, type JsonValue } from '../../canonical/json.ts';
+import type { ItemStatus, ToolCallItem } from '../../canonical/item.ts';
+import type { JsonValue } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { customToolOf, FreeformReader } from '../../tools/freeform.ts';
 import { callOpaque } from '../opaque.ts';
 import { Queue } from '../../queue.ts';
 import { DeclaredNames } from './declared-names.ts';
-import { ObjectScan } from './object-scan.ts';
+import {
+  type Call,
+  EMPTY_OBJECT,
+  growInput,
+  inputOf,
+  introducesAnother,
+  isNoInput,
+  isUnfinished,
+  newInput,
+  sameName,
+  startsNewInput,
+} from './call-input.ts';
 import { type Piece, readPiece } from './call-pieces.ts';
 import { malformed, objectAt } from '../wire.ts';
-
-interface Call {
-  /** The upstream's index, where it gave one. */
-  readonly wireIndex: number | undefined;
-  /** The index of its item; undefined until the name is known, since the item cannot start before. */
-  index: number | undefined;
-  flavour: 'function' | 'custom';
-  /** The id of its item: that of the upstream, or a new one where the upstream gave none or gave it to another call. */
-  callId: string;
-  /** The upstream's own id. */
-  upstreamId: string | undefined;
-  name: string;
-  /** The name may be continued by the next piece, so the item does not start yet. */
-  isNamePartial: boolean;
-  tool: ToolName | undefined;
-  /** The arguments as they came. */
-  input: string;
-  /** They began with an empty object: a placeholder, unless nothing follows. */
-  hasPlaceholder: boolean;
-  /** Follows the arguments from when it was first asked whether they are whole. */
-  scan: ObjectScan | undefined;
-  /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
-  freeform: FreeformReader | undefined;
-  opaque: Opaque | undefined;
-}
 
 export class ToolCalls {
   readonly #context: DecodeContext;
@@ -301,69 +286,4 @@ function emitInput({ index, freeform }: Call, piece: string, out: CanonicalEvent
 
 function pushDelta(index: number, text: string, out: CanonicalEvent[]): void {
   if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
-}
-
-/** True for a piece with the id of a known call that begins another one: it has another name, or the name with another index or whole arguments. */
-function introducesAnother(known: Call, piece: Piece): boolean {
-  if (piece.name === undefined || known.name === '') return false;
-  if (!sameName(known, piece)) return true;
-  if (piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex) return true;
-  return piece.input !== inputOf(known) && startsNewInput(known, piece);
-}
-
-/**
- * True for a first piece that is no argument yet: some models write `null` for a call without arguments (Groq), some servers an empty
- * object before the real one.
- */
-function isNoInput(call: Call, piece: string): boolean {
-  if (call.input !== '' || call.flavour !== 'function') return false;
-  if (call.hasPlaceholder && piece.trim() === '') return true;
-  if (piece !== 'null' && piece !== EMPTY_OBJECT) return false;
-  call.hasPlaceholder ||= piece === EMPTY_OBJECT;
-  return true;
-}
-
-/** The arguments so far, the placeholder included. */
-function inputOf({ input, hasPlaceholder }: Call): string {
-  return input === '' && hasPlaceholder ? EMPTY_OBJECT : input;
-}
-
-const EMPTY_OBJECT = '{}';
-
-/** True for arguments that are not a whole object yet. */
-function isUnfinished(call: Call): boolean {
-  return call.flavour === 'function' && call.input !== '' && !isWholeInput(call);
-}
-
-function isWholeInput(call: Call): boolean {
-  if (call.scan === undefined) {
-    call.scan = new ObjectScan();
-    call.scan.push(call.input);
-  }
-  return call.scan.isWhole(call.input);
-}
-
-function growInput(call: Call, piece: string): void {
-  call.input = grown(call.input, piece);
-  call.scan?.push(piece);
-}
-
-/** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
-function startsNewInput(call: Call, piece: Piece): boolean {
-  return piece.input.trimStart().startsWith('{') && (inputOf(call) === EMPTY_OBJECT || isWholeInput(call));
-}
-
-/**
- * The part of a piece that is new. Some servers (vLLM) send the whole arguments once more at the end: where these are an object and both
- * together are not, only the rest is new. Before the last piece, only an exact repetition of everything counts as one.
- */
-function newInput({ input: known, flavour, freeform }: Call, piece: string, isLast: boolean): string {
-  if (flavour === 'custom' && freeform === undefined) return piece;
-  if (known === '' || piece.length < known.length || (piece.length > known.length && !isLast)) return piece;
-  if (!piece.startsWith(known) || !isObjectText(piece) || isObjectText(known + piece)) return piece;
-  return piece.slice(known.length);
-}
-
-function sameName(call: Call, piece: Piece): boolean {
-  return piece.name === undefined || piece.name === call.name;
 }

@@ -274,7 +274,7 @@ export class Answer {
     if (audio === undefined) return;
     const data = textAt(whole['data'], 'audio');
     const transcript = textAt(whole['transcript'], 'audio');
-    if (!joinBase64([data]).startsWith(joinBase64(audio.data).replace(/.{0,3}=*$/, '')))
+    if (!joinBase64([data]).startsWith(withoutEnd(joinBase64(audio.data))))
       throw upstreamFault('illegal_lifecycle', "The upstream's final audio contradicts what it streamed.");
     if (data !== '') audio.data.splice(0, audio.data.length, data);
     if (transcript.startsWith(audio.transcript)) audio.transcript = transcript;
@@ -309,4 +309,11 @@ export class Answer {
 function logprobsIn(choice: JsonObject, member: 'content' | 'refusal'): Logprobs | undefined {
   const { logprobs } = choice;
   return isObject(logprobs) ? readLogprobs(logprobs[member]) : undefined;
+}
+
+/** Base64 without its padding and the three characters before it, which change where more follows. */
+function withoutEnd(base64: string): string {
+  let end = base64.length;
+  while (base64[end - 1] === '=') end -= 1;
+  return base64.slice(0, Math.max(0, end - 3));
 }
