@@ -461,7 +461,8 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
     log,
     head: await store.requestLog.head(),
     secret: store.secrets.current(),
-    sound: (await store.ledger.verify()).differences,
+    // Histories that no gateway makes (an exchange of one key that is settled for another) are differences, told in each engine's own names.
+    sound: (await store.ledger.verify()).differences.length === 0,
   };
 });
 
