@@ -10,8 +10,6 @@ export const TIMES = 4;
 export const LIMIT = 6;
 /** `JSON.parse` itself takes more than linear time for objects of ever new shapes. Work on these may grow so much faster than it. */
 const OVER_ENGINE = 1.5;
-/** What reading and writing a request may cost beside `JSON.parse` of its bytes. */
-export const PARSE_LIMIT = 10;
 /** The most rounds. Each adds runs to the same minimum, so noise goes away and a fault stays. */
 const ROUNDS = 6;
 /** Short work is repeated until a run takes about this long, in milliseconds: the clock and a switch of process weigh less. */
@@ -69,7 +67,19 @@ export interface Case {
 /** The smaller size: some 100 KB, so that a hidden square shows. */
 const COUNT = 2000;
 
-export function growthOfCase({ work }: Case, count = COUNT): Growth {
+/** A case is measured anew before it fails: what runs beside it on a busy machine differs from time to time, a square stays. */
+const TRIES = 3;
+
+export function growthOfCase(one: Case, count = COUNT): Growth {
+  let best = measured(one, count);
+  for (let tried = 1; tried < TRIES && best.ratio > best.limit && best.largeMs <= HOPELESS_MS; tried += 1) {
+    const again = measured(one, count);
+    if (again.ratio / again.limit < best.ratio / best.limit) best = again;
+  }
+  return best;
+}
+
+function measured({ work }: Case, count: number): Growth {
   const first = growthOf(work(count), work(count * TIMES));
   if (first.ratio <= first.limit || first.largeMs > HOPELESS_MS) return first;
   // Caches and collections may weigh more on the larger size; a square shows more, the larger it is.
