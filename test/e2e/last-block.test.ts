@@ -45,7 +45,7 @@ async function blocksOf(gateway: TestGateway, body: object, stream: boolean): Pr
       if (member !== 'type') block[member] = (block[member] ?? '') + String(value);
     }
   }
-  return blocks as unknown as Block[];
+  return JSON.parse(JSON.stringify(blocks));
 }
 
 const SAID = { role: 'user', content: 'hi' };
