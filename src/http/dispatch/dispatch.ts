@@ -21,6 +21,8 @@ import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo
 export interface Target {
   readonly channel: Channel;
   readonly upstreamModel: string;
+  /** The name that clients know it by; absent where no client reads what goes wrong. */
+  readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
   readonly without: ReadonlySet<ReasoningFace>;
   /** Aborted when the client leaves, or must be told to come again. */
@@ -239,6 +241,7 @@ class AttemptLoop<Answer> {
       const answer = await this.#attempt({
         channel,
         upstreamModel: this.#modelOf(channel),
+        model: this.#plan.model,
         without: refused,
         signal: this.#plan.signal,
         note,

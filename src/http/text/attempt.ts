@@ -11,7 +11,8 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import { type Answer, readWhole } from '../../codecs/pipeline.ts';
+import { namingModel } from '../../codecs/errors/model-names.ts';
+import { type Answer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -64,6 +65,7 @@ interface Sent {
   readonly encoded: UpstreamRequest;
   readonly head: UpstreamHead;
   readonly timers: IdleTimers;
+  readonly word: Wording;
 }
 
 /** Resolves at the commit point: until then nothing may be sent to the client. */
@@ -84,7 +86,8 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
       const source = await openSource(sent, options);
       answer = { steps: await readToEnd(source), fold: source.fold };
     } else {
-      answer = readWhole(codec.decodeResponse(await readBody(head.body, options.config.limits.answerBytes), context));
+      const body = await readBody(head.body, options.config.limits.answerBytes);
+      answer = readWhole(codec.decodeResponse(body, context), sent.word);
     }
     timers.stop();
     const { steps, fold } = answer;
@@ -132,7 +135,8 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     },
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
-      return read({ codec, context, encoded, head, timers });
+      const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
+      return read({ codec, context, encoded, head, timers, word });
     },
   );
 }
@@ -162,6 +166,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
     timers,
+    word: sent.word,
   });
 }
 
@@ -170,10 +175,10 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
   throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
 }
 
-async function openWhole({ codec, context, head, timers }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+async function openWhole({ codec, context, head, timers, word }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
   const text = await readBody(head.body, options.config.limits.answerBytes);
   timers.stop();
-  return wholeAsSource(codec.decodeResponse(text, context));
+  return wholeAsSource(codec.decodeResponse(text, context), word);
 }
 
 async function readUntilCommit(source: AnswerSource): Promise<Step[]> {

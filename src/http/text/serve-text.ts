@@ -74,7 +74,7 @@ async function prepareExchange(
     conversation: conversationOf(principal.key.id, decoded),
     carries: reasoningKindsIn(request),
   };
-  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply });
+  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
   return { answer, exchange: await Exchange.admit(call, { principal, model, estimate, stream, effort: reasoning?.effort }) };
 }
