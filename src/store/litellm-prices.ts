@@ -24,6 +24,8 @@ const LITELLM: ReadonlyMap<string, readonly [string, number]> = new Map([
   ['output_cost_per_reasoning_token', ['reasoning', 6]],
   ['input_cost_per_image_token', ['image_input', 6]],
   ['output_cost_per_image_token', ['image_output', 6]],
+  ['input_cost_per_audio_token', ['audio_input', 6]],
+  ['output_cost_per_audio_token', ['audio_output', 6]],
   ['output_cost_per_image', ['image', 0]],
   ['file_search_cost_per_1k_calls', ['file_search', 0]],
 ]);

@@ -19,6 +19,8 @@ const MODELS_DEV: ReadonlyMap<string, string> = new Map([
   ['cache_read', 'cached_input'],
   ['cache_write', 'cache_write_5m'],
   ['reasoning', 'reasoning'],
+  ['input_audio', 'audio_input'],
+  ['output_audio', 'audio_output'],
 ]);
 
 /** Models are named `provider/model`. Throws SyntaxError when `text` is not JSON. */

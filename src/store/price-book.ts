@@ -50,7 +50,7 @@ export function fieldsOf(value: unknown): Fields | undefined {
 }
 
 /** What changes a price, by the name of the member that holds it. */
-export const MODIFIERS = ['service_tiers', 'speeds', 'geos'] as const;
+const MODIFIERS = ['service_tiers', 'speeds', 'geos'] as const;
 export type ModifierKind = (typeof MODIFIERS)[number];
 
 /** A price under construction. */

@@ -49,6 +49,7 @@ test('a LiteLLM catalogue', () => {
     cached_input: '0.125',
     cache_write_5m: '1.5625',
     cache_write_1h: '2.5',
+    audio_input: '1',
     web_search: '35',
     long_context: { above: 200_000, input: '2.5', output: '15' },
     service_tiers: { priority: { input: '2.5' }, flex: { output: '5' } },
@@ -63,7 +64,7 @@ test('a LiteLLM catalogue', () => {
   assert.deepEqual(book.skipped.map(({ model }) => model).sort(), ['fine', 'free', 'rerank']);
   assert.deepEqual(
     book.ignored.filter(({ model }) => model === 'm').map(({ field }) => field),
-    ['input_cost_per_audio_token', 'search_context_cost_per_query.search_context_size_low'],
+    ['search_context_cost_per_query.search_context_size_low'],
   );
 });
 
@@ -77,6 +78,7 @@ test('a models.dev catalogue', () => {
     output: '15',
     cached_input: '0.25',
     cache_write_5m: '3.125',
+    audio_input: '1',
     long_context: { above: 200_000, input: '5', output: '22.5' },
   });
   assert.deepEqual(
@@ -85,7 +87,7 @@ test('a models.dev catalogue', () => {
   );
   assert.deepEqual(
     book.ignored.map(({ field }) => field),
-    ['input_audio', 'context_over_200k.x'],
+    ['context_over_200k.x'],
   );
 });
 
