@@ -4,7 +4,8 @@ import { GatewayError } from '../../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../../src/codecs/canonical/fold.ts';
 import type { JsonObject } from '../../../../src/codecs/canonical/json.ts';
 import { messagesClient, messagesUpstream } from '../../../../src/codecs/messages/index.ts';
-import { checkClientStream, UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../../src/codecs/messages/lifecycle.ts';
+import { UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../../src/codecs/messages/lifecycle.ts';
+import { checkMessagesStream } from '../../../support/client-order/messages.ts';
 import { canonical, decodeContext, decodeFrames, encodeSteps, payloads, target } from '../support.ts';
 
 const start = { type: 'message_start', message: { id: 'm', content: [] } };
@@ -49,7 +50,7 @@ for (const [what, block, piece, said] of OPEN_BLOCKS) {
     assert.deepEqual(Object.fromEntries(Object.keys(said as object).map((key) => [key, Reflect.get(ended.item, key)])), said);
     if (ended.item.kind === 'reasoning' && what !== 'redacted thinking') assert.equal(ended.item.opaque, undefined);
     const frames = encodeSteps(steps);
-    checkClientStream(frames);
+    checkMessagesStream(frames);
     assert.equal(frames.at(-1)?.event, 'message_stop');
     assert.equal(reasonOf([...begun, end, bye]), 'illegal_lifecycle');
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkResponsesStream } from '../../../../src/codecs/responses/lifecycle.ts';
+import { checkResponsesStream } from '../../../support/client-order/responses.ts';
 import { decodeAll, encodeAll, framesOf } from '../support.ts';
 
 test('encodeEvents, same dialect: a terminal as the only event gets its beginning', () => {
