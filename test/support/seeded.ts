@@ -8,4 +8,9 @@ import fc from 'fast-check';
 const SEED = 20_261_124;
 
 const wanted = process.env['MIZU_SEED'] ?? String(SEED);
-if (wanted !== 'random') fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: Number.parseInt(wanted, 10) });
+if (wanted === 'random') delete process.env['MIZU_SEED'];
+else {
+  // Samples that are no properties read it themselves.
+  process.env['MIZU_SEED'] = wanted;
+  fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: Number.parseInt(wanted, 10) });
+}
