@@ -36,7 +36,7 @@ export function upstreamFailure(thrown: unknown): GatewayError {
     const raw = thrown.reason === 'not_event_stream' ? rawError(thrown.text ?? '') : undefined;
     if (raw !== undefined) return raw;
     const { reason, message } = UPSTREAM[thrown.reason];
-    const upstream: UpstreamFacts = { text: thrown.text || thrown.message };
+    const upstream: UpstreamFacts = { text: thrown.text ?? thrown.message };
     return new GatewayError('upstream_error', message, { reason, upstream, cause: thrown });
   }
   if (thrown instanceof Error && thrown.name === 'HTTPParserError') {

@@ -105,7 +105,8 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
       throw this.#foreign.error();
     }
     if (FIELD_BEGINNING.test(rest) || this.#hasOpenEvent()) {
-      throw new StreamError('truncated_event', 'the stream ended inside an event', { text: decoded(rest.slice(0, MOST_TOLD)) });
+      const told = rest === '' ? {} : { text: decoded(rest.slice(0, MOST_TOLD)) };
+      throw new StreamError('truncated_event', 'the stream ended inside an event', told);
     }
     if (!rest.startsWith(':')) this.#ignore(rest);
     if (!this.#dispatched && !this.#unknown.blank) throw this.#unknown.error();
