@@ -36,7 +36,9 @@ export const requestLosses: RequestLosses = {
   'call of an undeclared tool': keep,
   'assistant turn first': keep,
   'native item': drop('only its own protocol can read it; refused where it is media of the user, a compaction or a reference'),
-  'cache breakpoint': drop('chat has no common cache breakpoints'),
+  'cache breakpoint': coerce(
+    'prompt_cache_breakpoint, or cache_control at routers; the latest four, where parts of the input can hold them',
+  ),
   'function tool': keep,
   'function tool: strict': coerce('kept where every member is required; else without strict'),
   'function tool: namespace': coerce('a unique flat name, restored in the answer'),

@@ -37,7 +37,7 @@ export const requestLosses: RequestLosses = {
   'call of an undeclared tool': coerce('where no tools are sent: declared with open schemas, and tool_choice none'),
   'assistant turn first': coerce('a turn of the user before it'),
   'native item': drop('only its own dialect can read it; refused where it is media of the user, a compaction or a reference'),
-  'cache breakpoint': coerce('at most four, the latest ones'),
+  'cache breakpoint': coerce('cache_control; at most four, the latest ones, and none shorter than one behind it'),
   'function tool': keep,
   'function tool: strict': coerce('the schema as the vendor takes it; without strict where it says more'),
   'function tool: namespace': coerce('a unique wire name, restored in the answer'),

@@ -131,8 +131,11 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'assistant turn first': { items: [says('assistant', PROBE), { ...user, text: 'go on' }] },
   'native item': told({ kind: 'native', dialect: 'completions', body: { a: PROBE }, at }),
   'cache breakpoint': {
-    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { cacheControl: { type: 'ephemeral' } })),
-    sign: { coerce: /"a"}.*"e","cache_control":{"type":"ephemeral"}/, drop: /ephemeral|cache/ },
+    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { breakpoint: {} })),
+    sign: {
+      coerce: /"a"}.*"e","(cache_control|prompt_cache_breakpoint)":{"(type":"ephemeral|mode":"explicit)"}/,
+      drop: /ephemeral|cache/,
+    },
   },
   'function tool': { tools: [named(PROBE)] },
   'function tool: strict': (upstream) => {

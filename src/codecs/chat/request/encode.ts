@@ -6,6 +6,7 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { noteMembers } from '../../requests/member-losses.ts';
+import { cacheControlOf, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { firstStops } from '../../requests/stop-sequences.ts';
@@ -40,6 +41,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     ...sampling(request, target, losses),
     ...reasoning(request.reasoning, losses),
     ...identity(request, losses),
+    ...wholeCache(request, target),
   };
   const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
   return { path: PATH, body: editJson(JSON.stringify(body), schemas), headers: {}, toolNames, losses: [...losses] };
@@ -79,8 +81,14 @@ function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFea
   return { reasoning_effort: effortOfBudget(control.budget) };
 }
 
+function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): JsonObject {
+  if (cache === undefined || without.has('breakpoints')) return {};
+  if (options.routerCacheControl === true) return cache.isAutomatic ? { cache_control: cacheControlOf(cache) } : {};
+  return { prompt_cache_options: promptOptionsOf(cache) };
+}
+
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
-  noteMembers(request, ['serviceTier', 'store', 'include', 'cacheControl'], (feature) => losses.add(feature));
+  noteMembers(request, ['serviceTier', 'store', 'include', 'cache'], (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     user: shortUser(request.user),

@@ -2,6 +2,7 @@
  * Writes a chat body for a chat upstream: the client's own text, in which only the gateway's members change, so that prompt caches and unknown
  * members survive.
  */
+import { append } from '../../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { CanonicalRequest, Effort } from '../../canonical/request.ts';
@@ -10,10 +11,12 @@ import type { Item } from '../../canonical/item.ts';
 import type { Target } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
+import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers, present } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { SIGNATURE_PATH, signatureOf } from '../opaque.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
+import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
 import { missingReasoning } from './encode-messages.ts';
 
 const NONE: Effort = 'none';
@@ -31,7 +34,13 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
   openEnvelopes(request, target, edits, losses);
+  append(edits, cacheEdits(request, target, cacheMembers(target), losses));
   return editJson(request.text, edits);
+}
+
+function cacheMembers({ options }: Target): CacheMembers {
+  const [[member, value] = []] = Object.entries(cacheMember({}, options));
+  return { member: String(member), value: isObject(value) ? value : {}, textType: 'text', holds: holdsBreakpoint };
 }
 
 function forceUsage(json: JsonObject, edits: JsonEdit[]): void {

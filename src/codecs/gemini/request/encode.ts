@@ -37,7 +37,7 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'safetyIdentifier',
   'store',
   'include',
-  'cacheControl',
+  'cache',
 ];
 
 function noteLeftOut(request: CanonicalRequest, log: LossLog): void {

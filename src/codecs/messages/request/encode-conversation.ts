@@ -13,6 +13,7 @@ import type { Tool } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { REDACTED } from '../opaque.ts';
@@ -102,14 +103,15 @@ class ConversationBuilder {
   }
 
   /** Assistant content takes no media: what the assistant made becomes labelled content of the user. */
-  #addMedia({ role, media, cacheControl }: MediaItem): void {
+  #addMedia(item: MediaItem): void {
+    const { role, media } = item;
     const json = mediaBlock(media);
     if (role === 'assistant') {
       this.#options.losses.add('image by assistant in history');
       const what = json['type'] === 'image' ? 'Image' : 'File';
       this.#put('user', { json: { type: 'text', text: `[${what} made by the assistant]` } });
     }
-    this.#put('user', { json, cacheControl });
+    this.#put('user', { json, cacheControl: cacheControlIn(item) });
   }
 
   #addText(item: Extract<Item, { kind: 'text' }>): void {
@@ -155,7 +157,7 @@ class ConversationBuilder {
     const input = this.inputOf(item);
     const id = this.#callIds.ofCall(item.callId);
     const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
-    this.#put('assistant', { json, input, cacheControl: item.cacheControl });
+    this.#put('assistant', { json, input, cacheControl: cacheControlIn(item) });
   }
 
   /**
@@ -184,7 +186,7 @@ class ConversationBuilder {
       ...(content.length === 0 ? {} : { content }),
       ...(item.isError ? { is_error: true } : {}),
     };
-    this.#turn('user').results.push({ json, cacheControl: item.cacheControl });
+    this.#turn('user').results.push({ json, cacheControl: cacheControlIn(item) });
   }
 
   #resultContent(parts: readonly Part[]): JsonObject[] {
@@ -281,5 +283,15 @@ function trimLastText(blocks: WireBlock[]): void {
 }
 
 function textBlock(text: string, item: Item): WireBlock {
-  return { json: { type: 'text', text }, cacheControl: item.cacheControl };
+  return { json: { type: 'text', text }, cacheControl: cacheControlIn(item) };
+}
+
+/** A block of the item can end a cached prefix. */
+export function holdsBreakpoint(item: Item): boolean {
+  if (item.kind === 'text' || item.kind === 'refusal') return !isBlank(item.text);
+  return item.kind === 'media' || item.kind === 'toolCall' || item.kind === 'toolResult';
+}
+
+function cacheControlIn({ breakpoint }: Item): JsonObject | undefined {
+  return breakpoint === undefined ? undefined : cacheControlOf(breakpoint);
 }

@@ -10,9 +10,11 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
+import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { CallIds } from './call-ids.ts';
+import { holdsBreakpoint } from './encode-conversation.ts';
 import { DEFAULT_MAX_TOKENS } from '../wire.ts';
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
@@ -21,8 +23,16 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
   append(edits, systemEdits(request.json));
   append(edits, blockEdits(request, target, losses));
+  append(edits, cacheEdits(request, target, CACHE, losses));
   return editJson(request.text, edits);
 }
+
+const CACHE: CacheMembers = {
+  member: 'cache_control',
+  value: { type: 'ephemeral' },
+  textType: 'text',
+  holds: holdsBreakpoint,
+};
 
 /** A system prompt of empty texts alone goes as a whole. */
 function systemEdits({ system }: JsonObject): JsonEdit[] {
