@@ -125,6 +125,8 @@ export interface UpstreamRequest {
   /** Protocol headers only (version, betas); credentials are the Channel's. Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly toolNames: ToolNames;
+  /** Stop sequences that the upstream was not sent, which end the answer all the same. */
+  readonly ownStops?: readonly string[];
   /** Names of the features that the loss table dropped or coerced in this request, for the log. */
   readonly losses: readonly string[];
 }

@@ -57,7 +57,7 @@ export const requestLosses: RequestLosses = {
   seed: keep,
   'presence and frequency penalty': keep,
   'logit bias': keep,
-  'stop sequences': coerce('the first four'),
+  'stop sequences': coerce('the first four; the gateway itself stops at others'),
   logprobs: keep,
   'format: json object': keep,
   'format: json schema': keep,

@@ -57,7 +57,7 @@ export const requestLosses: RequestLosses = {
   seed: noParameter('seed'),
   'presence and frequency penalty': noParameter('penalties'),
   'logit bias': noParameter('biases'),
-  'stop sequences': coerce('without those of white space'),
+  'stop sequences': coerce('without those of white space, at which the gateway itself stops'),
   logprobs: noParameter('logprobs'),
   'format: json object': coerce('an instruction to the model'),
   'format: json schema': coerce('output_config.format with the schema as the vendor takes it; an instruction where it says more'),

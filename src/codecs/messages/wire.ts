@@ -11,6 +11,14 @@ export const FILES_BETA = 'files-api-2025-04-14';
 /** The longest lifetime of a cache breakpoint. */
 const LONGEST = '1h';
 
+/** In place of a last turn of the user that holds nothing but white space: without it the model would go on with its own answer. */
+export const NO_CONTENT = '(no content)';
+
+/** The vendor refuses a text of nothing but white space wherever it stands. */
+export function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
 /** What a tool's name may be on this wire. */
 export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as const;
 

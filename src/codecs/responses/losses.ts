@@ -55,7 +55,7 @@ export const requestLosses: RequestLosses = {
   seed: drop(noMember),
   'presence and frequency penalty': drop(noMember),
   'logit bias': drop(noMember),
-  'stop sequences': drop(noMember),
+  'stop sequences': coerce('the gateway itself stops at them'),
   logprobs: coerce('top_logprobs with the include that asks for them'),
   'format: json object': keep,
   'format: json schema': keep,

@@ -24,6 +24,7 @@ import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
+import { wireCallId } from '../wire.ts';
 import { CALL_FORM, signedCall } from '../opaque.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
 import { cacheMember, holdsBreakpoint, mediaPart, splitResult, textPart } from './encode-parts.ts';
@@ -232,18 +233,19 @@ class MessageWriter {
     const draft = this.#draft();
     const name = this.#names.toWire(item.tool);
     const opaque = this.#allowed(item.opaque);
-    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: item.callId }, undefined, draft);
+    const id = wireCallId(item.callId);
+    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: id }, undefined, draft);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
-    if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, name));
-    else draft.calls.push(functionCall(item.callId, name, withoutBlank(item.input)));
+    if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, id, name));
+    else draft.calls.push(functionCall(id, name, withoutBlank(item.input)));
   }
 
-  #customCall(item: ToolCallItem, name: string): JsonObject {
+  #customCall(item: ToolCallItem, id: string, name: string): JsonObject {
     const tool = customToolOf(this.#request.tools, item.tool);
-    if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
-    if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
+    if (!isLowered(tool, this.#target.options)) return { id, type: 'custom', custom: { name, input: item.input } };
+    if (tool?.inputSchema === undefined) return functionCall(id, name, wrapFreeform(item.input));
     const input = withoutBlank(item.input);
-    if (isObjectText(input)) return functionCall(item.callId, name, input);
+    if (isObjectText(input)) return functionCall(id, name, input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
@@ -258,10 +260,13 @@ class MessageWriter {
     if (item.isError) this.#losses.add('tool result: error flag');
     const texts = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
     const content = texts.length <= 1 && item.breakpoint === undefined ? (texts[0] ?? '') : this.#resultParts(texts, item);
-    this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
+    this.#messages.push({ role: 'tool', tool_call_id: wireCallId(item.callId), content });
     if (media.length === 0) return;
     for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
-    this.#deferredMedia.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
+    this.#deferredMedia.push(
+      textPart(`Result of tool call ${wireCallId(item.callId)}:`),
+      ...media.map((one) => this.#media(one, item.at)),
+    );
   }
 
   #resultParts(texts: readonly string[], item: ToolResultItem): JsonObject[] {

@@ -17,6 +17,7 @@ import { mayReplay } from '../../requests/opaque-replay.ts';
 import { SIGNATURE_PATH, signatureOf } from '../opaque.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
 import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
+import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
 
 const NONE: Effort = 'none';
@@ -33,6 +34,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
+  shortenCallIds(json, edits);
   openEnvelopes(request, target, edits, losses);
   append(edits, cacheEdits(request, target, cacheMembers(target), losses));
   return editJson(request.text, edits);
@@ -72,6 +74,26 @@ function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: L
     if (!isObject(message) || message['role'] !== 'developer') continue;
     edits.push({ path: ['messages', turn, 'role'], value: '"system"' });
     losses.add('developer text');
+  }
+}
+
+/** Longer ids hold what a server wants back (LiteLLM keeps signatures in them). */
+const MAX_FOREIGN_ID = 256;
+
+/** Ids of other vendors that OpenAI would refuse for their length, call by call; a result goes with its call. */
+function shortenCallIds({ messages }: JsonObject, edits: JsonEdit[]): void {
+  const shortened = new Map<JsonValue | undefined, string>();
+  for (const [turn, message] of (Array.isArray(messages) ? messages : []).entries()) {
+    if (!isObject(message)) continue;
+    const { tool_calls: calls, tool_call_id: resultOf } = message;
+    for (const [at, call] of (Array.isArray(calls) ? calls : []).entries()) {
+      const id = isObject(call) ? call['id'] : undefined;
+      if (typeof id !== 'string' || id.length > MAX_FOREIGN_ID || wireCallId(id) === id) continue;
+      shortened.set(id, wireCallId(id));
+      edits.push({ path: ['messages', turn, 'tool_calls', at, 'id'], value: JSON.stringify(wireCallId(id)) });
+    }
+    const id = shortened.get(resultOf);
+    if (id !== undefined) edits.push({ path: ['messages', turn, 'tool_call_id'], value: JSON.stringify(id) });
   }
 }
 

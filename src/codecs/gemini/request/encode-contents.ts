@@ -76,6 +76,7 @@ class Writer {
     this.#answerCalls();
     if (this.#signatures.droppedForeign) this.#log.note('reasoning: opaque of another owner');
     this.#refuseEmpty();
+    if (this.#contents[0]?.role === 'model') this.#log.note('assistant turn first');
     if (this.#contents[0]?.role !== 'user') this.#contents.unshift({ role: 'user', parts: [PLACEHOLDER] });
     signForeignCalls(this.#contents);
     return this.#system.length === 0

@@ -51,7 +51,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     maxOutputTokens,
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
-    topK: optionalInteger(json, 'top_k', { least: 0 }),
+    topK: optionalInteger(json, 'top_k'),
     stop: optionalStrings(json, 'stop_sequences'),
     format: formatOf(json),
     reasoning: reasoningOf(json),

@@ -19,7 +19,7 @@ import type { ToolNames } from '../../tools/names.ts';
 import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
-import { isEmptyInput, type WireBlock } from '../wire.ts';
+import { isBlank, isEmptyInput, NO_CONTENT, type WireBlock } from '../wire.ts';
 import { CallIds } from './call-ids.ts';
 
 export interface Turn {
@@ -58,6 +58,8 @@ class ConversationBuilder {
   readonly #system: WireBlock[] = [];
   readonly #turns: Turn[] = [];
   readonly #callIds = new CallIds();
+  /** Since the last block, the user has said nothing but white space. */
+  #endsBlank = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -68,7 +70,9 @@ class ConversationBuilder {
     for (const { role, blocks } of filled) if (role === 'assistant') dropLastThinking(blocks);
     const turns = joinNeighbours(filled);
     const last = turns.at(-1);
-    if (last?.role === 'assistant') trimLastText(last.blocks);
+    if (last?.role === 'assistant' && this.#endsBlank)
+      turns.push({ role: 'user', results: [], blocks: [{ json: { type: 'text', text: NO_CONTENT } }] });
+    else if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
   }
 
@@ -115,7 +119,11 @@ class ConversationBuilder {
   }
 
   #addText(item: Extract<Item, { kind: 'text' }>): void {
-    if (item.text === '' || (item.role !== 'assistant' && isBlank(item.text))) return;
+    if (item.role !== 'assistant' && isBlank(item.text)) {
+      this.#endsBlank ||= item.role === 'user';
+      return;
+    }
+    if (item.text === '') return;
     if (item.phase !== undefined) this.#options.losses.add('assistant phase');
     if (item.role === 'user' || item.role === 'assistant') {
       this.#put(item.role, textBlock(item.text, item));
@@ -205,16 +213,13 @@ class ConversationBuilder {
 
   /** The last turn if it has that role, else a new one: neighbours of one role are one message here. */
   #turn(role: Turn['role']): Turn {
+    this.#endsBlank = false;
     const last = this.#turns.at(-1);
     if (last?.role === role) return last;
     const turn: Turn = { role, results: [], blocks: [] };
     this.#turns.push(turn);
     return turn;
   }
-}
-
-function isBlank(text: string): boolean {
-  return text.trim() === '';
 }
 
 function textOf({ json }: WireBlock): string | undefined {

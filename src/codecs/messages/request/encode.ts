@@ -8,6 +8,7 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
 import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
+import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
 import { schemaTexts } from '../../schemas/text.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
@@ -40,11 +41,19 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     throw notConvertible('modalities', 'A messages upstream answers in text only.');
   }
   const toolNames = nameAllTools(request, TOOL_NAME_RULE);
-  const body = buildBody(request, target, toolNames, losses);
-  return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: [...losses] };
+  const stops = splitStops(request.stop, Number.POSITIVE_INFINITY, (sequence) => sequence.trim() !== '');
+  const body = buildBody(request, target, { toolNames, stops, losses });
+  const headers = headersFor(request.items.some(refersToFile));
+  return { path: PATH, body, headers, toolNames, ...ownStops(stops), losses: [...losses] };
 }
 
-function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Set<RequestFeature>): string {
+interface Built {
+  readonly toolNames: ToolNames;
+  readonly stops: Stops;
+  readonly losses: Set<RequestFeature>;
+}
+
+function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): string {
   noteDropped(request, losses);
   noteCoerced(request, losses);
   const schemas = schemaTexts(request);
@@ -80,9 +89,8 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   if (tools.length > 0) add('tools', renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
-  const stop = request.stop?.filter((sequence) => sequence.trim() !== '') ?? [];
-  if (stop.length !== (request.stop?.length ?? 0)) losses.add('stop sequences');
-  if (stop.length > 0) add('stop_sequences', JSON.stringify(stop));
+  if (stops.own !== undefined) losses.add('stop sequences');
+  if (stops.sent !== undefined) add('stop_sequences', JSON.stringify(stops.sent));
   add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
   const { schema } = format;
   const formatText = schema === undefined ? '' : `"format":{"type":"json_schema","schema":${schema}}`;

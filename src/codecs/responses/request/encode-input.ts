@@ -24,7 +24,7 @@ import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { promptBreakpointOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../../media.ts';
-import { shortId } from '../../requests/short-id.ts';
+import { fittingId } from '../../requests/short-id.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { readForm } from '../opaque.ts';
 import { PARAGRAPH } from '../answer/decode-items.ts';
@@ -133,7 +133,7 @@ function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
 const MAX_CALL_ID = 64;
 
 export function wireCallId(id: string): string {
-  return id.length <= MAX_CALL_ID ? id : shortId(id, id, MAX_CALL_ID);
+  return fittingId(id, MAX_CALL_ID);
 }
 
 function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonObject[] {

@@ -15,6 +15,7 @@ import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts
 import { isMarked, placeBreakpoints, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { editJson } from '../../json/edit.ts';
+import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
@@ -45,6 +46,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     ),
     headers: {},
     toolNames: names,
+    ...ownStops(splitStops(request.stop, 0)),
     losses: [...losses],
   };
 }
