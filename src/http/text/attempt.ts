@@ -13,6 +13,7 @@ import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, readWhole, type Wording } from '../../codecs/pipeline.ts';
+import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -80,14 +81,13 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
 /** Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next Channel may be tried. */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
-    const { codec, context, encoded, head, timers } = sent;
+    const { context, encoded, head, timers } = sent;
     let answer: Answer<readonly Step[]>;
     if (contentTypeOf(head) === 'text/event-stream') {
       const source = await openSource(sent, options);
       answer = { steps: await readToEnd(source), fold: source.fold };
     } else {
-      const body = await readBody(head.body, options.config.limits.answerBytes);
-      answer = readWhole(codec.decodeResponse(body, context), sent.word);
+      answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
     }
     timers.stop();
     const { steps, fold } = answer;
@@ -161,7 +161,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
   const type = contentTypeOf(head);
   if (type === 'text/html') return refusePage(head, options.clock);
   if (type === 'application/json') return openWhole(sent, options);
-  return new AnswerStream(head.body, codec.decodeEvents(context), {
+  return new AnswerStream(head.body, stoppingDecoder(codec.decodeEvents(context), sent.encoded.ownStops), {
     clock: options.clock,
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
@@ -175,10 +175,14 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
   throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
 }
 
-async function openWhole({ codec, context, head, timers, word }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(head.body, options.config.limits.answerBytes);
-  timers.stop();
-  return wholeAsSource(codec.decodeResponse(text, context), word);
+async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+  const text = await readBody(sent.head.body, options.config.limits.answerBytes);
+  sent.timers.stop();
+  return wholeAsSource(decodeWhole(sent, text), sent.word);
+}
+
+function decodeWhole({ codec, context, encoded }: Sent, text: string): Step {
+  return stoppedStep(codec.decodeResponse(text, context), encoded.ownStops);
 }
 
 async function readUntilCommit(source: AnswerSource): Promise<Step[]> {
