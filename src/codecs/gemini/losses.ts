@@ -40,7 +40,7 @@ export const requestLosses: RequestLosses = {
   'function tool': keep,
   'function tool: strict': drop('the protocol has no strict functions'),
   'function tool: namespace': coerce('a unique function name, restored in the answer'),
-  'function tool: async': drop('the function is called as any other'),
+  'function tool: async': drop('the function is called like every other'),
   'function tool: output schema': drop('results are as they come'),
   'function tool: allowed callers': coerce('the model alone; a function that only programs may call is not offered'),
   'function tool: deferred loading': coerce('offered from the start'),
