@@ -114,6 +114,7 @@ export const RESPONSE_FEATURES = [
   'audio',
   'file',
   'native item',
+  'native items alone',
   'native event',
   'usage: cache',
   'usage: reasoning',

@@ -108,6 +108,7 @@ export const responseLosses: ResponseLosses = {
   audio: keep,
   file: refuse('chat answers cannot hold files'),
   'native item': drop('only its own protocol can read it'),
+  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
   'native event': drop('only its own protocol can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,

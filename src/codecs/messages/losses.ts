@@ -109,6 +109,7 @@ export const responseLosses: ResponseLosses = {
   audio: refuse('messages has no audio'),
   file: refuse('assistant content holds no files'),
   'native item': drop('only its own dialect can read it'),
+  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
   'native event': drop('only its own dialect can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,
