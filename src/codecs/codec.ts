@@ -84,6 +84,8 @@ export interface ClientCodec {
 export interface ModelFacts {
   /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
   readonly thinking?: 'adaptive' | 'budget' | 'level';
+  /** gemini: the model has no thinking level `minimal`. */
+  readonly noMinimalThinking?: boolean;
   readonly minThinkingBudget?: number;
   readonly maxThinkingBudget?: number;
 }

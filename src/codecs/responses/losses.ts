@@ -41,6 +41,10 @@ export const requestLosses: RequestLosses = {
   'function tool': keep,
   'function tool: strict': coerce('kept where every member is required; else without strict'),
   'function tool: namespace': coerce('a qualified name where the plain one is taken'),
+  'function tool: async': drop('the function is called like every other'),
+  'function tool: output schema': drop('results are as they come'),
+  'function tool: allowed callers': coerce('the model alone; a function that only programs may call is not offered'),
+  'function tool: deferred loading': coerce('offered from the start'),
   'custom tool with object schema': coerce('a function tool with that schema'),
   'custom tool: freeform': keep,
   'native tool': drop('a tool that another vendor runs'),
@@ -65,6 +69,7 @@ export const requestLosses: RequestLosses = {
   'reasoning effort: none': keep,
   'reasoning budget': coerce('an effort: up to 1024 low, 4096 medium, 16384 high, above xhigh'),
   'reasoning summary asked': keep,
+  'reasoning between tools': drop('the upstream thinks where it does by itself'),
   user: keep,
   metadata: keep,
   'service tier': drop('tiers are words of one vendor'),
@@ -72,6 +77,7 @@ export const requestLosses: RequestLosses = {
   'safety identifier': keep,
   store: drop("the client's word on storage is for its own protocol"),
   include: drop('a list of this protocol only'),
+  'fallback models': drop('which models may answer is for the gateway to say'),
   'unknown members': drop('only its own protocol can read them'),
 };
 
