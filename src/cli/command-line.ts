@@ -27,6 +27,7 @@ import { PRICES } from './prices.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { storeVerbs } from './store.ts';
 import { SPEND } from './spend.ts';
+import { SPEND_USERS } from './spend-users.ts';
 import { UsageError, type Verb, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
@@ -63,6 +64,7 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     ...KEYS,
     BALANCE,
     SPEND,
+    SPEND_USERS,
     ...PRICES,
     ...LEDGER,
     LOGS,

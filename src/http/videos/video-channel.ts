@@ -117,7 +117,7 @@ export async function pollTask(
   signal: AbortSignal,
 ): Promise<Progress> {
   const firstDataMs = Math.min(POLL_TIMEOUT_MS, channel.timeouts.firstDataMs);
-  const target: Target = {
+  const target: Omit<Target, 'model'> = {
     channel: { ...channel, timeouts: { ...channel.timeouts, firstDataMs } },
     upstreamModel,
     without: new Set(),
