@@ -24,6 +24,7 @@ import { BALANCE, LEDGER } from './ledger.ts';
 import { LOGS } from './logs.ts';
 import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
 import { PRICES } from './prices.ts';
+import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { storeVerbs } from './store.ts';
 import { SPEND } from './spend.ts';
@@ -67,6 +68,7 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     SPEND_USERS,
     ...PRICES,
     ...LEDGER,
+    RECONCILE,
     LOGS,
     ...VIDEOS,
     ...CHANNELS,
