@@ -24,6 +24,8 @@ export interface Target {
   /** The logical model: the one that was asked for, or a fallback of it. */
   readonly model: string;
   readonly upstreamModel: string;
+  /** The name that clients know it by; absent where no client reads what goes wrong. */
+  readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
   readonly without: ReadonlySet<Refusable>;
   /** Aborted when the client leaves, or must be told to come again. */
@@ -250,6 +252,7 @@ class AttemptLoop<Answer> {
         channel,
         model: this.#plan.model,
         upstreamModel: this.#modelOf(channel),
+        model: this.#plan.model,
         without: refused,
         signal: this.#plan.signal,
         note,

@@ -86,7 +86,7 @@ async function prepareExchange(
     conversation: conversationOf(principal.key.id, decoded),
     carries: refusablesIn(request, channels),
   };
-  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply });
+  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
   const asked = { principal, model, estimate, stream, effort: reasoning?.effort, flags, fallbacks, endUser: endUserOf(request) };
   return { answer, exchange: await Exchange.admit(call, asked) };
