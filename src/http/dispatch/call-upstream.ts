@@ -33,7 +33,7 @@ export interface CallOptions {
 
 /** `read` gets a 2xx answer; the timers stop when it has settled. Rejects with the refusal, the timer's error or the client's. */
 export async function callUpstream<Answer>(
-  target: Omit<Target, 'model'>,
+  target: Target,
   outgoing: Outgoing,
   options: CallOptions,
   read: (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>,

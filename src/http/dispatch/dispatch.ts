@@ -21,10 +21,8 @@ import { failureOf, finalError, isTransient, noneFit, refusedPart, reportTo, ver
 /** What one attempt is given. */
 export interface Target {
   readonly channel: Channel;
-  /** The logical model: the one that was asked for, or a fallback of it. */
-  readonly model: string;
   readonly upstreamModel: string;
-  /** The name that clients know it by; absent where no client reads what goes wrong. */
+  /** The name that clients know it by: the model that was asked for, or a fallback of it. Absent where no client reads what goes wrong. */
   readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
   readonly without: ReadonlySet<Refusable>;
@@ -250,7 +248,6 @@ class AttemptLoop<Answer> {
     try {
       const answer = await this.#attempt({
         channel,
-        model: this.#plan.model,
         upstreamModel: this.#modelOf(channel),
         model: this.#plan.model,
         without: refused,

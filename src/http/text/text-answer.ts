@@ -204,7 +204,7 @@ export class TextAnswer {
   }
 
   /** The model that is tried: the one that was asked for, or a fallback of it. */
-  #modelOf({ model }: Target): Model {
+  #modelOf({ model = this.#request.model }: Target): Model {
     const found = this.#call.config.models.get(model);
     if (found === undefined) throw new Error(`no model ${model}`);
     return found;

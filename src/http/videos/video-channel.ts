@@ -118,7 +118,7 @@ export async function pollTask(
   signal: AbortSignal,
 ): Promise<Progress> {
   const firstDataMs = Math.min(POLL_TIMEOUT_MS, channel.timeouts.firstDataMs);
-  const target: Omit<Target, 'model'> = {
+  const target: Target = {
     channel: { ...channel, timeouts: { ...channel.timeouts, firstDataMs } },
     upstreamModel,
     without: new Set(),

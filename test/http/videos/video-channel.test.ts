@@ -41,7 +41,7 @@ async function submit(t: TestContext, url: string, asked: Asked = {}): Promise<s
   assert.ok(route);
   const upstreams = new Upstreams(systemClock);
   t.after(() => upstreams.close());
-  const target = { channel: route.channel, model: 'v', upstreamModel: 'v', without: new Set<never>(), signal, note: {} };
+  const target = { channel: route.channel, upstreamModel: 'v', without: new Set<never>(), signal, note: {} };
   const request = decodeVideoRequest({ model: 'v', prompt: 'p', duration: 5 });
   return await attemptSubmission(target, route.codec, request, { upstreams, clock: systemClock }).catch(upstreamFailure);
 }
