@@ -116,7 +116,7 @@ export function logExchange(
       account_id: entry.accountId,
       route: entry.endpoint,
       model: entry.model,
-      served_model: entry.servedModel,
+      ...(entry.servedModel === undefined ? {} : { served_model: entry.servedModel }),
       channel: entry.channelId,
       attempts: entry.attempts.length,
       failed_attempts: failedAttempts(entry.attempts),
