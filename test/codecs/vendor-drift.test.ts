@@ -22,30 +22,13 @@ import { readAnnotation } from '../../src/codecs/responses/annotations.ts';
 import { specOf } from '../../src/codecs/responses/lifecycle.ts';
 import { isKnownItem } from '../../src/codecs/responses/wire.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
-import { ANTHROPIC, type Category, GOOGLE, OPENAI } from '../support/vendor-names.ts';
-import { literalsOf, memberNames, shapeAt, type VendorFile, VendorTypes } from '../support/vendor-types.ts';
+import { compareNames, literals, members, type Reads } from '../support/vendor-drift.ts';
+import { ANTHROPIC, GOOGLE, OPENAI } from '../support/vendor-names.ts';
+import { VendorTypes } from '../support/vendor-types.ts';
 import { decodeContext, ownerOf, requestOf, responseContext } from '../support/wire.ts';
 
 const types = new VendorTypes();
 test.after(() => types[Symbol.dispose]());
-
-type Reads = (name: string) => boolean;
-interface Names {
-  readonly names: ReadonlySet<string>;
-  readonly reads: Reads;
-}
-
-/** The literal values at a path, of one type or of several. */
-function literals(reads: Reads, ...places: readonly (readonly [VendorFile, string, ...string[]])[]): Names {
-  const found = places.flatMap(([file, name, ...path]) => [...literalsOf(shapeAt(types.shape(file, name), ...path))].map(String));
-  return { names: new Set(found), reads };
-}
-
-/** The names of members. */
-function members(reads: Reads, ...places: readonly (readonly [VendorFile, string, ...string[]])[]): Names {
-  const found = places.flatMap(([file, name, ...path]) => [...memberNames(shapeAt(types.shape(file, name), ...path))]);
-  return { names: new Set(found), reads };
-}
 
 const same = (left: unknown, right: unknown): boolean => JSON.stringify(left) === JSON.stringify(right);
 const eventsOf = (dialect: Dialect, body: object): readonly CanonicalEvent[] => {
@@ -65,24 +48,6 @@ const bodyFor = (dialect: Dialect): object => {
   ]);
   return JSON.parse(client.encodeResponse(said, undefined, context));
 };
-
-/** Each table against the types. A name that is listed must be in the types, and read by nobody. */
-function compare(vendor: string, table: Category, all: Readonly<Record<string, Names>>): void {
-  for (const [category, { names, reads }] of Object.entries(all)) {
-    test(`${vendor}: ${category}`, (t) => {
-      assert.ok(names.size > 0, 'the types hold no such name');
-      const listed = new Map((table[category] ?? []).flatMap((group) => group.names.map((name) => [name, group] as const)));
-      const read = [...names].filter((name) => reads(name));
-      const unknown = [...names].filter((name) => !read.includes(name) && !listed.has(name));
-      assert.deepEqual(unknown, [], 'names that are neither read nor listed');
-      const stale = [...listed.keys()].filter((name) => !names.has(name) || read.includes(name));
-      assert.deepEqual(stale, [], 'listed names that are read, or that the types do not have');
-      for (const { why } of listed.values()) assert.ok(why.length > 8, 'a reason');
-      t.diagnostic(`${read.length} read, ${listed.size} listed`);
-    });
-  }
-  test(`${vendor}: every table belongs to names`, () => assert.deepEqual(Object.keys(table).sort(), Object.keys(all).sort()));
-}
 
 const COUNTS = { input_tokens: 9, output_tokens: 5, total_tokens: 14 };
 const responsesUsage = (usage: object): unknown => readUsage({ usage: { ...COUNTS, ...usage }, output: [] }, []);
@@ -107,18 +72,23 @@ const chatUsage = (usage: object): unknown => {
 };
 const COUNTERS = new Set(['prompt_tokens', 'completion_tokens', 'total_tokens', 'input_tokens', 'output_tokens']);
 
-compare('openai', OPENAI, {
-  'responses: events': literals((name) => specOf(name).stream !== 'other', ['responses', 'ResponseStreamEvent', 'type']),
-  'responses: output items': literals((name) => isKnownItem(name), ['responses', 'ResponseOutputItem', 'type']),
-  'responses: output parts': literals(
-    (name) => readPart({ type: name, ...SAMPLE_PART }, {}).kind !== 'native',
-    ['responses', 'ResponseOutputMessage', 'content', 'type'],
-  ),
-  'responses: annotations': literals(
-    (name) => readAnnotation({ type: name, ...ANNOTATION }).kind === 'url',
-    ['responses', 'ResponseOutputText', 'annotations', 'type'],
-  ),
+compareNames('openai', OPENAI, {
+  'responses: events': literals(types, (name) => specOf(name).stream !== 'other', ['responses', 'ResponseStreamEvent', 'type']),
+  'responses: output items': literals(types, (name) => isKnownItem(name), ['responses', 'ResponseOutputItem', 'type']),
+  'responses: output parts': literals(types, (name) => readPart({ type: name, ...SAMPLE_PART }, {}).kind !== 'native', [
+    'responses',
+    'ResponseOutputMessage',
+    'content',
+    'type',
+  ]),
+  'responses: annotations': literals(types, (name) => readAnnotation({ type: name, ...ANNOTATION }).kind === 'url', [
+    'responses',
+    'ResponseOutputText',
+    'annotations',
+    'type',
+  ]),
   'responses: reasons': literals(
+    types,
     (reason) => {
       const outcome = readOutcome('incomplete', { incomplete_details: { reason } }, false, '');
       return outcome.status === 'incomplete' && outcome.reason !== 'other';
@@ -126,6 +96,7 @@ compare('openai', OPENAI, {
     ['responses', 'Response', 'incomplete_details', 'reason'],
   ),
   'responses: usage': members(
+    types,
     (name) =>
       COUNTERS.has(name) ||
       (name.endsWith('_details') &&
@@ -133,6 +104,7 @@ compare('openai', OPENAI, {
     ['responses', 'ResponseUsage'],
   ),
   'responses: input token details': members(
+    types,
     (name) => {
       const value = name.endsWith('_details') ? { ttl_30m_tokens: 3, ttl_12h_tokens: 0 } : 3;
       return !same(responsesUsage({ input_tokens_details: { [name]: value } }), responsesUsage({}));
@@ -140,29 +112,34 @@ compare('openai', OPENAI, {
     ['responses', 'ResponseUsage', 'input_tokens_details'],
   ),
   'responses: output token details': members(
+    types,
     (name) => !same(responsesUsage({ output_tokens_details: { [name]: 3 } }), responsesUsage({})),
     ['responses', 'ResponseUsage', 'output_tokens_details'],
   ),
-  'responses: response members': members((name) => Object.hasOwn(bodyFor('responses'), name), ['responses', 'Response']),
+  'responses: response members': members(types, (name) => Object.hasOwn(bodyFor('responses'), name), ['responses', 'Response']),
   'responses: events of sockets': {
     names: new Set(
-      [...literals(() => false, ['responses', 'ResponsesServerEvent', 'type']).names].filter(
-        (name) => !literals(() => false, ['responses', 'ResponseStreamEvent', 'type']).names.has(name),
+      [...literals(types, () => false, ['responses', 'ResponsesServerEvent', 'type']).names].filter(
+        (name) => !literals(types, () => false, ['responses', 'ResponseStreamEvent', 'type']).names.has(name),
       ),
     ),
     reads: (name) => SOCKET_EVENTS.has(name),
   },
-  'chat: delta': members(
-    (name) => name === 'role' || hasContent({ [name]: CHAT_VALUES[name] ?? 'x' }),
-    ['chat', 'ChatCompletionChunk', 'choices', 'delta'],
-  ),
+  'chat: delta': members(types, (name) => name === 'role' || hasContent({ [name]: CHAT_VALUES[name] ?? 'x' }), [
+    'chat',
+    'ChatCompletionChunk',
+    'choices',
+    'delta',
+  ]),
   'chat: message': members(
+    types,
     (name) =>
       name === 'role' ||
       !same(chatMessage({ role: 'assistant', [name]: CHAT_VALUES[name] ?? 'x' }), chatMessage({ role: 'assistant' })),
     ['chat', 'ChatCompletionMessage'],
   ),
   'chat: finish reasons': literals(
+    types,
     (reason) => {
       const outcome = chatOutcome(reason, false);
       return outcome.status === 'completed' || outcome.reason !== 'other';
@@ -170,16 +147,19 @@ compare('openai', OPENAI, {
     ['chat', 'ChatCompletion', 'choices', 'finish_reason'],
   ),
   'chat: usage': members(
+    types,
     (name) =>
       COUNTERS.has(name) ||
       (name.endsWith('_details') && !same(chatUsage({ [name]: { cached_tokens: 3, reasoning_tokens: 3 } }), chatUsage({}))),
     ['completions', 'CompletionUsage'],
   ),
   'chat: prompt token details': members(
+    types,
     (name) => !same(chatUsage({ prompt_tokens_details: { [name]: 3 } }), chatUsage({})),
     ['completions', 'CompletionUsage', 'prompt_tokens_details'],
   ),
   'chat: completion token details': members(
+    types,
     (name) => !same(chatUsage({ completion_tokens_details: { [name]: 3 } }), chatUsage({})),
     ['completions', 'CompletionUsage', 'completion_tokens_details'],
   ),
@@ -213,23 +193,27 @@ const messagesUsage = (usage: object): unknown => {
   return { ...read, meters: [...(read.meters ?? [])] };
 };
 
-compare('anthropic', ANTHROPIC, {
+compareNames('anthropic', ANTHROPIC, {
   events: literals(
+    types,
     knowsMessagesEvent,
     ['messages', 'RawMessageStreamEvent', 'type'],
     ['betaMessages', 'BetaRawMessageStreamEvent', 'type'],
   ),
   blocks: literals(
+    types,
     (type) => blockKind(type) !== 'native',
     ['messages', 'ContentBlock', 'type'],
     ['betaMessages', 'BetaContentBlock', 'type'],
   ),
   deltas: literals(
+    types,
     (type) => deltaKind(type) !== 'unknown',
     ['messages', 'RawContentBlockDelta', 'type'],
     ['betaMessages', 'BetaRawContentBlockDelta', 'type'],
   ),
   'stop reasons': literals(
+    types,
     (reason) => {
       const outcome = decodeStop({ reason }, false);
       return outcome.status === 'completed' || (outcome.status === 'incomplete' && outcome.reason !== 'other');
@@ -238,20 +222,23 @@ compare('anthropic', ANTHROPIC, {
     ['betaMessages', 'BetaStopReason'],
   ),
   usage: members(
+    types,
     (name) => COUNTERS.has(name) || !same(messagesUsage({ [name]: MESSAGES_USAGE[name] ?? 3 }), messagesUsage({})),
     ['messages', 'Usage'],
     ['betaMessages', 'BetaUsage'],
   ),
   iterations: literals(
+    types,
     (type) => !same(messagesUsage({ iterations: [{ type, input_tokens: 1, output_tokens: 1 }] }), messagesUsage({})),
     ['betaMessages', 'BetaUsage', 'iterations', 'type'],
   ),
   'message members': members(
+    types,
     (name) => Object.hasOwn(bodyFor('messages'), name),
     ['messages', 'Message'],
     ['betaMessages', 'BetaMessage'],
   ),
-  citations: literals(() => false, ['messages', 'TextCitation', 'type'], ['betaMessages', 'BetaTextCitation', 'type']),
+  citations: literals(types, () => false, ['messages', 'TextCitation', 'type'], ['betaMessages', 'BetaTextCitation', 'type']),
 });
 
 const GEMINI_PARTS: Readonly<Record<string, JsonValue>> = {
@@ -278,9 +265,10 @@ const geminiUsage = (usage: object): unknown => {
 };
 const modality = [{ modality: 'AUDIO', tokenCount: 3 }];
 
-compare('google', GOOGLE, {
+compareNames('google', GOOGLE, {
   // A part with a modifier alone is no item.
   parts: members(
+    types,
     (name) =>
       !geminiEvents({ [name]: GEMINI_PARTS[name] ?? {} }).some(
         (event) => event.type === 'item.end' && event.item.kind === 'native',
@@ -288,6 +276,7 @@ compare('google', GOOGLE, {
     ['gemini', 'Part'],
   ),
   'finish reasons': literals(
+    types,
     (reason) => {
       const outcome = geminiOutcome({ reason, message: undefined }, false);
       return outcome.status !== 'incomplete' || outcome.reason !== 'other';
@@ -295,19 +284,26 @@ compare('google', GOOGLE, {
     ['gemini', 'FinishReason'],
   ),
   candidate: members(
+    types,
     (name) => [{ x: [1] }, 'MAX_TOKENS', 1].some((value) => !same(geminiCandidate({ [name]: value }), geminiCandidate({}))),
     ['gemini', 'Candidate'],
   ),
   usage: members(
+    types,
     (name) => name === 'totalTokenCount' || [3, modality].some((value) => !same(tryUsage({ [name]: value }), geminiUsage({}))),
     ['gemini', 'GenerateContentResponseUsageMetadata'],
   ),
-  call: members((name) => ['id', 'name', 'args', 'partialArgs', 'willContinue'].includes(name), ['gemini', 'FunctionCall']),
+  call: members(types, (name) => ['id', 'name', 'args', 'partialArgs', 'willContinue'].includes(name), [
+    'gemini',
+    'FunctionCall',
+  ]),
   'partial arguments': members(
+    types,
     (name) => ['jsonPath', 'stringValue', 'numberValue', 'boolValue', 'nullValue', 'willContinue'].includes(name),
     ['gemini', 'PartialArg'],
   ),
   'grounding chunks': members(
+    types,
     (name) => {
       const groundingMetadata = {
         groundingChunks: [{ [name]: { uri: 'https://a.test', title: 'a' } }],

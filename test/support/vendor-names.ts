@@ -11,8 +11,8 @@ interface Listed {
 }
 export type Category = Readonly<Record<string, readonly Listed[]>>;
 
-const native = (why: string, ...names: readonly string[]): Listed => ({ is: 'native', why, names });
-const ignored = (why: string, ...names: readonly string[]): Listed => ({ is: 'ignored', why, names });
+export const native = (why: string, ...names: readonly string[]): Listed => ({ is: 'native', why, names });
+export const ignored = (why: string, ...names: readonly string[]): Listed => ({ is: 'ignored', why, names });
 
 const SERVER_TOOLS = 'a tool that the vendor’s own servers run, its calls and their results';
 
