@@ -36,6 +36,7 @@ import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
+import { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import { TokenRates } from './exchange/token-rates.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
@@ -131,6 +132,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
     await gateway.upstreams.close();
     gateway.memory.close();
     gateway.tokenizer.close();
+    gateway.alerts.close();
     await gateway.tracer.close();
   }
 }
@@ -200,6 +202,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     solvency: new Solvency(store.keys, clock),
     refusals: new RefusalRates(clock),
     tokenRates: new TokenRates(),
+    alerts: new LedgerAlerts({ store, clock, log: options.log, metrics, config: () => options.config.current() }),
     memory: createMemory(options),
     log: options.log,
     metrics,

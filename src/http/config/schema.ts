@@ -167,6 +167,27 @@ const Ledger = Type.Object(
       }),
       'reported',
     ),
+    alert_balance: withDefault(
+      Type.Union([Text('US dollars as a decimal string.'), Type.Null()], {
+        description:
+          'A balance under this many US dollars is told, once until it has recovered: a line at warn, and `mizu_ledger_alerts_total`. `null`: never.',
+      }),
+      '1',
+    ),
+    alert_window: withDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'The same where less than this share of a key’s spend limit is left. 0: never.',
+      }),
+      0.1,
+    ),
+    alert_accounts: withDefault(
+      Type.Record(Type.String({ minLength: 1 }), Text('US dollars as a decimal string.'), {
+        description: 'The balances of accounts with a threshold of their own, by the name or id of the account.',
+      }),
+      {},
+    ),
   },
   closed,
 );

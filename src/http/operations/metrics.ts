@@ -24,6 +24,8 @@ export interface Metrics {
   /** A refusal that got neither a row nor a line. */
   refusalThinned(): void;
   configReload(accepted: boolean): void;
+  /** A balance, or what a spend limit leaves, went under its threshold. */
+  ledgerAlert(what: 'balance' | 'total' | 'hourly' | 'daily'): void;
   /** Refused for a limit by time, or at once. */
   rateLimited(scope: LimitScope, kind: LimitKind): void;
 }
@@ -72,6 +74,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
   );
   const thinned = counter('mizu_refusals_unwritten_total', 'Refusals without a row, because their key caused many.');
   thinned.inc(0);
+  const alerts = counter(
+    'mizu_ledger_alerts_total',
+    'Balances and spend limits that went under their threshold, by which.',
+    'what',
+  );
+  for (const what of ['balance', 'total', 'hourly', 'daily']) alerts.inc({ what }, 0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
   // A counter must exist at zero for its first increase to be visible.
   for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
@@ -106,6 +114,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       for (const [cache, count] of Object.entries(counts)) if (count > 0) prompts.inc({ channel, model, cache }, count);
     },
     refusalThinned: () => thinned.inc(),
+    ledgerAlert: (what) => alerts.inc({ what }),
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
     rateLimited: (scope, limit) => limited.inc({ scope, limit }),
   };
