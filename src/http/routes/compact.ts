@@ -12,6 +12,7 @@ import type { ClientCodec, ModelFacts, UpstreamCodec } from '../../codecs/codec.
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
 import { compactionOf, summaryRequest } from '../../codecs/responses/summary.ts';
 import { checkModel } from '../exchange/admit.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { Waiting } from '../exchange/reply.ts';
 import { identify } from '../request/authenticate.ts';
@@ -76,7 +77,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
     usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
     encode: ({ answer }) => answer,
   };
-  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser: endUserOf(request) });
   await answerWhole(exchange, whole, new Waiting(call));
 }
 
