@@ -236,14 +236,14 @@ class Worker implements VideoWorker {
 
   /** Undefined when nothing was changed: a cancel or another worker was first. */
   async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
-    const { store, clock, log } = this.#options;
+    const { store, clock } = this.#options;
     const changed = await store.videos.change(id, change, held.token, clock.now());
     if (changed.ok) {
-      if ('endedAtMs' in changed.value) logEnd(log, changed.value);
+      if ('endedAtMs' in changed.value) logEnd(this.#options, changed.value);
       return changed.value;
     }
     if (changed.refusal.reason === 'lease_lost') this.#lost(held);
-    log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
+    this.#options.log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
     return undefined;
   }
 
