@@ -42,6 +42,7 @@ export interface ServeOptions {
   readonly workers: number;
   readonly cwd: string;
   readonly root: string;
+  readonly version: string;
   readonly codecs: CodecSet;
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
@@ -107,10 +108,12 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   }
   source.startWatching();
   const orphaned = primaryGone();
-  const store = await options.openStore(atStart, problemsTo(log));
+  const problems = new StoreProblems(log);
+  const store = await options.openStore(atStart, problems.tell);
   try {
     const running = await start(options, source, store, log);
     metrics = running.gateway.metrics;
+    problems.countIn(metrics);
     const { gateway } = running;
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
@@ -140,7 +143,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       nowMs: options.clock.now(),
     });
     const log = createLogger('warn');
-    const store = await options.openStore(config, problemsTo(log));
+    const store = await options.openStore(config, new StoreProblems(log).tell);
     try {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
@@ -154,12 +157,31 @@ async function serveDemo(options: ServeOptions): Promise<number> {
   }
 }
 
-function problemsTo(log: Logger): StoreProblem {
-  return ({ what, error }) => log.error({ what, err: error }, 'store');
+/** What the store complains of is told at error, and lost settlements are counted: also those from before there was a counter. */
+class StoreProblems {
+  readonly #log: Logger;
+  #lost = 0;
+  #metrics: Pick<Metrics, 'settlementLost'> | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  readonly tell: StoreProblem = ({ what, error }) => {
+    this.#log.error({ what, err: error }, 'store');
+    if (!what.startsWith('settlement_lost')) return;
+    if (this.#metrics === undefined) this.#lost += 1;
+    else this.#metrics.settlementLost();
+  };
+
+  countIn(metrics: Pick<Metrics, 'settlementLost'>): void {
+    this.#metrics = metrics;
+    for (; this.#lost > 0; this.#lost -= 1) metrics.settlementLost();
+  }
 }
 
 async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
-  const { codecs, clock, mint, random, chargeFor } = options;
+  const { codecs, clock, mint, random, chargeFor, version } = options;
   const worker = workerLink();
   // Before the gateway listens, so that no request waits for it.
   const site = createSite(config);
@@ -175,6 +197,7 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     log,
     processFigures: true,
     site,
+    version,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
   });

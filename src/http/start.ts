@@ -50,6 +50,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Of the gateway, for `mizu_build_info`. */
+  readonly version?: string;
   /** Default: the tables of `gpt-tokenizer`. */
   readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
@@ -180,6 +182,9 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
   const metrics = createMetrics({
     circuits: () => health.report(),
     pendingSettlements: () => store.settlements.pending,
+    storeHealthy: () => store.health().healthy,
+    openVideos: async () => await store.videos.openByState(),
+    version: options.version ?? '',
     processFigures: options.processFigures,
   });
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
