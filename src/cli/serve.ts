@@ -25,6 +25,7 @@ import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.t
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
+import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
 
 /** What may be typed behind `serve`. */
 export const Serve = Type.Object(
@@ -118,7 +119,9 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
     const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
+    const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
+    const warmUp = startWarmUp({ ...options, openStore, gateway });
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
   } finally {
     source.close();
     await store.close();
@@ -207,19 +210,23 @@ interface Serving {
   readonly reload: () => void;
   /** In a worker: settles when the primary process has died. */
   readonly orphaned?: Promise<void>;
+  readonly warmUp?: WarmUp;
 }
 
 /**
  * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
  * an unknown state: the gateway drains, and a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
+async function untilStopped(
+  options: ServeOptions,
+  { running, log, greeting, reload, orphaned, warmUp }: Serving,
+): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      running.stop().then(() => resolve(code), reject);
+      Promise.all([warmUp?.stop(), running.stop()]).then(() => resolve(code), reject);
     };
     options.onFault((kind, error) => {
       log.error({ err: error, kind }, 'unhandled error');

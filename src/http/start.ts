@@ -59,6 +59,8 @@ export interface StartOptions {
   readonly site?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
+  /** A socket of this machine that all upstreams are reached at. Absent: each Channel at its own address. */
+  readonly upstreamSocket?: string;
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -115,7 +117,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       limitExchange?.stop();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
-      await close(operationsServer, gateway);
+      await closeGateway(gateway, operationsServer);
       stopListening();
     },
     cut() {
@@ -126,7 +128,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
 }
 
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
-async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
+export async function closeGateway(gateway: Gateway, operations?: OperationsServer): Promise<void> {
   try {
     await gateway.store.settlements.flush();
   } finally {
@@ -163,7 +165,11 @@ function exchangeLimits({ worker, mint, store, clock, log }: StartOptions, bucke
   return startLimitExchange(exchange, clock, log);
 }
 
-function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals, buckets: LimitBuckets): Gateway {
+const SILENT: Signals = { isDraining: () => false, videoCreated: () => undefined };
+
+/** The parts, without listeners and jobs. */
+export function createGateway(options: StartOptions, signals = SILENT, buckets = new LimitBuckets()): Gateway {
+  const { isDraining, videoCreated } = signals;
   const { config, store, clock } = options;
   const { affinity } = config.current();
   const limits = createLimits(options, buckets);
@@ -200,7 +206,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       retries: new RetryBudget(),
       unknown: new UnknownMembers(clock),
     },
-    upstreams: new Upstreams(clock),
+    upstreams: new Upstreams(clock, options.upstreamSocket),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
     limits,

@@ -75,6 +75,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     writeStallMs: timeouts.writeStallMs,
     commitAfterMs: file.commit_after_ms,
     keepAliveMs: file.keep_alive_ms,
+    warmUpMs: file.warm_up_ms,
     drainMs: file.drain_ms,
     channelHeader: file.channel_header,
     ...channels,

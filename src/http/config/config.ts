@@ -156,6 +156,7 @@ export interface Config {
   readonly writeStallMs: number;
   readonly commitAfterMs: number;
   readonly keepAliveMs: number;
+  readonly warmUpMs: number;
   readonly drainMs: number;
   readonly channelHeader: boolean;
   readonly channels: readonly Channel[];

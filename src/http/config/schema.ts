@@ -260,6 +260,15 @@ export const CONFIG_SCHEMA = Type.Object(
     timeouts: section(Timeouts),
     commit_after_ms: Milliseconds('A stream that has nothing to say after this long gets its 200 and keep-alives.', 10_000),
     keep_alive_ms: Milliseconds('The silence after which a comment is sent to the client.', 15_000),
+    warm_up_ms: withDefault(
+      Type.Integer({
+        minimum: 0,
+        maximum: 60_000,
+        description:
+          'How long a process may run synthetic exchanges when it has started, so that its first requests meet compiled code. 0: not at all.',
+      }),
+      3_000,
+    ),
     drain_ms: Milliseconds('How long open streams may go on after SIGTERM.', 30_000),
     channel_header: withDefault(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' }), false),
     channels: withDefault(Type.Array(Channel, { description: 'The upstreams.' }), []),
