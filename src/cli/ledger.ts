@@ -16,7 +16,7 @@ export interface BalanceView {
 }
 
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
-async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
+export async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
   const store = await context.store();
   const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
   const rows: BalanceView[] = [];
@@ -30,7 +30,7 @@ async function balances(context: VerbContext, { account: only }: Static<typeof A
   return rows;
 }
 
-async function verifyLedger(context: VerbContext, { head }: Static<typeof VerifyLedger>): Promise<Verification> {
+export async function verifyLedger(context: VerbContext, { head }: Static<typeof VerifyLedger>): Promise<Verification> {
   const kept = head === undefined ? undefined : keptHead(head);
   const { ledger } = await context.store();
   return await ledger.verify(defined({ head: kept }));
@@ -47,7 +47,7 @@ function keptHead(text: string): JournalHead {
 }
 
 /** To be kept where the store's own administrator cannot change it: it vouches for every row before it. */
-async function ledgerHead(context: VerbContext): Promise<JournalHead> {
+export async function ledgerHead(context: VerbContext): Promise<JournalHead> {
   const { seq, hash } = await (await context.store()).ledger.head();
   return { seq, hash };
 }
@@ -64,7 +64,7 @@ export interface HoldView {
 }
 
 /** Open holds, oldest first. */
-async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
+export async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
   const store = await context.store();
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const open = (await store.ledger.holds({ state: 'held' }))
@@ -88,7 +88,10 @@ function holdsText(holds: readonly HoldView[]): string {
 }
 
 /** Rows oldest first; `ref` takes an exchange, a task or an operator's cause. */
-async function journalRows(context: VerbContext, { account, ...rest }: Static<typeof JournalQuery>): Promise<JournalRow[]> {
+export async function journalRows(
+  context: VerbContext,
+  { account, ...rest }: Static<typeof JournalQuery>,
+): Promise<JournalRow[]> {
   const store = await context.store();
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   return await store.ledger.journal(defined({ accountId, ...rest }));

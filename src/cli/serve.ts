@@ -19,10 +19,20 @@ import type { Gateway } from '../http/gateway.ts';
 import { isLoopback } from '../http/request/ip-ranges.ts';
 import type { Metrics } from '../http/operations/metrics.ts';
 import { createLogger } from '../http/operations/logger.ts';
-import { channelReport, healthReport } from '../http/operations/operations.ts';
+import { channelReport, healthReport } from '../http/operations/reports.ts';
 import { type RunningGateway, startGateway } from '../http/start.ts';
 import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.ts';
-import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
+import {
+  isWorker,
+  leavePrimary,
+  primaryGone,
+  runWorkers,
+  type Signal,
+  workerLink,
+  type WorkersOptions,
+} from '../http/workers/workers.ts';
+import type { AdminApiOptions } from '../http/admin/admin-api.ts';
+import { type AdminParts, createAdminActions } from './admin.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
 
@@ -102,13 +112,16 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     // Each worker watches the file itself.
     const { workers: count, clock, mint, onSignal } = options;
     const member = mint('limits_');
-    return await runWorkers({ count, operations: atStart.operations, clock, log, member, onSignal });
+    return await serveWorkers(options, source, log, { count, operations: atStart.operations, clock, log, member, onSignal });
   }
   source.startWatching();
   const orphaned = primaryGone();
   const store = await options.openStore(atStart, problemsTo(log));
   try {
-    const running = await start(options, source, store, log);
+    const running = await start(options, source, store, log, {
+      readConfig: () => source.read(),
+      reload: () => source.reload(),
+    });
     metrics = running.gateway.metrics;
     const { gateway } = running;
     if (isWorker)
@@ -122,6 +135,45 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker && metrics !== undefined) await tellLastMetrics(metrics);
     leavePrimary();
   }
+}
+
+/** The primary opens the store only where the admin API needs it, and follows the file for what the API shows of it. */
+async function serveWorkers(options: ServeOptions, source: FileConfig, log: Logger, workers: WorkersOptions): Promise<number> {
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= options.openStore(source.current(), problemsTo(log)).catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+  source.startWatching();
+  try {
+    return await runWorkers({
+      ...workers,
+      admin: (reports, reloadWorkers) =>
+        adminOptions(options, log, {
+          reports,
+          store,
+          config: () => source.current(),
+          readConfig: () => source.read(),
+          reload() {
+            source.reload();
+            reloadWorkers();
+          },
+        }),
+    });
+  } finally {
+    source.close();
+    await (await opened)?.close();
+  }
+}
+
+type Parts = Pick<AdminParts, 'reports' | 'store' | 'config' | 'readConfig' | 'reload'>;
+
+function adminOptions({ codecs, clock, mint }: ServeOptions, log: Logger, parts: Parts): AdminApiOptions {
+  const actions = createAdminActions({ ...parts, clock, mint, textTypes: codecs.textTypes });
+  return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
@@ -155,7 +207,13 @@ function problemsTo(log: Logger): StoreProblem {
   return ({ what, error }) => log.error({ what, err: error }, 'store');
 }
 
-async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
+async function start(
+  options: ServeOptions,
+  config: ConfigSource,
+  store: Store,
+  log: Logger,
+  file?: Pick<AdminParts, 'readConfig' | 'reload'>,
+): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor } = options;
   const worker = workerLink();
   // Before the gateway listens, so that no request waits for it.
@@ -174,6 +232,12 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     site,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
+    ...(file === undefined
+      ? {}
+      : {
+          admin: (reports) =>
+            adminOptions(options, log, { ...file, reports, store: () => Promise.resolve(store), config: () => config.current() }),
+        }),
   });
 }
 

@@ -189,10 +189,18 @@ CREATE UNLOGGED TABLE limit_counts (
 ) WITH (fillfactor = 70);
 `;
 
+/** What operators decide while gateways run, and which of their requests were made already. */
+const CONTROLS = `
+CREATE TABLE controls (kind text NOT NULL, id text NOT NULL, value text NOT NULL, PRIMARY KEY (kind, id));
+CREATE TABLE operator_claims (name text PRIMARY KEY, hash text NOT NULL, at_ms bigint NOT NULL);
+CREATE INDEX operator_claims_time ON operator_claims (at_ms);
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'first', sql: FIRST },
   { version: 2, name: 'lease owner', sql: LEASE_OWNER },
   { version: 3, name: 'rate limits', sql: RATE_LIMITS },
+  { version: 4, name: 'controls of operators', sql: CONTROLS },
 ];
 
 /** The schema that this code knows. */
