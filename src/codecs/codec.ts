@@ -10,7 +10,7 @@ import type { RequestLosses, ResponseLosses } from './canonical/features.ts';
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
-import type { CanonicalRequest, ReasoningFace, SentRequest } from './canonical/request.ts';
+import type { CanonicalRequest, Refusable, SentRequest } from './canonical/request.ts';
 import type { ToolNames } from './tools/names.ts';
 
 /** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
@@ -99,6 +99,10 @@ export interface CodecOptions {
   readonly acceptDoneWithoutFinish?: boolean;
   /** chat upstreams without the role `developer`: its messages become those of the system. */
   readonly developerAsSystem?: boolean;
+  /** `auto`: cache breakpoints where the client set none. */
+  readonly cacheBreakpoints?: 'auto';
+  /** chat: write them as routers do, `cache_control` in place of `prompt_cache_breakpoint`. */
+  readonly routerCacheControl?: boolean;
   /** Lower freeform custom tools to a function with one string `input`, since the dialect or this upstream has functions only. */
   readonly lowerCustomTools?: boolean;
 }
@@ -108,8 +112,8 @@ export interface Target {
   readonly owner: Owner;
   readonly options: CodecOptions;
   readonly facts: ModelFacts;
-  /** The kinds of reasoning that this upstream has just refused: its one retry sends none of them. */
-  readonly without: ReadonlySet<ReasoningFace>;
+  /** What this upstream has just refused: its one retry sends none of it. */
+  readonly without: ReadonlySet<Refusable>;
   /** True when this Channel made the item with this id and stored it (design: "history replay"). Absent: unknown. */
   readonly stored?: (itemId: string) => boolean;
 }
@@ -121,6 +125,8 @@ export interface UpstreamRequest {
   /** Protocol headers only (version, betas); credentials are the Channel's. Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly toolNames: ToolNames;
+  /** Stop sequences that the upstream was not sent, which end the answer all the same. */
+  readonly ownStops?: readonly string[];
   /** Names of the features that the loss table dropped or coerced in this request, for the log. */
   readonly losses: readonly string[];
 }

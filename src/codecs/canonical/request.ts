@@ -1,6 +1,6 @@
 /** A decoded request: what the client wants in canonical form, and the exact text that it sent. */
 import type { Dialect } from './dialect.ts';
-import type { Item, ToolName } from './item.ts';
+import type { CacheBreakpoint, Item, ToolName } from './item.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
 export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
@@ -13,7 +13,7 @@ export type Tool =
       /** JSON Schema; absent when the client gave none. */
       readonly parameters?: JsonObject;
       readonly strict?: boolean;
-      readonly cacheControl?: JsonObject;
+      readonly breakpoint?: CacheBreakpoint;
       readonly at: string;
     }
   | {
@@ -66,8 +66,16 @@ export interface ReasoningControl {
   readonly adaptive?: boolean;
 }
 
-/** The kinds of reasoning in a history that an upstream may refuse: opaque values that it did not make, and raw text of any model. */
-export type ReasoningFace = 'opaque' | 'raw';
+/**
+ * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any model, and cache
+ * breakpoints.
+ */
+export type Refusable = 'opaque' | 'raw' | 'breakpoints';
+
+export interface CacheOptions extends CacheBreakpoint {
+  /** The upstream chooses the position of a breakpoint: top-level `cache_control`, or OpenAI's mode `implicit`. */
+  readonly isAutomatic: boolean;
+}
 
 /** The members that a decoder reads of an object, or of each entry of a list. */
 export interface ReadMembers {
@@ -127,8 +135,8 @@ export interface CanonicalRequest {
   readonly store?: boolean;
   readonly include?: readonly string[];
   readonly modalities?: readonly string[];
-  /** A cache breakpoint of the whole request, whose position the upstream chooses. */
-  readonly cacheControl?: JsonObject;
+  /** What the client says of caching for the whole request. */
+  readonly cache?: CacheOptions;
   readonly previousResponseId?: string;
   readonly conversation?: JsonValue;
   /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */

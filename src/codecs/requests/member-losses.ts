@@ -18,7 +18,7 @@ const FEATURES = {
   safetyIdentifier: 'safety identifier',
   store: 'store',
   include: 'include',
-  cacheControl: 'cache breakpoint',
+  cache: 'cache breakpoint',
 } as const satisfies Partial<Record<keyof CanonicalRequest, RequestFeature>>;
 
 export type FeatureMember = keyof typeof FEATURES;

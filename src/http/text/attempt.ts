@@ -12,6 +12,7 @@ import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { type Answer, readWhole } from '../../codecs/pipeline.ts';
+import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -78,13 +79,13 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
 /** Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next Channel may be tried. */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
-    const { codec, context, encoded, head, timers } = sent;
+    const { context, encoded, head, timers } = sent;
     let answer: Answer<readonly Step[]>;
     if (contentTypeOf(head) === 'text/event-stream') {
       const source = await openSource(sent, options);
       answer = { steps: await readToEnd(source), fold: source.fold };
     } else {
-      answer = readWhole(codec.decodeResponse(await readBody(head.body, options.config.limits.answerBytes), context));
+      answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)));
     }
     timers.stop();
     const { steps, fold } = answer;
@@ -157,7 +158,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
   const type = contentTypeOf(head);
   if (type === 'text/html') return refusePage(head, options.clock);
   if (type === 'application/json') return openWhole(sent, options);
-  return new AnswerStream(head.body, codec.decodeEvents(context), {
+  return new AnswerStream(head.body, stoppingDecoder(codec.decodeEvents(context), sent.encoded.ownStops), {
     clock: options.clock,
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
@@ -170,10 +171,14 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
   throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
 }
 
-async function openWhole({ codec, context, head, timers }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(head.body, options.config.limits.answerBytes);
-  timers.stop();
-  return wholeAsSource(codec.decodeResponse(text, context));
+async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+  const text = await readBody(sent.head.body, options.config.limits.answerBytes);
+  sent.timers.stop();
+  return wholeAsSource(decodeWhole(sent, text));
+}
+
+function decodeWhole({ codec, context, encoded }: Sent, text: string): Step {
+  return stoppedStep(codec.decodeResponse(text, context), encoded.ownStops);
 }
 
 async function readUntilCommit(source: AnswerSource): Promise<Step[]> {

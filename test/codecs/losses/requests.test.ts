@@ -131,8 +131,11 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'assistant turn first': { items: [says('assistant', PROBE), { ...user, text: 'go on' }] },
   'native item': told({ kind: 'native', dialect: 'completions', body: { a: PROBE }, at }),
   'cache breakpoint': {
-    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { cacheControl: { type: 'ephemeral' } })),
-    sign: { coerce: /"a"}.*"e","cache_control":{"type":"ephemeral"}/, drop: /ephemeral|cache/ },
+    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { breakpoint: {} })),
+    sign: {
+      coerce: /"a"}.*"e","(cache_control|prompt_cache_breakpoint)":{"(type":"ephemeral|mode":"explicit)"}/,
+      drop: /ephemeral|cache/,
+    },
   },
   'function tool': { tools: [named(PROBE)] },
   'function tool: strict': (upstream) => {
@@ -183,7 +186,11 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     sign: { keep: /0\.4321.*0\.8765/, drop: /0\.4321|0\.8765/ },
   },
   'logit bias': { logitBias: { 4321: 7 }, sign: /"4321":7/ },
-  'stop sequences': ({ dialect }) => ({ stop: dialect === 'messages' ? ['\n', PROBE] : [PROBE, 'b', 'c', 'd', 'e', 'f'] }),
+  // A responses upstream gets none: the gateway itself stops (`answers/own-stops.test.ts`).
+  'stop sequences': ({ dialect }) => ({
+    stop: dialect === 'messages' ? ['\n', PROBE] : [PROBE, 'b', 'c', 'd', 'e', 'f'],
+    ...(dialect === 'responses' ? { sign: /"model"/ } : {}),
+  }),
   logprobs: { logprobs: { top: 7 }, sign: /ogprobs":7/ },
   'format: json object': { format: { type: 'json_object' }, sign: /json_object|application\/json|one JSON object/ },
   'format: json schema': { format: { type: 'json_schema', name: 'a', schema } },

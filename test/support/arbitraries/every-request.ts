@@ -53,7 +53,7 @@ const file = (mime: string): MediaSource => ({ from: 'reference', id: 'files/abc
 
 const userItem: fc.Arbitrary<Featured<Item>> = oneOf<Item>(
   [60, words.map((said) => of(says('user', said), 'user text'))],
-  [6, words.map((said) => of(says('user', said, { cacheControl: { type: 'ephemeral' } }), 'user text', 'cache breakpoint'))],
+  [6, words.map((said) => of(says('user', said, { breakpoint: {} }), 'user text', 'cache breakpoint'))],
   [6, always(media('image', inline('image/png', PNG)), 'image: inline')],
   [6, always(media('image', url('a.png')), 'image: url')],
   [6, always(media('file', inline('application/pdf', PDF)), 'file: inline')],

@@ -6,9 +6,10 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { noteMembers } from '../../requests/member-losses.ts';
+import { cacheControlOf, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
-import { firstStops } from '../../requests/stop-sequences.ts';
+import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
@@ -29,6 +30,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
+  const stops = splitStops(request.stop, MOST_STOPS);
+  if (stops.own !== undefined) losses.add('stop sequences');
   // Undefined members, here and below, are left out by JSON.stringify.
   const body = {
     model: target.owner.model,
@@ -37,19 +40,26 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     tools: tools.length === 0 ? undefined : tools,
     tool_choice: toolChoice,
     parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
-    ...sampling(request, target, losses),
+    ...sampling(request, target, stops.sent),
     ...reasoning(request.reasoning, losses),
     ...identity(request, losses),
+    ...wholeCache(request, target),
   };
   const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
-  return { path: PATH, body: editJson(JSON.stringify(body), schemas), headers: {}, toolNames, losses: [...losses] };
+  return {
+    path: PATH,
+    body: editJson(JSON.stringify(body), schemas),
+    headers: {},
+    toolNames,
+    ...ownStops(stops),
+    losses: [...losses],
+  };
 }
 
 /** OpenAI takes no more. */
 const MOST_STOPS = 4;
 
-function sampling(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonObject {
-  if ((request.stop?.length ?? 0) > MOST_STOPS) losses.add('stop sequences');
+function sampling(request: CanonicalRequest, target: Target, stops: readonly string[] | undefined): JsonObject {
   const cap = target.options.legacyOutputCap === true ? 'max_tokens' : 'max_completion_tokens';
   const { logprobs, format } = request;
   return {
@@ -61,7 +71,7 @@ function sampling(request: CanonicalRequest, target: Target, losses: Set<Request
     presence_penalty: request.presencePenalty,
     frequency_penalty: request.frequencyPenalty,
     logit_bias: request.logitBias,
-    stop: firstStops(request.stop, MOST_STOPS),
+    stop: stops,
     logprobs: logprobs === undefined ? undefined : true,
     top_logprobs: logprobs !== undefined && logprobs.top > 0 ? logprobs.top : undefined,
     response_format: format === undefined ? undefined : encodeFormat(format),
@@ -79,8 +89,14 @@ function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFea
   return { reasoning_effort: effortOfBudget(control.budget) };
 }
 
+function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): JsonObject {
+  if (cache === undefined || without.has('breakpoints')) return {};
+  if (options.routerCacheControl === true) return cache.isAutomatic ? { cache_control: cacheControlOf(cache) } : {};
+  return { prompt_cache_options: promptOptionsOf(cache) };
+}
+
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
-  noteMembers(request, ['serviceTier', 'store', 'include', 'cacheControl'], (feature) => losses.add(feature));
+  noteMembers(request, ['serviceTier', 'store', 'include', 'cache'], (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     user: shortUser(request.user),

@@ -3,25 +3,29 @@ import { invalid, notConvertible } from '../../canonical/error.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical/request.ts';
 import type { ModelFacts } from '../../codec.ts';
-import { firstStops } from '../../requests/stop-sequences.ts';
+import type { Stops } from '../../requests/stop-sequences.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
 import type { LossLog } from '../losses.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;
-const MOST_STOPS = 5;
 
 /** The members that the client set; undefined when there is none. */
-export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFacts, log: LossLog): JsonObject | undefined {
+export function encodeGenerationConfig(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  stops: Stops,
+  log: LossLog,
+): JsonObject | undefined {
   if (request.verbosity !== undefined) log.note('verbosity');
   if (request.logitBias !== undefined) log.note('logit bias');
-  if ((request.stop?.length ?? 0) > MOST_STOPS) log.note('stop sequences');
+  if (stops.own !== undefined) log.note('stop sequences');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
     topP: request.topP,
     topK: request.topK,
     maxOutputTokens: request.maxOutputTokens,
-    stopSequences: firstStops(request.stop, MOST_STOPS),
+    stopSequences: stops.sent,
     presencePenalty: request.presencePenalty,
     frequencyPenalty: request.frequencyPenalty,
     // The protocol takes 32 bits. The value does not matter as long as equal seeds stay equal.

@@ -18,6 +18,7 @@ import {
   requiredString,
   wrongType,
 } from '../../requests/members.ts';
+import { readAutomatic, readCacheControl } from '../../requests/cache-breakpoints.ts';
 import { uniqueTools } from '../../tools/names.ts';
 import { ConversationReader } from './decode-content.ts';
 import { changedEffort, withToolChanges } from './decode-changes.ts';
@@ -50,12 +51,12 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     maxOutputTokens,
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
-    topK: optionalInteger(json, 'top_k', { least: 0 }),
+    topK: optionalInteger(json, 'top_k'),
     stop: optionalStrings(json, 'stop_sequences'),
     format: formatOf(json),
     reasoning: reasoningOf(json),
     user: userOf(json),
-    cacheControl: optionalObject(json, 'cache_control'),
+    cache: readAutomatic(json),
     serviceTier: optionalString(json, 'service_tier'),
     boundTo: boundTo(json, maxOutputTokens),
   });
@@ -109,7 +110,7 @@ function toolOf(value: JsonValue | undefined, at: string): Tool {
     ...defined({
       description: optionalString(tool, 'description', at),
       strict: optionalBoolean(tool, 'strict', at),
-      cacheControl: optionalObject(tool, 'cache_control', at),
+      breakpoint: readCacheControl(tool, at),
     }),
     at,
   };

@@ -21,9 +21,10 @@ import type { JsonObject } from '../../canonical/json.ts';
 import { isEnvelope } from '../../canonical/opaque.ts';
 import type { Target } from '../../codec.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { promptBreakpointOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../../media.ts';
-import { shortId } from '../../requests/short-id.ts';
+import { fittingId } from '../../requests/short-id.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { readForm } from '../opaque.ts';
 import { PARAGRAPH } from '../answer/decode-items.ts';
@@ -66,7 +67,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     switch (item.kind) {
       case 'text':
         // An empty message would separate calls from their outputs (known failure R10).
-        if (item.text !== '') addPart(item, item.role, textPart(item.text, item.role));
+        if (item.text !== '') addPart(item, item.role, marked(textPart(item.text, item.role), item));
         continue;
       case 'refusal':
         addPart(item, 'assistant', { type: 'refusal', refusal: item.text });
@@ -76,7 +77,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
           input.push(writeAssistantImage(item));
           open = undefined;
         } else {
-          addPart(item, item.role, mediaPart(item.media, writer));
+          addPart(item, item.role, marked(mediaPart(item.media, writer), item));
         }
         continue;
     }
@@ -132,22 +133,37 @@ function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
 const MAX_CALL_ID = 64;
 
 export function wireCallId(id: string): string {
-  return id.length <= MAX_CALL_ID ? id : shortId(id, id, MAX_CALL_ID);
+  return fittingId(id, MAX_CALL_ID);
 }
 
 function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonObject[] {
   const content = item.content.filter((part) => part.kind !== 'text' || part.text !== '');
   const texts = content.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const prefix = item.isError ? ERROR_PREFIX : '';
-  if (content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
+  if (content.length === 1 && texts.length === 1 && item.breakpoint === undefined) return prefix + (texts[0] ?? '');
   const parts = content.flatMap((part) => writePart(part, item, writer));
   if (parts.length === 0) return prefix.trimEnd();
-  if (prefix === '') return parts;
+  const said = prefix === '' ? parts : prefixed(parts, prefix);
+  const last = said.pop();
+  return last === undefined ? said : [...said, marked(last, item)];
+}
+
+function prefixed(parts: readonly JsonObject[], prefix: string): JsonObject[] {
   const [first, ...rest] = parts;
   const beginsWithText = first?.['type'] === 'input_text';
   return beginsWithText
     ? [{ type: 'input_text', text: `${prefix}${first['text']}` }, ...rest]
     : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
+}
+
+function marked(part: JsonObject, { breakpoint }: Item): JsonObject {
+  return breakpoint === undefined ? part : { ...part, prompt_cache_breakpoint: promptBreakpointOf(breakpoint) };
+}
+
+/** Parts of the input have a place for a cache breakpoint, those of the model have none. */
+export function holdsBreakpoint(item: Item): boolean {
+  if (item.kind === 'text') return item.role !== 'assistant' && item.text !== '';
+  return item.kind === 'toolResult' || (item.kind === 'media' && item.role !== 'assistant');
 }
 
 function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonObject[] {
@@ -258,7 +274,6 @@ function cannotTake(media: Media, how: string) {
 }
 
 function noteLosses(item: Item, { losses }: InputWriter): void {
-  if (item.cacheControl !== undefined) losses.add('cache breakpoint');
   if (item.kind === 'native') losses.add('native item');
   if (item.kind === 'toolResult' && item.isError) losses.add('tool result: error flag');
   if (item.kind === 'media' && item.role === 'assistant') losses.add('image by assistant in history');

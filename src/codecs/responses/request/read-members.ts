@@ -6,7 +6,7 @@ import { IMAGE_FACTS, OPAQUE_MEMBERS } from '../wire.ts';
 const PART: ReadMembers = {
   own: new Set([
     ...['type', 'text', 'refusal', 'image_url', 'detail'],
-    ...['file_id', 'file_data', 'file_url', 'filename', 'input_audio'],
+    ...['file_id', 'file_data', 'file_url', 'filename', 'input_audio', 'prompt_cache_breakpoint'],
   ]),
   of: ofType(
     ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
