@@ -7,7 +7,8 @@ import { formatUsd } from '../store/money.ts';
 import { readLiteLlm } from '../store/litellm-prices.ts';
 import { readModelsDev } from '../store/models-dev-prices.ts';
 import type { PriceBook } from '../store/price-book.ts';
-import type { Rates, RateTable } from '../store/prices.ts';
+import { productText } from '../store/multiplier.ts';
+import type { Rates, TierRates } from '../store/prices.ts';
 import type { Config } from '../http/config/config.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { type Verb, type VerbContext, verb } from './verb.ts';
@@ -157,7 +158,7 @@ function compare(model: Priced, entry: string, rates: Rates): Deviation[] {
 /** Every rate under its path, as decimal US dollars: two spellings of one amount are equal. */
 function flatten(rates: Rates): Map<string, string> {
   const flat = new Map<string, string>();
-  const add = (table: RateTable & { readonly longContext?: RateTable & { readonly above: number } }, path: string): void => {
+  const add = (table: TierRates, path: string): void => {
     for (const part of [table.tokens, table.pieces, table.meters]) {
       for (const [name, nanos] of part) flat.set(path + name, formatUsd(nanos));
     }
@@ -166,7 +167,13 @@ function flatten(rates: Rates): Map<string, string> {
     add(table.longContext, `${path}long_context.`);
   };
   add(rates, '');
-  for (const [name, tier] of rates.serviceTiers) add(tier, `service_tiers.${name}.`);
+  const modifiers = { service_tiers: rates.serviceTiers, speeds: rates.speeds ?? [], geos: rates.geos ?? [] };
+  for (const [kind, named] of Object.entries(modifiers)) {
+    for (const [name, modifier] of named) {
+      if ('multiplier' in modifier) flat.set(`${kind}.${name}`, `${productText([modifier.multiplier])} times`);
+      else add(modifier, `${kind}.${name}.`);
+    }
+  }
   return flat;
 }
 

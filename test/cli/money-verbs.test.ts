@@ -362,7 +362,7 @@ const BOOK = JSON.stringify({
     input_cost_per_token: 1e-6,
     output_cost_per_token: 5e-6,
     cache_read_input_token_cost: 1.5e-7,
-    input_cost_per_audio_token: 1e-6,
+    input_cost_per_character: 1e-6,
   },
   slow: { mode: 'chat', input_cost_per_token: 2e-6, output_cost_per_token: 4e-6 },
   negative: { mode: 'chat', input_cost_per_token: -1, output_cost_per_token: 1 },
@@ -372,7 +372,7 @@ test('a price book is imported as the models of a configuration', async (t) => {
   const ops = await operator(t);
   ops.files.set('book.json', BOOK);
   const { text } = await ops.run('prices', ['import', 'book.json'], { from: 'litellm', models: 'claude-fast' });
-  assert.match(text, /claude-fast input_cost_per_audio_token: has no counterpart/);
+  assert.match(text, /claude-fast input_cost_per_character: has no counterpart/);
   const { models } = JSON.parse(text.replace(/^\/\/.*$/gm, ''));
   assert.deepEqual(models, { 'claude-fast': { price: { input: '1', output: '5', cached_input: '0.15' } } });
   assert.equal(parsePrice(models['claude-fast'].price, { kind: 'text' }).ok, true);
