@@ -83,6 +83,7 @@ const NAMES = [
   'hold',
   'spend',
   'day',
+  'rollup',
   'log',
   'video',
   'idempotency',

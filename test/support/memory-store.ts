@@ -95,6 +95,7 @@ export function memoryStore(): MemoryStore {
         return { source: 'wallet', nanos: store.walletNanos, unlimited: false };
       },
     },
+    usageByHour: async () => [],
     spend: {
       ...missing('spend'),
       async usageByDay() {

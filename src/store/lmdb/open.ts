@@ -16,6 +16,7 @@ import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { Owner } from './owners.ts';
 import { createRequestLog } from './request-log.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
 import { createSpend } from './spend.ts';
@@ -36,6 +37,7 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     keys: createKeys(environment),
     ledger: createLedger(environment),
     spend: createSpend(environment),
+    usageByHour: createUsageByHour(environment),
     admission: createAdmission(environment, reservations),
     settlements,
     requestLog: createRequestLog(environment),

@@ -1,4 +1,5 @@
 /** Video tasks on LMDB: each change of a task, what it does to the hold and the journal row are one transaction. */
+import { filmOf } from '../rollup-recount.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
 import { VIDEO_WORKER } from '../leases.ts';
 import type { Reservations } from '../reservations.ts';
@@ -208,6 +209,8 @@ function change(
   if (!decided.ok) return decided;
   const { next, hold } = decided.value;
   if (hold !== null) resolveHold(work, next.id, hold, circumstance.nowMs, circumstance.by);
+  const film = filmOf(next);
+  if (film !== undefined) work.rollups.film(film);
   store(work, task, next);
   return done(next);
 }

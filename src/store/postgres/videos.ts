@@ -3,6 +3,7 @@ import { VIDEO_WORKER } from '../leases.ts';
 import { payerOf } from '../payer.ts';
 import type { Reservations } from '../reservations.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
+import { filmOf } from '../rollup-recount.ts';
 import { StoreError } from '../store-error.ts';
 import {
   DUE_STATES,
@@ -238,6 +239,8 @@ async function change(
   if (!decided.ok) return decided;
   const { next, hold } = decided.value;
   if (hold !== null) await resolveHold(work, next.id, hold, circumstance.nowMs, circumstance.by);
+  const film = filmOf(next);
+  if (film !== undefined) work.rollups.film(film);
   await work.run(UPDATE, [next.id, next.state, dueAt(next), taskText(next)]);
   return done(next);
 }

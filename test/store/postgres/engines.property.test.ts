@@ -460,6 +460,11 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
     videos: await store.videos.all(),
     log,
     head: await store.requestLog.head(),
+    used: await Promise.all(
+      ([[], ['hour', 'key', 'model', 'channel', 'code'], ['day', 'account', 'code']] as const).map((by) =>
+        store.usageByHour({ fromMs: 0, toMs: clock.now() + 1 }, {}, by),
+      ),
+    ),
     secret: store.secrets.current(),
     // Histories that no gateway makes (an exchange of one key that is settled for another) are differences, told in each engine's own names.
     sound: (await store.ledger.verify()).differences.length === 0,
