@@ -41,6 +41,8 @@ export interface ResponseContext {
   /** The current time in Unix seconds, for members that tell when an answer was complete. Absent: these are left out. */
   readonly now?: () => number;
   readonly request: SentRequest;
+  /** The input tokens by the estimate of the admission, for dialects that tell them before the upstream does. */
+  readonly inputEstimate?: number;
   /** The upstream that is answering. */
   readonly owner: Owner;
   /** Turns an opaque value into an envelope (`mz2.…`). */
@@ -82,6 +84,8 @@ export interface ClientCodec {
 export interface ModelFacts {
   /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
   readonly thinking?: 'adaptive' | 'budget' | 'level';
+  /** gemini: the model has no thinking level `minimal`. */
+  readonly noMinimalThinking?: boolean;
   readonly minThinkingBudget?: number;
   readonly maxThinkingBudget?: number;
 }
@@ -151,6 +155,11 @@ export interface UpstreamAnswer {
 export interface EventDecoder extends Stage<Frame, Step> {
   /** The finish was seen and only the end of the stream is missing: five silent seconds then count as the end. */
   readonly finished?: boolean;
+  /**
+   * The input ended inside an event. True where the dialect's finish stands before it, so that the answer is whole: it has then been ended.
+   * Absent: such an end is always a truncation.
+   */
+  endInside?(out: Step[]): boolean;
 }
 
 /** The side that upstreams speak. */

@@ -53,6 +53,14 @@ class StoppingDecoder implements EventDecoder {
     this.#through((steps) => this.#decoder.end(steps), out);
   }
 
+  endInside(out: Step[]): boolean {
+    let isWhole = false;
+    this.#through((steps) => {
+      isWhole = this.#decoder.endInside?.(steps) === true;
+    }, out);
+    return isWhole;
+  }
+
   /** What was decoded before a throw is good. */
   #through(decode: (steps: Step[]) => void, out: Step[]): void {
     const steps: Step[] = [];

@@ -1,5 +1,6 @@
 /** A decoded request: what the client wants in canonical form, and the exact text that it sent. */
 import type { Dialect } from './dialect.ts';
+import type { FunctionFeature } from './features.ts';
 import type { CacheBreakpoint, Item, ToolName } from './item.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
@@ -14,6 +15,10 @@ export type Tool =
       readonly parameters?: JsonObject;
       readonly strict?: boolean;
       readonly breakpoint?: CacheBreakpoint;
+      /** What only its own dialect can honour (`tools/function-members.ts`). */
+      readonly beyond?: readonly FunctionFeature[];
+      /** Only programs that the model writes may call it. */
+      readonly isForProgramsOnly?: true;
       readonly at: string;
     }
   | {
@@ -24,6 +29,8 @@ export type Tool =
       readonly format?: JsonObject;
       /** Only a custom tool with a schema has a form in messages (spec rule 14). */
       readonly inputSchema?: JsonObject;
+      readonly beyond?: readonly FunctionFeature[];
+      readonly isForProgramsOnly?: true;
       readonly at: string;
     }
   /** A tool that only its own dialect has, such as one that the upstream runs itself. */
@@ -64,6 +71,8 @@ export interface ReasoningControl {
   readonly summary?: string;
   /** The client asked for thinking and leaves its extent to the upstream: messages `thinking: {type: "adaptive"}`, a member of chat vendors. */
   readonly adaptive?: boolean;
+  /** messages `thinking: {type: "between_tools"}`. */
+  readonly betweenTools?: boolean;
 }
 
 /**
@@ -134,6 +143,8 @@ export interface CanonicalRequest {
   /** The client's `store` member, absent when not given. */
   readonly store?: boolean;
   readonly include?: readonly string[];
+  /** The client named models to fall back to. */
+  readonly fallbacks?: true;
   readonly modalities?: readonly string[];
   /** What the client says of caching for the whole request. */
   readonly cache?: CacheOptions;

@@ -42,6 +42,10 @@ export const requestLosses: RequestLosses = {
   'function tool': keep,
   'function tool: strict': coerce('kept where every member is required; else without strict'),
   'function tool: namespace': coerce('a unique flat name, restored in the answer'),
+  'function tool: async': drop('the function is called like every other'),
+  'function tool: output schema': drop('results are as they come'),
+  'function tool: allowed callers': coerce('the model alone; a function that only programs may call is not offered'),
+  'function tool: deferred loading': coerce('offered from the start'),
   'custom tool with object schema': coerce('a function tool with that schema'),
   // With the Channel option lower_custom_tools it is a function with one string, restored in the answer.
   'custom tool: freeform': keep,
@@ -67,6 +71,7 @@ export const requestLosses: RequestLosses = {
   'reasoning effort: none': keep,
   'reasoning budget': coerce('reasoning_effort by size'),
   'reasoning summary asked': drop('chat cannot ask for summaries'),
+  'reasoning between tools': drop('the upstream thinks where it does by itself'),
   user: keep,
   metadata: keep,
   'service tier': drop('tiers are named by each protocol'),
@@ -74,6 +79,7 @@ export const requestLosses: RequestLosses = {
   'safety identifier': keep,
   store: drop('what the gateway stores is not for the upstream'),
   include: drop('chat has no include'),
+  'fallback models': drop('which models may answer is for the gateway to say'),
   'unknown members': drop('only the same protocol can read them'),
 };
 
@@ -102,6 +108,7 @@ export const responseLosses: ResponseLosses = {
   audio: keep,
   file: refuse('chat answers cannot hold files'),
   'native item': drop('only its own protocol can read it'),
+  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
   'native event': drop('only its own protocol can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,

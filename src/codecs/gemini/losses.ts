@@ -40,6 +40,10 @@ export const requestLosses: RequestLosses = {
   'function tool': keep,
   'function tool: strict': drop('the protocol has no strict functions'),
   'function tool: namespace': coerce('a unique function name, restored in the answer'),
+  'function tool: async': drop('the function is called like every other'),
+  'function tool: output schema': drop('results are as they come'),
+  'function tool: allowed callers': coerce('the model alone; a function that only programs may call is not offered'),
+  'function tool: deferred loading': coerce('offered from the start'),
   'custom tool with object schema': coerce('function declaration'),
   'custom tool: freeform': refuse('A freeform custom tool cannot be declared to this upstream.'),
   'native tool': drop('run by the servers of another protocol'),
@@ -64,6 +68,7 @@ export const requestLosses: RequestLosses = {
   'reasoning effort: none': coerce('thinkingBudget 0'),
   'reasoning budget': coerce('thinkingBudget or thinkingLevel'),
   'reasoning summary asked': coerce('includeThoughts'),
+  'reasoning between tools': drop('the upstream thinks where it does by itself'),
   user: drop('the protocol has no end-user id'),
   metadata: drop('the protocol has no metadata'),
   'service tier': drop('tiers are named differently'),
@@ -71,6 +76,7 @@ export const requestLosses: RequestLosses = {
   'safety identifier': drop('the protocol has no safety identifier'),
   store: drop('the gateway keeps history'),
   include: drop('belongs to another protocol'),
+  'fallback models': drop('which models may answer is for the gateway to say'),
   'unknown members': drop('belong to another protocol'),
 };
 

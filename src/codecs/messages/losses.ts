@@ -41,6 +41,10 @@ export const requestLosses: RequestLosses = {
   'function tool': keep,
   'function tool: strict': coerce('the schema as the vendor takes it; without strict where it says more'),
   'function tool: namespace': coerce('a unique wire name, restored in the answer'),
+  'function tool: async': drop('the function is called like every other'),
+  'function tool: output schema': drop('results are as they come'),
+  'function tool: allowed callers': coerce('the model alone; a function that only programs may call is not offered'),
+  'function tool: deferred loading': coerce('offered from the start'),
   'custom tool with object schema': coerce('a tool with that input_schema'),
   'custom tool: freeform': refuse(
     'messages tools need an object schema (the Channel option lower_custom_tools makes it a function with one string)',
@@ -69,6 +73,7 @@ export const requestLosses: RequestLosses = {
   'reasoning effort: none': coerce('thinking disabled'),
   'reasoning budget': coerce('budget_tokens, or the nearest effort for adaptive models'),
   'reasoning summary asked': coerce('thinking.display summarized'),
+  'reasoning between tools': drop('the upstream thinks where it does by itself'),
   user: coerce('metadata.user_id'),
   metadata: noParameter('free metadata'),
   'service tier': drop('tiers are the vendor’s own'),
@@ -76,6 +81,7 @@ export const requestLosses: RequestLosses = {
   'safety identifier': noParameter('safety identifier'),
   store: noParameter('stored responses'),
   include: noParameter('include'),
+  'fallback models': drop('which models may answer is for the gateway to say'),
   'unknown members': drop('sent only to a compatible protocol'),
 };
 
@@ -103,6 +109,7 @@ export const responseLosses: ResponseLosses = {
   audio: refuse('messages has no audio'),
   file: refuse('assistant content holds no files'),
   'native item': drop('only its own dialect can read it'),
+  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
   'native event': drop('only its own dialect can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,

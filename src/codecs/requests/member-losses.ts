@@ -19,6 +19,7 @@ const FEATURES = {
   store: 'store',
   include: 'include',
   cache: 'cache breakpoint',
+  fallbacks: 'fallback models',
 } as const satisfies Partial<Record<keyof CanonicalRequest, RequestFeature>>;
 
 export type FeatureMember = keyof typeof FEATURES;

@@ -22,6 +22,8 @@ import { failureOf, finalError, isTransient, noneFit, refusedPart, reportTo, ver
 export interface Target {
   readonly channel: Channel;
   readonly upstreamModel: string;
+  /** The name that clients know it by; absent where no client reads what goes wrong. */
+  readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
   readonly without: ReadonlySet<Refusable>;
   /** Aborted when the client leaves, or must be told to come again. */
@@ -241,6 +243,7 @@ class AttemptLoop<Answer> {
       const answer = await this.#attempt({
         channel,
         upstreamModel: this.#modelOf(channel),
+        model: this.#plan.model,
         without: refused,
         signal: this.#plan.signal,
         note,

@@ -11,7 +11,8 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import { type Answer, readWhole } from '../../codecs/pipeline.ts';
+import { namingModel } from '../../codecs/errors/model-names.ts';
+import { type Answer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -65,6 +66,7 @@ interface Sent {
   readonly encoded: UpstreamRequest;
   readonly head: UpstreamHead;
   readonly timers: IdleTimers;
+  readonly word: Wording;
 }
 
 /** Resolves at the commit point: until then nothing may be sent to the client. */
@@ -85,7 +87,7 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
       const source = await openSource(sent, options);
       answer = { steps: await readToEnd(source), fold: source.fold };
     } else {
-      answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)));
+      answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
     }
     timers.stop();
     const { steps, fold } = answer;
@@ -133,7 +135,8 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     },
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
-      return read({ codec, context, encoded, head, timers });
+      const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
+      return read({ codec, context, encoded, head, timers, word });
     },
   );
 }
@@ -163,6 +166,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
     timers,
+    word: sent.word,
   });
 }
 
@@ -174,7 +178,7 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
 async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
   const text = await readBody(sent.head.body, options.config.limits.answerBytes);
   sent.timers.stop();
-  return wholeAsSource(decodeWhole(sent, text));
+  return wholeAsSource(decodeWhole(sent, text), sent.word);
 }
 
 function decodeWhole({ codec, context, encoded }: Sent, text: string): Step {

@@ -81,7 +81,7 @@ async function prepareExchange(
     conversation: conversationOf(principal.key.id, decoded),
     carries: refusablesIn(request, channels),
   };
-  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply });
+  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
   return {
     answer,

@@ -147,6 +147,16 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     tools: [tool, { ...tool, tool: { name: 'f', namespace: PROBE }, at: 'tools[1]' } as Tool],
     sign: new RegExp(`${PROBE}__f`),
   },
+  'function tool: async': { tools: [named('f', { beyond: ['function tool: async'] })], sign: /async/ },
+  'function tool: output schema': { tools: [named('f', { beyond: ['function tool: output schema'] })], sign: /output_schema/ },
+  'function tool: allowed callers': {
+    tools: [
+      named(PROBE, { beyond: ['function tool: allowed callers'] }),
+      named('g', { beyond: ['function tool: allowed callers'], isForProgramsOnly: true, at: 'tools[1]' }),
+    ],
+    sign: { coerce: /^(?!.*"name":"g").*PROBE7/ },
+  },
+  'function tool: deferred loading': { tools: [named(PROBE, { beyond: ['function tool: deferred loading'] })] },
   'custom tool with object schema': {
     tools: [{ kind: 'custom', tool: { name: PROBE }, inputSchema: { type: 'object', properties: {} }, at: 'tools[0]' }],
   },
@@ -202,6 +212,7 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   },
   'reasoning effort: none': { reasoning: { effort: 'none' }, sign: /"none"|disabled|thinkingBudget":0/ },
   'reasoning budget': { reasoning: { budget: 2000 }, sign: /"medium"|2000/ },
+  'reasoning between tools': { reasoning: { betweenTools: true }, sign: /between/ },
   'reasoning summary asked': {
     reasoning: { effort: 'low', summary: 'auto' },
     sign: { keep: /"summary":"auto"/, coerce: /"display":"summarized"|"includeThoughts":true/, drop: /summar|auto/ },
@@ -213,6 +224,7 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'safety identifier': { safetyIdentifier: PROBE },
   store: { store: true, sign: /"store"/ },
   include: { include: [PROBE] },
+  'fallback models': { fallbacks: true, sign: /fallback/ },
   'unknown members': {
     json: { model: 'logical-model', x_unknown: PROBE },
     text: `{"model":"logical-model","x_unknown":"${PROBE}"}`,

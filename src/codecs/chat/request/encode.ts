@@ -11,6 +11,7 @@ import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeMessages } from './encode-messages.ts';
@@ -19,13 +20,14 @@ import { spliceRequest } from './splice.ts';
 
 const PATH = '/chat/completions';
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   const losses = new Set<RequestFeature>();
-  if (request.dialect === 'chat') {
-    const body = spliceRequest(request, target, losses);
+  if (asked.dialect === 'chat') {
+    const body = spliceRequest(asked, target, losses);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
   }
-  refuseForeignBinding(request, 'chat');
+  refuseForeignBinding(asked, 'chat');
+  const request = withDirectTools(asked, (feature) => losses.add(feature));
   const toolNames = nameAllTools(request, NAME_RULE);
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
@@ -83,6 +85,7 @@ function sampling(request: CanonicalRequest, target: Target, stops: readonly str
 function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFeature>): JsonObject {
   if (control === undefined) return {};
   if (control.summary !== undefined) losses.add('reasoning summary asked');
+  if (control.betweenTools === true) losses.add('reasoning between tools');
   if (control.effort !== undefined) return { reasoning_effort: control.effort };
   if (control.budget === undefined) return {};
   losses.add('reasoning budget');
@@ -96,7 +99,7 @@ function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): 
 }
 
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
-  noteMembers(request, ['serviceTier', 'store', 'include', 'cache'], (feature) => losses.add(feature));
+  noteMembers(request, ['serviceTier', 'store', 'include', 'cache', 'fallbacks'], (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     user: shortUser(request.user),

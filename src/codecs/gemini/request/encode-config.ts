@@ -79,8 +79,8 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
   ['max', 32_768],
 ]);
 const LEVELS: ReadonlyMap<string, string> = new Map([
-  ['minimal', 'low'],
-  ['minimum', 'low'],
+  ['minimal', 'minimal'],
+  ['minimum', 'minimal'],
   ['low', 'low'],
   ['medium', 'medium'],
   ['high', 'high'],
@@ -98,6 +98,7 @@ function thinkingOf(request: CanonicalRequest, facts: ModelFacts, log: LossLog):
     log.note('reasoning effort: none');
     return { thinkingBudget: 0 };
   }
+  if (control.betweenTools === true) log.note('reasoning between tools');
   const amount = amountOf(control, facts, request.dialect, log);
   const wantsSummary = control.summary !== undefined && control.summary !== 'none';
   if (wantsSummary) log.note('reasoning summary asked');
@@ -121,7 +122,8 @@ function amountOf(
     if (level === undefined || wanted === undefined) {
       throw notConvertible(effortPath(dialect), 'The selected upstream does not know this reasoning effort.');
     }
-    return byLevel ? { thinkingLevel: level } : { thinkingBudget: clamp(isLeast(effort) ? leastBudget(facts) : wanted, facts) };
+    if (byLevel) return { thinkingLevel: level === 'minimal' && facts.noMinimalThinking === true ? 'low' : level };
+    return { thinkingBudget: clamp(isLeast(effort) ? leastBudget(facts) : wanted, facts) };
   }
   if (budget === undefined) return undefined;
   log.note('reasoning budget');

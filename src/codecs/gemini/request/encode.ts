@@ -4,6 +4,7 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeConversation } from './encode-contents.ts';
@@ -15,9 +16,10 @@ import { writeJson } from '../wire.ts';
 /** The specification's limit. */
 const MOST_STOPS = 5;
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
-  refuseForeignBinding(request, 'gemini');
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+  refuseForeignBinding(asked, 'gemini');
   const log = new LossLog();
+  const request = withDirectTools(asked, (feature) => log.note(feature));
   const toolNames = nameAllTools(request, NAME_RULE);
   const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);
   const { tools, toolConfig } = encodeTools(request, toolNames, target.options, log);
@@ -44,6 +46,7 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'store',
   'include',
   'cache',
+  'fallbacks',
 ];
 
 function noteLeftOut(request: CanonicalRequest, log: LossLog): void {

@@ -10,6 +10,7 @@ import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts
 import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
 import { schemaTexts } from '../../schemas/text.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
@@ -29,14 +30,15 @@ import {
 
 const PATH = '/messages';
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
-  refuseForeignBinding(request, 'messages');
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+  refuseForeignBinding(asked, 'messages');
   const losses = new Set<RequestFeature>();
-  if (request.dialect === 'messages') {
-    const body = spliceRequest(request, target, losses);
-    const headers = headersFor(holdsFile(request.json['messages']));
+  if (asked.dialect === 'messages') {
+    const body = spliceRequest(asked, target, losses);
+    const headers = headersFor(holdsFile(asked.json['messages']));
     return { path: PATH, body, headers, toolNames: verbatimNames, losses: [...losses] };
   }
+  const request = withDirectTools(asked, (feature) => losses.add(feature));
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A messages upstream answers in text only.');
   }
@@ -164,6 +166,7 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'safetyIdentifier',
   'store',
   'include',
+  'fallbacks',
 ];
 
 function noteDropped(request: CanonicalRequest, losses: Set<RequestFeature>): void {
@@ -188,6 +191,7 @@ function noteCoerced(request: CanonicalRequest, losses: Set<RequestFeature>): vo
   else if (format?.type === 'json_object') losses.add('format: json object');
   if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
   if (reasoning?.budget !== undefined) losses.add('reasoning budget');
+  if (reasoning?.betweenTools === true) losses.add('reasoning between tools');
   if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
   noteMembers(request, ['user'], (feature) => losses.add(feature));
 }

@@ -13,6 +13,7 @@ import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
+import { noteMembers } from '../../requests/member-losses.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { CallIds } from './call-ids.ts';
 import { holdsBreakpoint } from './encode-conversation.ts';
@@ -22,6 +23,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
+  noteMembers(request, ['fallbacks'], (feature) => losses.add(feature));
   append(edits, systemEdits(request.json));
   append(edits, blockEdits(request, target, losses));
   append(edits, cacheEdits(request, target, CACHE, losses));

@@ -18,7 +18,7 @@ import type {
   ToolResultItem,
 } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
-import { isEnvelope } from '../../canonical/opaque.ts';
+import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { Target } from '../../codec.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { promptBreakpointOf } from '../../requests/cache-breakpoints.ts';
@@ -28,7 +28,6 @@ import { fittingId } from '../../requests/short-id.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { readForm } from '../opaque.ts';
 import { PARAGRAPH } from '../answer/decode-items.ts';
-import { nonEmptyString } from '../wire.ts';
 
 export interface InputWriter {
   readonly target: Target;
@@ -52,6 +51,8 @@ const IMAGE_LABEL = 'Image that the assistant made:';
 
 export function writeInput(items: readonly Item[], writer: InputWriter): JsonObject[] {
   const input: JsonObject[] = [];
+  /** Reasoning that nothing needs to follow. */
+  const alone = new Set<JsonObject>();
   let open: Message | undefined;
   const addPart = (item: TextItem | RefusalItem | MediaItem, role: Role, part: JsonObject) => {
     const phase = item.kind === 'text' ? phaseOf(item) : open?.phase;
@@ -85,8 +86,9 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     if (written === undefined) continue;
     open = undefined;
     input.push(written);
+    if (item.kind === 'reasoning' && item.opaque !== undefined && standsAlone(item.opaque)) alone.add(written);
   }
-  return dropDangling(input);
+  return dropDangling(input, alone);
 }
 
 function phaseOf(item: TextItem): string | undefined {
@@ -203,18 +205,24 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
 }
 
 /**
- * Drops reasoning that no output of the model follows, since the vendor refuses it (known failure R23). An envelope of another gateway
- * stays, since it may sign what stands before it.
+ * Drops reasoning that no output of the model follows, since OpenAI refuses it (known failure R23). That of another vendor stays, and an
+ * envelope of another gateway, since it may sign what stands before it.
  */
-function dropDangling(input: readonly JsonObject[]): JsonObject[] {
+function dropDangling(input: readonly JsonObject[], alone: ReadonlySet<JsonObject>): JsonObject[] {
   const kept: JsonObject[] = [];
   let isFollowed = false;
   for (const item of input.toReversed()) {
     if (item['type'] !== 'reasoning') isFollowed = isModelOutput(item);
-    else if (!isFollowed && !isEnvelope(nonEmptyString(item, 'encrypted_content') ?? '')) continue;
+    else if (!isFollowed && !alone.has(item)) continue;
     kept.push(item);
   }
   return kept.reverse();
+}
+
+/** True for encrypted reasoning of vendors that let it stand behind its message, where routers put it: the rule is OpenAI's. */
+export function standsAlone({ value, form }: Pick<Opaque, 'value' | 'form'>): boolean {
+  const { member, format } = readForm(form);
+  return isEnvelope(value) || member === 'signature' || (format !== undefined && !/^(openai|azure)/.test(format));
 }
 
 function isModelOutput(item: JsonObject): boolean {

@@ -13,6 +13,7 @@ import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
 import { isMarked, placeBreakpoints, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { editJson } from '../../json/edit.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
@@ -27,13 +28,14 @@ import { holdsBreakpoint, writeInput } from './encode-input.ts';
 const PATH = '/responses';
 const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   const losses = new Set<RequestFeature>();
-  if (request.dialect === 'responses') {
-    const body = spliceRequest(request, target, losses);
+  if (asked.dialect === 'responses') {
+    const body = spliceRequest(asked, target, losses);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
   }
-  refuseForeignBinding(request, 'responses');
+  refuseForeignBinding(asked, 'responses');
+  const request = withDirectTools(asked, (feature) => losses.add(feature));
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }
@@ -198,11 +200,13 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'store',
   'include',
   'cache',
+  'fallbacks',
 ];
 
 function noteLosses(request: CanonicalRequest, losses: Set<RequestFeature>): void {
   noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
+  if (request.reasoning?.betweenTools === true) losses.add('reasoning between tools');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
   if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');
 }

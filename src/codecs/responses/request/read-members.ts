@@ -14,8 +14,10 @@ const PART: ReadMembers = {
   ),
 };
 
+const BEYOND = ['async', 'output_schema', 'allowed_callers', 'defer_loading'] as const;
+
 const TOOL: ReadMembers = {
-  ...own('type', 'name', 'description', 'parameters', 'strict', 'format', 'input_schema', 'tools'),
+  ...own('type', 'name', 'description', 'parameters', 'strict', 'format', 'input_schema', 'tools', ...BEYOND),
   of: ofType('function', 'custom', 'namespace'),
 };
 

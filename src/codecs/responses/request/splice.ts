@@ -27,7 +27,7 @@ import { gatewayMembers } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { isReference } from './decode-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
-import { holdsBreakpoint, wireCallId } from './encode-input.ts';
+import { holdsBreakpoint, standsAlone, wireCallId } from './encode-input.ts';
 
 /** Members of WebSocket frames and of the gateway's history, which no upstream may see. */
 const REMOVED = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
@@ -150,9 +150,9 @@ function namedItem(
   return found === undefined ? undefined : { id, item: found };
 }
 
-/** True when output of the same turn follows. An envelope of another gateway counts too: it may sign what stands before it. */
+/** True when output of the same turn follows, or none needs to. */
 function leadsOn(input: readonly JsonValue[], index: number, reasoning: ReasoningItem | undefined): boolean {
-  if (isEnvelope(reasoning?.opaque?.value ?? '')) return true;
+  if (reasoning?.opaque !== undefined && standsAlone(reasoning.opaque)) return true;
   for (let at = index + 1; ; at++) {
     const next = input[at];
     if (!isObject(next)) return false;
