@@ -62,7 +62,7 @@ export async function takeOutOfService(context: VerbContext, { id }: Static<type
   await shownChannel(context, id);
   const { cause, clock } = context;
   const record: OutOfService = { by: cause.by, sinceMs: clock.now(), ...defined({ reason: cause.note }) };
-  const change = { kind: 'channel', id, journalKind: 'channel_out_of_service', asked: JSON.stringify({ id }) } as const;
+  const change = { kind: 'channel', id, journalKind: 'channel_out_of_service' } as const;
   const made = await (await context.store()).controls.change({ ...change, text: JSON.stringify(record) }, cause);
   if (!made.ok) throw refusal(made.refusal, `the channel ${id} is out of service already`, 'already_out_of_service');
   return await shownChannel(context, id);
@@ -70,7 +70,7 @@ export async function takeOutOfService(context: VerbContext, { id }: Static<type
 
 export async function putInService(context: VerbContext, { id }: Static<typeof OneChannel>): Promise<ChannelView> {
   // One that the file does not have any more may be put back as well.
-  const change = { kind: 'channel', id, journalKind: 'channel_in_service', asked: JSON.stringify({ id }) } as const;
+  const change = { kind: 'channel', id, journalKind: 'channel_in_service' } as const;
   const made = await (await context.store()).controls.change(change, context.cause);
   if (!made.ok) {
     await shownChannel(context, id);

@@ -1,114 +1,60 @@
-/** What was asked, failed and charged in a time, in groups. */
+/** What was asked, failed and charged in a time, in groups: read from the sums by hour, so that a month is a query of milliseconds. */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError } from '../http/admin/refusals.ts';
 import type { OverviewQuery } from '../http/admin/requests.ts';
 import { formatUsd } from '../store/money.ts';
-import type { RequestLogRow } from '../store/request-log.ts';
+import { firstTokenMs, HOUR_MS, type UsageDimension, type UsageGroup } from '../store/rollups.ts';
 import { accountNamed, moment } from './operator-input.ts';
 import type { VerbContext } from './verb.ts';
 
-type Dimension = NonNullable<Static<typeof OverviewQuery>['by']>[number];
-
-const HOUR_MS = 3_600_000;
-/** Rows that are looked through at most, the newest first. */
-const MOST_ROWS = 200_000;
-const PAGE = 1000;
-
-interface Sums {
-  readonly members: object;
-  requests: number;
-  errors: number;
-  inputTokens: number;
-  cachedInputTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  images: number;
-  durationMs: number;
-  nanos: bigint;
-  readonly firstMs: number[];
-}
+type Counts = Omit<UsageGroup, 'hour' | 'day' | 'accountId' | 'keyId' | 'model' | 'channelId' | 'code'>;
 
 /** Whole UTC hours: those that begin before `to` and end after `from`. */
 export async function overview(context: VerbContext, query: Static<typeof OverviewQuery>): Promise<object> {
-  const { from = '24h', to, by = [], account, key, model, channel } = query;
+  const { from = '24h', to, by = [], account, key: keyId, model, channel: channelId } = query;
   const nowMs = context.clock.now();
   const fromMs = Math.floor(moment(from, 'from', nowMs) / HOUR_MS) * HOUR_MS;
   const toMs = Math.ceil((to === undefined ? nowMs : moment(to, 'to', nowMs)) / HOUR_MS) * HOUR_MS;
   if (fromMs >= toMs) throw new InputError((name) => `${name('from')} is not before ${name('to')}`);
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
-  const { requestLog } = await context.store();
-  const total = none({});
-  const groups = new Map<string, Sums>();
-  let before: number | undefined;
-  for (let seen = 0; seen < MOST_ROWS; seen += PAGE) {
-    const rows = await requestLog.list({
-      ...defined({ accountId, keyId: key, before }),
-      sinceMs: fromMs,
-      untilMs: toMs,
-      limit: PAGE,
-    });
-    for (const row of rows) {
-      if ((model !== undefined && row.model !== model) || (channel !== undefined && channelOf(row) !== channel)) continue;
-      add(total, row);
-      const members = Object.fromEntries(by.map((dimension) => [dimension, MEMBERS[dimension](row)]));
-      const name = JSON.stringify(members);
-      const group = groups.get(name) ?? none(members);
-      groups.set(name, group);
-      add(group, row);
-    }
-    before = rows.at(-1)?.seq;
-    if (rows.length < PAGE) break;
-  }
-  const ordered = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
-  return {
-    fromMs,
-    toMs,
-    total: viewOf(total),
-    data: by.length === 0 ? [] : ordered.map((sums) => ({ ...sums.members, ...viewOf(sums) })),
-  };
+  const { usageByHour } = await context.store();
+  const groups = async (dimensions: readonly UsageDimension[]): Promise<UsageGroup[]> =>
+    await usageByHour({ fromMs, toMs }, defined({ accountId, keyId, model, channelId }), dimensions);
+  const [[total], data] = await Promise.all([groups([]), by.length === 0 ? [] : groups(by)]);
+  return { fromMs, toMs, total: countsOf(total ?? NOTHING), data: data.map(viewOf) };
 }
 
-const channelOf = ({ channelId, attempts }: RequestLogRow): string => channelId ?? attempts.at(-1)?.channelId ?? '';
-const codeOf = ({ status, errorCode }: RequestLogRow): string =>
-  status === 'success' ? '' : status === 'interrupted' ? status : (errorCode ?? 'error');
-
-const MEMBERS: Readonly<Record<Dimension, (row: RequestLogRow) => string | number>> = {
-  hour: ({ loggedAtMs }) => Math.floor(loggedAtMs / HOUR_MS) * HOUR_MS,
-  day: ({ loggedAtMs }) => new Date(loggedAtMs).toISOString().slice(0, 10),
-  account: ({ accountId }) => accountId,
-  key: ({ keyId }) => keyId,
-  model: ({ model }) => model,
-  channel: channelOf,
-  code: codeOf,
+const NOTHING: Counts = {
+  ...{ requests: 0, errors: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
+  ...{ images: 0, videos: 0, durationMs: 0, chargedNanos: 0n, firstToken: [] },
 };
 
-function none(members: object): Sums {
-  const tokens = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
-  return { members, requests: 0, errors: 0, ...tokens, images: 0, durationMs: 0, nanos: 0n, firstMs: [] };
+function viewOf({ hour, day, accountId: account, keyId: key, model, channelId: channel, code, ...counts }: UsageGroup): object {
+  return { ...defined({ hour, day, account, key, model, channel, code }), ...countsOf(counts) };
 }
 
-function add(sums: Sums, row: RequestLogRow): void {
-  const { usage = {}, charge, durationMs, firstOutputMs, status } = row;
-  sums.requests += 1;
-  if (codeOf(row) !== '') sums.errors += 1;
-  sums.inputTokens += usage.input ?? 0;
-  sums.cachedInputTokens += usage.cachedInput ?? 0;
-  sums.images += usage.images ?? 0;
-  sums.outputTokens += usage.output ?? 0;
-  sums.reasoningTokens += usage.reasoning ?? 0;
-  sums.durationMs += durationMs;
-  sums.nanos += charge?.total ?? 0n;
-  if (status === 'success' && firstOutputMs !== undefined) sums.firstMs.push(firstOutputMs);
-}
-
-function viewOf({ members: _members, nanos, firstMs, ...counts }: Sums): object {
-  firstMs.sort((a, b) => a - b);
-  const within = (share: number): number | undefined => firstMs[Math.ceil(share * firstMs.length) - 1];
+function countsOf(counts: Counts): object {
+  const { requests, errors, inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = counts;
+  const { images, videos, durationMs, chargedNanos, firstToken } = counts;
+  const within = (share: number): number | undefined => {
+    const ms = firstTokenMs(firstToken, share);
+    return ms === undefined ? undefined : Math.round(ms);
+  };
   return {
-    ...counts,
-    videos: 0,
-    charge: formatUsd(nanos),
+    ...{
+      requests,
+      errors,
+      inputTokens,
+      cachedInputTokens,
+      cacheWriteTokens,
+      outputTokens,
+      reasoningTokens,
+      images,
+      videos,
+      durationMs,
+    },
+    charge: formatUsd(chargedNanos),
     ...defined({ firstTokenP50Ms: within(0.5), firstTokenP95Ms: within(0.95) }),
   };
 }

@@ -22,15 +22,7 @@ import { createLogger } from '../http/operations/logger.ts';
 import { channelReport, healthReport } from '../http/operations/reports.ts';
 import { type RunningGateway, startGateway } from '../http/start.ts';
 import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.ts';
-import {
-  isWorker,
-  leavePrimary,
-  primaryGone,
-  runWorkers,
-  type Signal,
-  workerLink,
-  type WorkersOptions,
-} from '../http/workers/workers.ts';
+import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import type { AdminApiOptions } from '../http/admin/admin-api.ts';
 import { type AdminParts, createAdminActions } from './admin.ts';
 import { createSite } from './site.ts';
@@ -88,6 +80,7 @@ function checkLoopback(host: string | undefined): void {
 
 async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const log = createLogger('info');
+  if (options.workers > 1 && !isWorker) return await serveWorkers(options, path, log);
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
   let metrics: Metrics | undefined;
@@ -108,12 +101,6 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   });
   atStart = source.current();
   log.level = atStart.log.level;
-  if (options.workers > 1 && !isWorker) {
-    // Each worker watches the file itself.
-    const { workers: count, clock, mint, onSignal } = options;
-    const member = mint('limits_');
-    return await serveWorkers(options, source, log, { count, operations: atStart.operations, clock, log, member, onSignal });
-  }
   source.startWatching();
   const orphaned = primaryGone();
   const store = await options.openStore(atStart, problemsTo(log));
@@ -137,26 +124,40 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   }
 }
 
-/** The primary opens the store only where the admin API needs it, and follows the file for what the API shows of it. */
-async function serveWorkers(options: ServeOptions, source: FileConfig, log: Logger, workers: WorkersOptions): Promise<number> {
+/** Of a file that somebody else tells about. */
+const UNTOLD = { onAccepted: () => undefined, onRefused: () => undefined, onUnwatched: () => undefined };
+
+/**
+ * The primary follows the file for what the admin API shows of it, and opens the store only where that needs it. Each worker follows the file
+ * itself, and tells about it.
+ */
+async function serveWorkers(options: ServeOptions, path: string, log: Logger): Promise<number> {
+  const { workers: count, clock, mint, onSignal } = options;
+  const source = new FileConfig(path, options.load, UNTOLD);
+  const atStart = source.current();
+  log.level = atStart.log.level;
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => {
-    opened ??= options.openStore(source.current(), problemsTo(log)).catch((error: unknown) => {
+    opened ??= options.openStore(atStart, problemsTo(log)).catch((error: unknown) => {
       opened = undefined;
       throw error;
     });
     return opened;
   };
+  const parts = { store, config: () => source.current(), readConfig: () => source.read() };
   source.startWatching();
   try {
     return await runWorkers({
-      ...workers,
+      ...{ count, operations: atStart.operations, clock, log, member: mint('limits_') },
+      onSignal: (listener) =>
+        onSignal((signal) => {
+          if (signal === 'reload') source.reload();
+          listener(signal);
+        }),
       admin: (reports, reloadWorkers) =>
         adminOptions(options, log, {
+          ...parts,
           reports,
-          store,
-          config: () => source.current(),
-          readConfig: () => source.read(),
           reload() {
             source.reload();
             reloadWorkers();

@@ -2,6 +2,7 @@
  * What operators decide while gateways run, and what the store keeps of it beside accounts and keys: admin tokens, Channels out of service.
  * Small and few. Each change is one journaled transaction. Also which requests of operators were made already.
  */
+import { hash } from 'node:crypto';
 import type { Cause, ReusedCause } from './accounts.ts';
 import type { JournalKind } from './ledger.ts';
 import { done, refused, type Result } from './result.ts';
@@ -26,12 +27,24 @@ export interface ControlChange {
   /** JSON. Absent: it is removed. */
   readonly text?: string;
   readonly journalKind: Extract<JournalKind, `admin_token_${string}` | `channel_${string}`>;
-  /** What was asked, without secrets: for the journal, and to tell a repetition from another change under the same cause. */
-  readonly asked: string;
+  /** What was asked, beside the id and without secrets: for the journal, and to tell a repetition from another change under the same cause. */
+  readonly asked?: Readonly<Record<string, string>>;
 }
 
 /** `taken`: it is there already. `not_found`: there is nothing to remove. */
 export type NotControlled = ReusedCause | { readonly reason: 'taken' | 'not_found' };
+
+/** The text of what was asked, as the journal holds it. */
+export const askedText = ({ id, asked }: Pick<ControlChange, 'id' | 'asked'>): string => JSON.stringify({ id, ...asked });
+
+/** The same of a record that is there: what its row in the journal must say. */
+export function statedOf({ kind, id, text }: Control): string {
+  if (kind === 'channel') return askedText({ id });
+  const { role, digest }: { readonly role: string; readonly digest: string } = JSON.parse(text);
+  return askedText({ id, asked: { role, digest: hash('sha256', digest, 'hex') } });
+}
+
+export const controlKey = (kind: ControlKind, id: string): string => `${kind} ${id}`;
 
 export interface Controls {
   /** In the order of their ids. */
@@ -50,13 +63,16 @@ export const CLAIM_MS = 7 * 24 * 60 * 60_000;
 
 /** What becomes of a change, given the state of an earlier one under its cause (undefined: none) and whether the record is there. */
 export function judgeChange(
-  { text, asked }: ControlChange,
+  change: ControlChange,
   cause: Cause,
   earlier: { readonly state?: string } | undefined,
   isThere: boolean,
 ): Result<{ readonly isRepeated: boolean }, NotControlled> {
   if (earlier !== undefined)
-    return earlier.state === asked ? done({ isRepeated: true }) : refused({ reason: 'cause_reused', cause: cause.id });
+    return earlier.state === askedText(change)
+      ? done({ isRepeated: true })
+      : refused({ reason: 'cause_reused', cause: cause.id });
+  const { text } = change;
   if (text !== undefined && isThere) return refused({ reason: 'taken' });
   if (text === undefined && !isThere) return refused({ reason: 'not_found' });
   return done({ isRepeated: false });

@@ -98,7 +98,8 @@ export interface Difference {
     | 'account'
     | 'key'
     | 'index'
-    | 'rollup';
+    | 'rollup'
+    | 'control';
   readonly subject: string;
   readonly expected: string;
   readonly found: string;

@@ -237,11 +237,22 @@ test('a Channel is taken out of service on every gateway of the store, also on t
   assert.equal((await done(gateway, 'testChannels', 'channels/test', { body: {} })).data.length, 1);
 });
 
+const ATTEMPT = {
+  channelId: 'a',
+  channelType: 'messages',
+  upstreamModel: 'u',
+  startedAtMs: 1,
+  durationMs: 1,
+  errorCode: 'upstream_error',
+};
+
 async function settled(gateway: AdminGateway, owner: Principal, count: number, from = 0): Promise<void> {
   for (let n = from; n < from + count; n += 1) {
     const isError = n % 5 === 0;
     const more = { model: n % 2 === 0 ? 'fast' : 'slow', channelId: n % 2 === 0 ? 'a' : 'b', usage: { input: 3, output: 2 } };
-    const failed = isError ? ({ status: 'error', errorCode: 'upstream_error', httpStatus: 502 } as const) : { firstOutputMs: 40 };
+    const failed = isError
+      ? ({ status: 'error', errorCode: 'upstream_error', httpStatus: 502, attempts: [ATTEMPT] } as const)
+      : { firstOutputMs: 40 };
     void gateway.store.settlements.settle({ entry: entry(owner, `ex_${n}`, 1_500n, { ...more, ...failed }) });
   }
   await gateway.store.settlements.flush();

@@ -25,11 +25,9 @@ eachStore(({ openStore, place }) => {
     ok(await store.adminTokens.delete('ops', cause()));
     assert.equal(await store.adminTokens.authenticate(secret), undefined);
     assert.deepEqual(await store.adminTokens.list(), []);
-    const rows = (await store.ledger.journal()).map(({ kind, state }) => [kind, state]);
-    assert.deepEqual(rows.slice(-2), [
-      ['admin_token_created', '{"name":"ops","role":"write"}'],
-      ['admin_token_deleted', '{"name":"ops"}'],
-    ]);
+    const [made, gone] = (await store.ledger.journal()).slice(-2);
+    assert.match(`${made?.kind} ${made?.state}`, /^admin_token_created \{"id":"ops","role":"write","digest":"[0-9a-f]{64}"\}$/);
+    assert.equal(`${gone?.kind} ${gone?.state}`, 'admin_token_deleted {"id":"ops"}');
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
@@ -53,13 +51,13 @@ eachStore(({ openStore, place }) => {
     const where = await place(t);
     const [one, other] = [await openPlace(where), await openPlace(where)];
     t.after(() => Promise.all([one.close(), other.close()]));
-    const take = { kind: 'channel', id: 'a', journalKind: 'channel_out_of_service', asked: '{"id":"a"}' } as const;
+    const take = { kind: 'channel', id: 'a', journalKind: 'channel_out_of_service' } as const;
     const put = { ...take, journalKind: 'channel_in_service' } as const;
     const why = cause();
     assert.deepEqual(ok(await one.controls.change({ ...take, text: '{"by":"x"}' }, why)), { isRepeated: false });
     assert.deepEqual(await other.controls.list('channel'), [{ kind: 'channel', id: 'a', text: '{"by":"x"}' }]);
     assert.deepEqual(ok(await other.controls.change({ ...take, text: '{"by":"y"}' }, why)), { isRepeated: true });
-    const another = { ...take, id: 'b', asked: '{"id":"b"}', text: '{}' };
+    const another = { ...take, id: 'b', text: '{}' };
     assert.equal(refusal(await other.controls.change(another, why)).reason, 'cause_reused');
     assert.equal(refusal(await one.controls.change({ ...take, text: '{}' }, cause())).reason, 'taken');
     ok(await other.controls.change(put, cause()));

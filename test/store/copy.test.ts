@@ -60,7 +60,7 @@ async function fill(store: Store): Promise<Principal> {
   }
   await store.secrets.rotate(cause());
   ok(await store.adminTokens.create({ name: 'ops 水', role: 'read' }, cause()));
-  const channel = { kind: 'channel', id: 'é', journalKind: 'channel_out_of_service', asked: '{}' } as const;
+  const channel = { kind: 'channel', id: 'é', journalKind: 'channel_out_of_service' } as const;
   ok(await store.controls.change({ ...channel, text: '{"by":"ops"}' }, cause()));
   return owner;
 }

@@ -126,6 +126,7 @@ const GROUP = {
   errors: Count,
   inputTokens: Count,
   cachedInputTokens: Count,
+  cacheWriteTokens: Count,
   outputTokens: Count,
   reasoningTokens: Count,
   images: Count,

@@ -1,6 +1,6 @@
 /** Operators' controls on LMDB. */
 import { who } from '../account-rules.ts';
-import { CLAIM_MS, type Control, type Controls, isControlKind, judgeChange, judgeClaim } from '../controls.ts';
+import { askedText, CLAIM_MS, type Control, type Controls, isControlKind, judgeChange, judgeClaim } from '../controls.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
 
@@ -15,14 +15,14 @@ export function createControls(environment: Environment): Controls {
       ),
 
     async change(change, cause) {
-      const { kind, id, text, journalKind, asked } = change;
+      const { kind, id, text, journalKind } = change;
       return await environment.transact((work) => {
         const { controls } = work.tables;
         const judged = judgeChange(change, cause, work.journaled(cause.id, journalKind), controls.doesExist([kind, id]));
         if (!judged.ok || judged.value.isRepeated) return judged;
         if (text === undefined) work.remove(controls, [kind, id]);
         else work.put(controls, [kind, id], text);
-        work.note({ kind: journalKind, ref: cause.id, atMs: clock.now(), state: asked, ...who(cause) });
+        work.note({ kind: journalKind, ref: cause.id, atMs: clock.now(), state: askedText(change), ...who(cause) });
         return judged;
       });
     },

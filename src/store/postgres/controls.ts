@@ -1,6 +1,15 @@
 /** Operators' controls on PostgreSQL. */
 import { who } from '../account-rules.ts';
-import { CLAIM_MS, type Control, type ControlKind, type Controls, isControlKind, judgeChange, judgeClaim } from '../controls.ts';
+import {
+  askedText,
+  CLAIM_MS,
+  type Control,
+  type ControlKind,
+  type Controls,
+  isControlKind,
+  judgeChange,
+  judgeClaim,
+} from '../controls.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import type { Database } from './database.ts';
@@ -24,7 +33,7 @@ export function createControls(database: Database): Controls {
     list: async (kind: ControlKind): Promise<Control[]> => (await database.run(LIST, [kind])).map(controlOf),
 
     async change(change, cause) {
-      const { kind, text: value, journalKind, asked } = change;
+      const { kind, text: value, journalKind } = change;
       const id = storable(change.id);
       return await database.transact(async (work) => {
         const earlier = await work.journaled(cause.id, journalKind);
@@ -33,7 +42,7 @@ export function createControls(database: Database): Controls {
         if (!judged.ok || judged.value.isRepeated) return judged;
         if (value === undefined) await work.run(REMOVE, [kind, id]);
         else await work.run(PUT_CONTROL, [kind, id, value]);
-        work.note({ kind: journalKind, ref: cause.id, atMs: clock.now(), state: asked, ...who(cause) });
+        work.note({ kind: journalKind, ref: cause.id, atMs: clock.now(), state: askedText(change), ...who(cause) });
         return judged;
       });
     },
