@@ -27,6 +27,7 @@ import type { AdminApiOptions } from '../http/admin/admin-api.ts';
 import { type AdminParts, createAdminActions } from './admin.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
+import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
 
 /** What may be typed behind `serve`. */
 export const Serve = Type.Object(
@@ -43,6 +44,7 @@ export interface ServeOptions {
   readonly workers: number;
   readonly cwd: string;
   readonly root: string;
+  readonly version: string;
   readonly codecs: CodecSet;
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
@@ -103,19 +105,23 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   log.level = atStart.log.level;
   source.startWatching();
   const orphaned = primaryGone();
-  const store = await options.openStore(atStart, problemsTo(log));
+  const problems = new StoreProblems(log);
+  const store = await options.openStore(atStart, problems.tell);
   try {
     const running = await start(options, source, store, log, {
       readConfig: () => source.read(),
       reload: () => source.reload(),
     });
     metrics = running.gateway.metrics;
+    problems.countIn(metrics);
     const { gateway } = running;
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
     const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
+    const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
+    const warmUp = startWarmUp({ ...options, openStore, gateway });
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
   } finally {
     source.close();
     await store.close();
@@ -138,7 +144,7 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
   log.level = atStart.log.level;
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => {
-    opened ??= options.openStore(atStart, problemsTo(log)).catch((error: unknown) => {
+    opened ??= options.openStore(atStart, new StoreProblems(log).tell).catch((error: unknown) => {
       opened = undefined;
       throw error;
     });
@@ -190,7 +196,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       nowMs: options.clock.now(),
     });
     const log = createLogger('warn');
-    const store = await options.openStore(config, problemsTo(log));
+    const store = await options.openStore(config, new StoreProblems(log).tell);
     try {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
@@ -204,8 +210,27 @@ async function serveDemo(options: ServeOptions): Promise<number> {
   }
 }
 
-function problemsTo(log: Logger): StoreProblem {
-  return ({ what, error }) => log.error({ what, err: error }, 'store');
+/** What the store complains of is told at error, and lost settlements are counted: also those from before there was a counter. */
+class StoreProblems {
+  readonly #log: Logger;
+  #lost = 0;
+  #metrics: Pick<Metrics, 'settlementLost'> | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  readonly tell: StoreProblem = ({ what, error }) => {
+    this.#log.error({ what, err: error }, 'store');
+    if (!what.startsWith('settlement_lost')) return;
+    if (this.#metrics === undefined) this.#lost += 1;
+    else this.#metrics.settlementLost();
+  };
+
+  countIn(metrics: Pick<Metrics, 'settlementLost'>): void {
+    this.#metrics = metrics;
+    for (; this.#lost > 0; this.#lost -= 1) metrics.settlementLost();
+  }
 }
 
 async function start(
@@ -215,7 +240,7 @@ async function start(
   log: Logger,
   file?: Pick<AdminParts, 'readConfig' | 'reload'>,
 ): Promise<RunningGateway> {
-  const { codecs, clock, mint, random, chargeFor } = options;
+  const { codecs, clock, mint, random, chargeFor, version } = options;
   const worker = workerLink();
   // Before the gateway listens, so that no request waits for it.
   const site = createSite(config);
@@ -231,6 +256,7 @@ async function start(
     log,
     processFigures: true,
     site,
+    version,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
     ...(file === undefined
@@ -249,19 +275,23 @@ interface Serving {
   readonly reload: () => void;
   /** In a worker: settles when the primary process has died. */
   readonly orphaned?: Promise<void>;
+  readonly warmUp?: WarmUp;
 }
 
 /**
  * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
  * an unknown state: the gateway drains, and a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
+async function untilStopped(
+  options: ServeOptions,
+  { running, log, greeting, reload, orphaned, warmUp }: Serving,
+): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      running.stop().then(() => resolve(code), reject);
+      Promise.all([warmUp?.stop(), running.stop()]).then(() => resolve(code), reject);
     };
     options.onFault((kind, error) => {
       log.error({ err: error, kind }, 'unhandled error');

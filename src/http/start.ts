@@ -39,6 +39,7 @@ import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
+import { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import { TokenRates } from './exchange/token-rates.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
@@ -53,6 +54,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Of the gateway, for `mizu_build_info`. */
+  readonly version?: string;
   /** Default: the tables of `gpt-tokenizer`. */
   readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
@@ -63,6 +66,8 @@ export interface StartOptions {
   readonly consoleSite?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
+  /** A socket of this machine that all upstreams are reached at. Absent: each Channel at its own address. */
+  readonly upstreamSocket?: string;
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -126,7 +131,7 @@ export async function startGateway(given: StartOptions): Promise<RunningGateway>
       limitExchange?.stop();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
-      await close(operationsServer, gateway);
+      await closeGateway(gateway, operationsServer);
       stopListening();
     },
     cut() {
@@ -147,7 +152,7 @@ function operationsServerOf(
 }
 
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
-async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
+export async function closeGateway(gateway: Gateway, operations?: OperationsServer): Promise<void> {
   try {
     await gateway.store.settlements.flush();
   } finally {
@@ -155,6 +160,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
     await gateway.upstreams.close();
     gateway.memory.close();
     gateway.tokenizer.close();
+    gateway.alerts.close();
     await gateway.tracer.close();
   }
 }
@@ -183,7 +189,11 @@ function exchangeLimits({ worker, mint, store, clock, log }: StartOptions, bucke
   return startLimitExchange(exchange, clock, log);
 }
 
-function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals, buckets: LimitBuckets): Gateway {
+const SILENT: Signals = { isDraining: () => false, videoCreated: () => undefined };
+
+/** The parts, without listeners and jobs. */
+export function createGateway(options: StartOptions, signals = SILENT, buckets = new LimitBuckets()): Gateway {
+  const { isDraining, videoCreated } = signals;
   const { config, store, clock } = options;
   const { affinity } = config.current();
   const limits = createLimits(options, buckets);
@@ -198,6 +208,9 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
   const metrics = createMetrics({
     circuits: () => health.report(),
     pendingSettlements: () => store.settlements.pending,
+    storeHealthy: () => store.health().healthy,
+    openVideos: async () => await store.videos.openByState(),
+    version: options.version ?? '',
     processFigures: options.processFigures,
   });
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
@@ -217,13 +230,14 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       retries: new RetryBudget(),
       unknown: new UnknownMembers(clock),
     },
-    upstreams: new Upstreams(clock),
+    upstreams: new Upstreams(clock, options.upstreamSocket),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
     limits,
     solvency: new Solvency(store.keys, clock),
     refusals: new RefusalRates(clock),
     tokenRates: new TokenRates(),
+    alerts: new LedgerAlerts({ store, clock, log: options.log, metrics, config: () => options.config.current() }),
     memory: createMemory(options),
     log: options.log,
     metrics,

@@ -2,17 +2,19 @@
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { defined } from '../../codecs/defined.ts';
+import { parseUsd } from '../../store/money.ts';
 import { ipRanges, isLoopback } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
+import { addBookPrices, type BookOptions } from './book-prices.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
-import { buildModel, type ParsePrice, rateLimitsOf } from './build-model.ts';
+import { buildModel, rateLimitsOf } from './build-model.ts';
 import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model, type Timeouts } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 import { type ChannelEntry, type ConfigFile, LOOPBACK } from './schema.ts';
+import { checkFallbacks } from './fallbacks.ts';
 import { camelKeys } from './schema-terms.ts';
 
-export interface BuildOptions {
-  readonly parsePrice: ParsePrice;
+export interface BuildOptions extends BookOptions {
   /** The file's own path: `store.path` is relative to its folder. */
   readonly path: string;
   readonly revision: number;
@@ -36,11 +38,14 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     models.set(name, buildModel(name, entry, options.parsePrice, problems));
   }
   const channels = buildChannels(file.channels, timeouts, models, problems);
+  addBookPrices(models, [...channels.channels, ...channels.disabledChannels], file, options, problems);
+  checkFallbacks(models, problems);
   const trustedProxies = ipRanges(file.trusted_proxies, (index, message) =>
     problems.push({ path: `trusted_proxies[${index}]`, message }),
   );
   const listen = { host: options.host ?? file.listen.host, port: options.port ?? file.listen.port };
   checkAddresses(file, listen, problems);
+  const alerts = thresholdsOf(file, problems);
   if (problems.length > 0) throw new ConfigError(problems);
 
   return Object.freeze({
@@ -60,6 +65,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     unpricedTools: file.ledger.unpriced_tools,
     unpriced: file.ledger.unpriced,
     chargeFailures: file.ledger.charge_failures,
+    alerts,
     log: camelKeys(file.log),
     limits: limitsOf(file),
     dispatch: camelKeys(file.dispatch),
@@ -70,12 +76,30 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     writeStallMs: timeouts.writeStallMs,
     commitAfterMs: file.commit_after_ms,
     keepAliveMs: file.keep_alive_ms,
+    warmUpMs: file.warm_up_ms,
     drainMs: file.drain_ms,
     channelHeader: file.channel_header,
     ...channels,
     models,
     classes: classesOf(file),
   });
+}
+
+function thresholdsOf({ ledger }: ConfigFile, problems: ConfigProblem[]): Config['alerts'] {
+  const read = (path: string, text: string): bigint => {
+    const parsed = parseUsd(text);
+    if (!parsed.ok) problems.push({ path, message: parsed.refusal.message });
+    return parsed.ok ? parsed.value : 0n;
+  };
+  const { alert_balance: balance, alert_window: window, alert_accounts: own } = ledger;
+  const accounts = Object.entries(own).map(
+    ([name, text]) => [name, read(joinPath(['ledger', 'alert_accounts', name]), text)] as const,
+  );
+  return {
+    ...(balance === null ? {} : { balanceNanos: read('ledger.alert_balance', balance) }),
+    window,
+    accounts: new Map(accounts),
+  };
 }
 
 function classesOf({ classes }: ConfigFile): Config['classes'] {

@@ -72,6 +72,10 @@ export interface Model {
   readonly kind: ModelKind;
   /** Undefined: without a price it is neither listed nor served. */
   readonly rates?: Rates;
+  /** Where the price was found in the price book; absent: it is the model's own. */
+  readonly bookPrice?: BookSource;
+  /** Models that are tried when its own Channels have failed, by name. */
+  readonly fallbacks: readonly string[];
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
   /** Whether it may reason out of sight. */
@@ -79,6 +83,22 @@ export interface Model {
   readonly compaction?: 'summary';
   /** Of all requests for it together. */
   readonly rateLimits?: RateLimits;
+}
+
+/** Under which balances and leftovers the ledger tells of it. */
+export interface LedgerThresholds {
+  /** Nano-dollars; undefined: never. */
+  readonly balanceNanos?: bigint;
+  /** The share of a spend limit that is left. 0: never. */
+  readonly window: number;
+  /** Balances of accounts with a threshold of their own, by name or id. */
+  readonly accounts: ReadonlyMap<string, bigint>;
+}
+
+/** An entry of the price book, with its members that have no place in a price of ours. */
+export interface BookSource {
+  readonly entry: string;
+  readonly ignored: readonly string[];
 }
 
 /** Limits of one API key in one process. */
@@ -128,6 +148,7 @@ export interface Config {
   readonly unpricedTools: SectionOf<'ledger'>['unpriced_tools'];
   /** What becomes of a request with any other member that changes the vendor's price and has no price here. */
   readonly unpriced: SectionOf<'ledger'>['unpriced'];
+  readonly alerts: LedgerThresholds;
   /** What a failure before any output costs that reported usage. */
   readonly chargeFailures: SectionOf<'ledger'>['charge_failures'];
   readonly log: Camel<SectionOf<'log'>>;
@@ -143,6 +164,7 @@ export interface Config {
   readonly writeStallMs: number;
   readonly commitAfterMs: number;
   readonly keepAliveMs: number;
+  readonly warmUpMs: number;
   readonly drainMs: number;
   readonly channelHeader: boolean;
   readonly channels: readonly Channel[];

@@ -45,7 +45,7 @@ export const videoCancel: Handler = async (call) => {
   const { store, clock } = call.gateway;
   const cancelled = await store.videos.cancel(call.id ?? '', ownerIds(principal), clock.now());
   if (cancelled.ok) {
-    if (cancelled.value.state === 'cancelled') logEnd(call.gateway.log, cancelled.value);
+    if (cancelled.value.state === 'cancelled') logEnd(call.gateway, cancelled.value);
     return answer(call, 200, taskView(cancelled.value));
   }
   const { refusal } = cancelled;

@@ -87,10 +87,11 @@ export class Environment {
     }
   }
 
-  /** A look at one snapshot. Throws `StoreError`. */
-  look<T>(look: (tables: Tables) => T): T {
-    const { tables } = this.#usable();
+  /** A look at one snapshot: that of this turn of the event loop, or one of now where `isFresh`. Throws `StoreError`. */
+  look<T>(look: (tables: Tables) => T, isFresh = false): T {
+    const { root, tables } = this.#usable();
     try {
+      if (isFresh) root.resetReadTxn();
       return look(tables);
     } catch (error) {
       // The commit that failed tells so itself, a moment later.

@@ -116,6 +116,13 @@ export function createVideos(environment: Environment, reservations: Reservation
         });
       }),
 
+    openByState: () =>
+      environment.read((tables) => {
+        const counts = new Map<string, number>();
+        for (const [state] of tables.videoDue.getKeys()) counts.set(state, (counts.get(state) ?? 0) + 1);
+        return counts;
+      }),
+
     inspect: (id) => environment.read((tables) => find(tables, id)),
 
     all: (query = {}) =>

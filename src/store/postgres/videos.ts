@@ -46,7 +46,7 @@ import type { Database } from './database.ts';
 import { findKey } from './keys.ts';
 import { holdsLease } from './leases.ts';
 import { openHold, resolveHold } from './money-moves.ts';
-import { type Row, text } from './rows.ts';
+import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 
@@ -70,6 +70,10 @@ const FIND_ALL: Statement = { name: 'video_find_all', text: 'SELECT task FROM vi
 const SUBMITTING: Statement = {
   name: 'video_submitting',
   text: `SELECT task FROM videos WHERE state = 'submitting' ORDER BY id COLLATE "C"`,
+};
+const OPEN_BY_STATE: Statement = {
+  name: 'video_open_by_state',
+  text: `SELECT state, count(*) FROM videos WHERE state IN ('queued', 'submitting', 'running', 'unknown') GROUP BY state`,
 };
 const ALL: Statement = {
   name: 'video_all',
@@ -180,6 +184,9 @@ export function createVideos(database: Database, reservations: Reservations): Vi
         }
         return lost;
       }),
+
+    openByState: async () =>
+      new Map((await database.run(OPEN_BY_STATE)).map((row) => [text(row, 'state'), int(row, 'count')] as const)),
 
     inspect: (id) => find(database, id),
 
