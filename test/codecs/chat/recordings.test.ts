@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { isObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
-import { checkClientEnd, checkClientFrame, type ClientState } from '../../../src/codecs/chat/lifecycle.ts';
+import { checkChatStream } from '../../support/client-order/chat.ts';
 import {
   decode,
   decodeContext,
@@ -39,12 +39,6 @@ function verdict(run: () => { status: string; error?: GatewayError }): unknown {
   }
 }
 
-function accepts(frames: readonly string[]): void {
-  let state: ClientState = 'idle';
-  for (const data of frames) state = checkClientFrame(state, data);
-  checkClientEnd(state);
-}
-
 /** A chunk without what the gateway owns in it, and without what official clients need (Groq, Mistral and Azure leave it out). */
 function foreign(data: string): unknown {
   if (data === '[DONE]') return data;
@@ -69,8 +63,8 @@ describe('chat recordings', { skip: noRecordings }, () => {
           const { outcome, items } = order.fold.whole({ status: 'completed', stop: 'end' });
           for (const request of [asking, responseContext().request]) {
             const native = encode(steps, responseContext({ request }));
-            accepts(native);
-            accepts(encode(withoutNative(steps), responseContext({ request })));
+            checkChatStream(native);
+            checkChatStream(encode(withoutNative(steps), responseContext({ request })));
             if (outcome.status === 'failed') continue;
             // Nothing but the gateway's own members differs from what the upstream sent for the first choice.
             const sent = new Set(native.map((data) => JSON.stringify(foreign(data))));
