@@ -36,6 +36,7 @@ import { InFlight } from './exchange/in-flight.ts';
 import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
 import { TokenRates } from './exchange/token-rates.ts';
+import { UnfinishedBytes } from './websocket/inbound.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -124,6 +125,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
   try {
+    gateway.refusals.flush();
     await gateway.store.settlements.flush();
   } finally {
     await operations?.close();
@@ -173,8 +175,16 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
   const metrics = createMetrics({
     circuits: () => health.report(),
     pendingSettlements: () => store.settlements.pending,
+    held: () => ({
+      body_bytes: keySlots.bytes,
+      body_values: keySlots.values,
+      history_bytes: memory.bytes,
+      unfinished_message_bytes: unfinished.total,
+      leaving_clients: leavers.waiting,
+    }),
     processFigures: options.processFigures,
   });
+  const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new Leavers()];
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
@@ -193,18 +203,19 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     },
     upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
-    keySlots: new KeySlots(),
+    keySlots,
     limits,
     solvency: new Solvency(store.keys, clock),
     refusals: new RefusalRates(clock),
     tokenRates: new TokenRates(),
-    memory: createMemory(options),
+    memory,
+    unfinished,
     log: options.log,
     metrics,
     tracer: tracerOf(options),
     inFlight: new InFlight(),
     tokenizer,
-    leavers: new Leavers(),
+    leavers,
     site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [

@@ -29,6 +29,8 @@ export interface Metrics {
 export interface MetricsOptions {
   readonly circuits: () => readonly CircuitReport[];
   readonly pendingSettlements: () => number;
+  /** What waits or is kept in this process, by kind. */
+  readonly held: () => Readonly<Record<string, number>>;
   /** Event-loop delay and process figures; off in tests. */
   readonly processFigures: boolean;
 }
@@ -96,7 +98,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 }
 
 /** Gauges that are read at each scrape. */
-function addReadGauges(registry: Registry, { circuits, pendingSettlements }: MetricsOptions): void {
+function addReadGauges(registry: Registry, { circuits, pendingSettlements, held }: MetricsOptions): void {
   const registers = [registry];
   new Gauge({
     name: 'mizu_circuit_open',
@@ -116,6 +118,15 @@ function addReadGauges(registry: Registry, { circuits, pendingSettlements }: Met
     registers,
     collect() {
       this.set(pendingSettlements());
+    },
+  });
+  new Gauge({
+    name: 'mizu_held',
+    help: 'What requests and clients hold in memory, by kind.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, amount] of Object.entries(held())) this.set({ kind }, amount);
     },
   });
 }
