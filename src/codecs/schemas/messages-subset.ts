@@ -50,9 +50,12 @@ class Lowering {
 
   #lower(value: JsonValue | undefined, depth: number): JsonObject {
     if (!isObject(value) || depth > MAX_DEPTH) return this.#unfaithful();
-    const copies = this.#copies.get(value) ?? 0;
-    if (copies === MAX_COPIES) return this.#definition(this.#references.referTo(value));
-    this.#copies.set(value, copies + 1);
+    // What holds no schema costs no more than a reference to it.
+    if (HOLDERS.some((key) => value[key] !== undefined)) {
+      const copies = this.#copies.get(value) ?? 0;
+      if (copies === MAX_COPIES) return this.#definition(this.#references.referTo(value));
+      this.#copies.set(value, copies + 1);
+    }
     return this.#rewrite(value, depth);
   }
 
@@ -165,6 +168,8 @@ export function isMap({ additionalProperties: others, patternProperties: pattern
 }
 
 const DEFINITIONS = '#/$defs/';
+/** The keywords that hold schemas and are lowered. */
+const HOLDERS = ['properties', 'items', 'anyOf', 'oneOf', 'allOf'] as const;
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
 const COMBINATIONS = [
   ['anyOf', 'anyOf'],

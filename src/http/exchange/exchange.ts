@@ -14,7 +14,8 @@ import type { Accepted } from '../dispatch/accepted.ts';
 import { type Attempt, dispatch, type Plan } from '../dispatch/dispatch.ts';
 import { isClientGone } from '../errors.ts';
 import type { CallContext } from '../gateway.ts';
-import { type Estimate, estimateNanos, fromStore, limited, reserve, type Reserved } from './admit.ts';
+import { type Estimate, estimateNanos, limited, reserve, type Reserved } from './admit.ts';
+import { fromStore } from '../from-store.ts';
 import { billOf } from './bill.ts';
 import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
@@ -120,9 +121,10 @@ export class Exchange implements AsyncDisposable {
       }
     };
     const unwritten = gateway.refusals.count(principal.key.id);
-    if (unwritten !== undefined) return write(unwritten);
-    gateway.metrics.refusalThinned();
-    gateway.refusals.keep(principal.key.id, write);
+    if (unwritten === undefined) {
+      gateway.metrics.refusalThinned();
+      gateway.refusals.keep(principal.key.id, write);
+    } else write(unwritten);
   }
 
   private constructor(call: CallContext, asked: Asked, id: string, startedAt: number, { rates, reservation }: Reserved) {

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Clock } from '../../streams/clock.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 
 /** What a body of a key without money may have: a small one is read, so that its other mistakes are told first. */
 export const FREE_BODY_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 /** `GET /v1/usage?from=YYYY-MM-DD&to=YYYY-MM-DD`: what the calling key used, by UTC day (an addition of ours). */
 import { invalid } from '../../codecs/canonical/error.ts';
 import { dayNumber } from '../../store/spend-windows.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Handler } from '../gateway.ts';

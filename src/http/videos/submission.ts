@@ -15,7 +15,7 @@ import { type Dispatcher, dispatch } from '../dispatch/dispatch.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
 import { attemptReason, failedAttempts, verdictOf } from '../dispatch/verdict.ts';
 import { toGatewayError } from '../errors.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 import type { Metrics } from '../operations/metrics.ts';
 import { afterAcceptance, type Moment } from './outcomes.ts';
 import { attemptSubmission, routesFor, type VideoRoute } from './video-channel.ts';

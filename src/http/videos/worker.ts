@@ -5,7 +5,7 @@
  * with a pause between, however many tasks are due.
  */
 import { pause, type Timer } from '../../streams/clock.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
 import { isEngineFailure } from '../../store/settlements/lost-row.ts';
 import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';

@@ -63,7 +63,8 @@ const tool = (input_schema: object): object => ({ tools: [{ name: 't', input_sch
 const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | string | Buffer>> = {
   'a tool with 8,000 branches': () => ask(tool({ type: 'object', allOf: list(8_000, (at) => property(`p${at}`)) })),
   'a list of 200,000 empty objects in an unknown member, compressed': () => gzipSync(ask({ x: list(200_000, () => ({})) })),
-  '2,000 tools': () => ask({ tools: list(2_000, (at) => ({ name: `t${at}`, input_schema: { type: 'object', properties: {} } })) }),
+  '2,000 tools': () =>
+    ask({ tools: list(2_000, (at) => ({ name: `t${at}`, input_schema: { type: 'object', properties: {} } })) }),
   '4,000 messages': () =>
     ask({ messages: list(4_001, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` })) }),
   'a megabyte of one word': () => ask({ messages: [{ role: 'user', content: 'x'.repeat(1_000_000) }] }),
