@@ -7,6 +7,7 @@ import { chain } from '../streams/chain.ts';
 import { seal, type Sealed, sealed } from '../streams/seal.ts';
 import { sseDecode } from '../streams/sse-decode.ts';
 import type { Stage } from '../streams/stage.ts';
+import { StreamError } from '../streams/stream-error.ts';
 import { toTransform } from '../streams/to-transform.ts';
 import type { GatewayError } from './canonical/error.ts';
 import type { Step } from './canonical/event.ts';
@@ -20,15 +21,47 @@ export interface Answer<Steps> {
   readonly fold: Fold;
 }
 
+/** Words an error that an answer reports for the client. */
+export type Wording = (error: GatewayError) => GatewayError;
+
 /** Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws GatewayError. */
-export function readAnswer(decoder: EventDecoder, maxEventBytes: number): Answer<Stage<Uint8Array, Step>> {
-  const order = new Order();
-  return { steps: chain(chain(sseDecode({ maxEventBytes }), decoder), order), fold: order.fold };
+export function readAnswer(decoder: EventDecoder, maxEventBytes: number, word?: Wording): Answer<Stage<Uint8Array, Step>> {
+  const order = new Order(word);
+  return { steps: chain(new Reading(decoder, maxEventBytes), order), fold: order.fold };
+}
+
+/** Bytes to decoded events. An end of the bytes inside an event is the decoder's to judge, whatever that event would have been. */
+class Reading implements Stage<Uint8Array, Step> {
+  readonly #decoder: EventDecoder;
+  readonly #stages: Stage<Uint8Array, Step>;
+
+  constructor(decoder: EventDecoder, maxEventBytes: number) {
+    this.#decoder = decoder;
+    this.#stages = chain(sseDecode({ maxEventBytes }), decoder);
+  }
+
+  get ended(): boolean {
+    return this.#stages.ended;
+  }
+
+  push(bytes: Uint8Array, out: Step[]): void {
+    this.#stages.push(bytes, out);
+  }
+
+  end(out: Step[]): void {
+    try {
+      this.#stages.end(out);
+    } catch (thrown) {
+      // An error that was cut off is still one.
+      const isCut = thrown instanceof StreamError && thrown.reason === 'truncated_event' && !/error/i.test(thrown.text ?? '');
+      if (!isCut || this.#decoder.endInside?.(out) !== true) throw thrown;
+    }
+  }
 }
 
 /** Reads a whole body, which its dialect has decoded as one step. */
-export function readWhole(decoded: Step): Answer<Step[]> {
-  const order = new Order();
+export function readWhole(decoded: Step, word?: Wording): Answer<Step[]> {
+  const order = new Order(word);
   const steps: Step[] = [];
   order.push(decoded, steps);
   order.end();
@@ -45,8 +78,8 @@ type Batches<T> = ReadableStream<readonly T[]>;
 /** {@link readAnswer} as Web Streams. */
 export function pipeAnswer(bytes: Batches<Uint8Array>, decoder: EventDecoder, maxEventBytes: number): Answer<Batches<Step>> {
   const order = new Order();
-  const events = bytes.pipeThrough(toTransform(sseDecode({ maxEventBytes })));
-  return { steps: events.pipeThrough(toTransform(decoder)).pipeThrough(toTransform(order)), fold: order.fold };
+  const events = bytes.pipeThrough(toTransform(new Reading(decoder, maxEventBytes)));
+  return { steps: events.pipeThrough(toTransform(order)), fold: order.fold };
 }
 
 /** {@link writeAnswer} as Web Streams: the frames end in order, whatever happens to the steps. */

@@ -3,6 +3,15 @@
  * dialect sees only canonical meaning"), so a missing decision does not compile.
  */
 
+/** Members of a function that only its own dialect can honour. */
+const FUNCTION_FEATURES = [
+  'function tool: async',
+  'function tool: output schema',
+  'function tool: allowed callers',
+  'function tool: deferred loading',
+] as const;
+export type FunctionFeature = (typeof FUNCTION_FEATURES)[number];
+
 /** What a request can hold; decided by each upstream encoder. */
 export const REQUEST_FEATURES = [
   'system text',
@@ -42,6 +51,7 @@ export const REQUEST_FEATURES = [
   'function tool',
   'function tool: strict',
   'function tool: namespace',
+  ...FUNCTION_FEATURES,
   'custom tool with object schema',
   'custom tool: freeform',
   'native tool',
@@ -66,6 +76,7 @@ export const REQUEST_FEATURES = [
   'reasoning effort: none',
   'reasoning budget',
   'reasoning summary asked',
+  'reasoning between tools',
   'user',
   'metadata',
   'service tier',
@@ -73,6 +84,7 @@ export const REQUEST_FEATURES = [
   'safety identifier',
   'store',
   'include',
+  'fallback models',
   'unknown members',
 ] as const;
 export type RequestFeature = (typeof REQUEST_FEATURES)[number];
@@ -102,6 +114,7 @@ export const RESPONSE_FEATURES = [
   'audio',
   'file',
   'native item',
+  'native items alone',
   'native event',
   'usage: cache',
   'usage: reasoning',

@@ -117,6 +117,9 @@ const EVENTS: ReadonlyMap<string, EventSpec> = new Map<string, EventSpec>([
   ['response.refusal.done', content('textDone', message, 'refusal')],
   ['response.reasoning_text.delta', content('delta', reasoning, 'delta')],
   ['response.reasoning_text.done', content('textDone', reasoning, 'text')],
+  // What Open Responses calls the same.
+  ['response.reasoning.delta', content('delta', reasoning, 'delta')],
+  ['response.reasoning.done', content('textDone', reasoning, 'text')],
   ['response.reasoning_summary_part.added', summary('added')],
   ['response.reasoning_summary_part.done', summary('done')],
   ['response.reasoning_summary_text.delta', summary('delta', 'delta')],

@@ -78,6 +78,12 @@ const compaction = Type.Optional(
   }),
 );
 
+const cache_breakpoints = Type.Optional(
+  Type.Literal('auto', {
+    description: 'Set cache breakpoints where the client set none: behind the instructions and the last two turns of the user.',
+  }),
+);
+
 const pictures = {
   size: Type.Optional(Type.String({ description: 'The size of a picture.' })),
   quality: Type.Optional(Type.String({ description: 'Its quality.' })),
@@ -114,6 +120,14 @@ const OPTIONS = {
       ),
       lower_custom_tools,
       compaction,
+      cache_breakpoints,
+      router_cache_control: withDefault(
+        Type.Boolean({
+          description:
+            'Send cache breakpoints as `cache_control`, as OpenRouter and Alibaba read them, in place of OpenAI’s member.',
+        }),
+        false,
+      ),
     },
     closed,
   ),
@@ -121,6 +135,7 @@ const OPTIONS = {
     {
       ...synchronous,
       compaction,
+      cache_breakpoints,
       image_enable_openai_generation_tool: withDefault(
         Type.Boolean({ description: 'Serve the image endpoints by means of the image tool.' }),
         false,
@@ -129,7 +144,7 @@ const OPTIONS = {
     },
     closed,
   ),
-  messages: Type.Object({ ...synchronous, replay_reasoning_content, lower_custom_tools, compaction }, closed),
+  messages: Type.Object({ ...synchronous, replay_reasoning_content, lower_custom_tools, compaction, cache_breakpoints }, closed),
   gemini: Type.Object({ ...synchronous, lower_custom_tools, compaction }, closed),
   openai_image: Type.Object({ ...synchronous, image_defaults }, closed),
   openrouter_image: Type.Object({ ...synchronous, image_defaults: router_image_defaults }, closed),

@@ -3,6 +3,8 @@
  * signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { namingModel } from '../../codecs/errors/model-names.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
@@ -36,7 +38,7 @@ export async function callUpstream<Answer>(
   options: CallOptions,
   read: (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>,
 ): Promise<Answer> {
-  const { channel, upstreamModel, note, signal } = target;
+  const { channel, upstreamModel, model, note, signal } = target;
   const { stream, method, clientHeaders, trace } = options;
   const call = options.upstreams.open(channel, outgoing, {
     stream,
@@ -59,7 +61,8 @@ export async function callUpstream<Answer>(
       timers.stop();
       const receivedAtMs = options.clock.now();
       const text = withoutKey(await readErrorText(head, options.clock), channel.apiKey);
-      throw options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
+      const refused = options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
+      throw refused instanceof GatewayError && model !== undefined ? namingModel(refused, upstreamModel, model) : refused;
     }
     const answer = await read(head, timers);
     if (options.goesOn !== true) timers.stop();

@@ -16,7 +16,7 @@ import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
-import { needOf, reasoningKindsIn } from './need.ts';
+import { needOf, refusablesIn } from './need.ts';
 import { checkMembers } from './unpriced-members.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextAnswer } from './text-answer.ts';
@@ -79,9 +79,9 @@ async function prepareExchange(
     model: request.model,
     // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
-    carries: reasoningKindsIn(request),
+    carries: refusablesIn(request, channels),
   };
-  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply });
+  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
   return {
     answer,

@@ -47,8 +47,28 @@ function foreign(data: string): unknown {
   const { id: _id, model: _model, usage: _usage, ...rest } = json;
   const text = JSON.stringify(rest).replaceAll(/"(signature|data)":"[^"]*"/g, '"$1":"opaque"');
   return JSON.parse(text, (key, value) =>
-    NEEDED.has(`${key}:${value}`) || (key === 'message' && isBare(value)) ? undefined : value,
+    NEEDED.has(`${key}:${value}`) || (key === 'message' && isBare(value)) ? undefined : asText(value),
   );
+}
+
+/** A delta or a message whose content is a list of texts and thoughts (Mistral), as clients of the protocol read it. */
+function asText(value: unknown): unknown {
+  if (!isObject(value) || !Array.isArray(value['content'])) return value;
+  const { content, ...rest } = value;
+  const said = { text: '', thinking: '' };
+  const read = (blocks: readonly unknown[], kind: 'text' | 'thinking'): void => {
+    for (const block of blocks) {
+      if (!isObject(block)) continue;
+      if (Array.isArray(block['thinking'])) read(block['thinking'], 'thinking');
+      else said[kind] += String(block['text'] ?? '');
+    }
+  };
+  read(content, 'text');
+  return {
+    ...rest,
+    content: said.text === '' ? null : said.text,
+    ...(said.thinking === '' ? {} : { reasoning_content: said.thinking }),
+  };
 }
 
 const NEEDED = new Set(['role:assistant', 'index:0', 'type:function']);

@@ -10,6 +10,7 @@ import {
   countOf,
   isPlaceholder,
   totalCacheWrite,
+  totalInput,
   type Usage,
   type UsageIteration,
   wholeOutput,
@@ -191,13 +192,17 @@ function metersOf(serverTools: JsonObject): Map<string, number> {
   return meters;
 }
 
-/** The wire's usage object. Counters that nobody reported are zero; splits and details appear only where they are known. */
-export function encodeUsage(usage: Usage | undefined): JsonObject {
+/**
+ * The wire's usage object. Counters that nobody reported are zero, but the input, which is `inputEstimate` where that is known; splits and
+ * details appear only where they are known.
+ */
+export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonObject {
   const known: Usage = usage ?? {};
+  const isInputKnown = known.input !== undefined || totalInput(known) > 0;
   // Clients refuse a usage object with iterations of any other type.
   const passes = known.extra?.filter(({ type }) => EXTRA_ITERATIONS.has(type)) ?? [];
   return {
-    input_tokens: known.input ?? 0,
+    input_tokens: known.input ?? (isInputKnown ? 0 : inputEstimate),
     cache_creation_input_tokens: totalCacheWrite(known),
     cache_read_input_tokens: known.cacheRead ?? 0,
     ...encodeSplit(known),

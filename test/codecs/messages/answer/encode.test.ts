@@ -234,7 +234,7 @@ test('stop reasons', () => {
   ];
   assert.equal(reason(...refusal, done), 'refusal');
   const other: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: 'other', native: 'end_turn' } };
-  assert.equal(reason(other), 'other');
+  assert.equal(reason(other), 'max_tokens');
 });
 
 test('arguments that something else than a limit cut are an error of the stream, too', () => {
