@@ -24,9 +24,11 @@ import { BALANCE, LEDGER } from './ledger.ts';
 import { LOGS } from './logs.ts';
 import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
 import { PRICES } from './prices.ts';
+import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { storeVerbs } from './store.ts';
 import { SPEND } from './spend.ts';
+import { SPEND_USERS } from './spend-users.ts';
 import { UsageError, type Verb, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
@@ -63,8 +65,10 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     ...KEYS,
     BALANCE,
     SPEND,
+    SPEND_USERS,
     ...PRICES,
     ...LEDGER,
+    RECONCILE,
     LOGS,
     ...VIDEOS,
     ...CHANNELS,

@@ -3,15 +3,16 @@ import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
+import { addBookPrices, type BookOptions } from './book-prices.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
-import { buildModel, type ParsePrice, rateLimitsOf } from './build-model.ts';
+import { buildModel, rateLimitsOf } from './build-model.ts';
 import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model, type Timeouts } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 import { type ChannelEntry, type ConfigFile, LOOPBACK } from './schema.ts';
+import { checkFallbacks } from './fallbacks.ts';
 import { camelKeys } from './schema-terms.ts';
 
-export interface BuildOptions {
-  readonly parsePrice: ParsePrice;
+export interface BuildOptions extends BookOptions {
   /** The file's own path: `store.path` is relative to its folder. */
   readonly path: string;
   readonly revision: number;
@@ -35,6 +36,8 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     models.set(name, buildModel(name, entry, options.parsePrice, problems));
   }
   const channels = buildChannels(file.channels, timeouts, models, problems);
+  addBookPrices(models, [...channels.channels, ...channels.disabledChannels], file, options, problems);
+  checkFallbacks(models, problems);
   const trustedProxies = ipRanges(file.trusted_proxies, (index, message) =>
     problems.push({ path: `trusted_proxies[${index}]`, message }),
   );

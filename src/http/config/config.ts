@@ -72,6 +72,10 @@ export interface Model {
   readonly kind: ModelKind;
   /** Undefined: without a price it is neither listed nor served. */
   readonly rates?: Rates;
+  /** Where the price was found in the price book; absent: it is the model's own. */
+  readonly bookPrice?: BookSource;
+  /** Models that are tried when its own Channels have failed, by name. */
+  readonly fallbacks: readonly string[];
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
   /** Whether it may reason out of sight. */
@@ -79,6 +83,12 @@ export interface Model {
   readonly compaction?: 'summary';
   /** Of all requests for it together. */
   readonly rateLimits?: RateLimits;
+}
+
+/** An entry of the price book, with its members that have no place in a price of ours. */
+export interface BookSource {
+  readonly entry: string;
+  readonly ignored: readonly string[];
 }
 
 /** Limits of one API key in one process. */

@@ -67,6 +67,16 @@ export const MODEL_SCHEMA = Type.Object(
           'US dollars as decimal strings: per million tokens, per thousand calls of a server tool, per picture or per video. Without a price a model is not served.',
       }),
     ),
+    price_as: Type.Optional(
+      Text('The name of the model in `price_book`, where it has another there, or several have it (`openai/gpt-x`).'),
+    ),
+    fallbacks: Type.Optional(
+      Type.Array(Text('The name of a model.'), {
+        maxItems: 16,
+        description:
+          'Other models, of the same kind and with a price, that are tried in this order when every Channel of this one has failed and nothing was sent to the client. Their own fallbacks are not followed. Text and image models only.',
+      }),
+    ),
     thinking: Type.Optional(
       Type.Union([Type.Literal('adaptive'), Type.Literal('budget'), Type.Literal('level')], {
         description:
@@ -235,6 +245,11 @@ export const CONFIG_SCHEMA = Type.Object(
     models: withDefault(
       Type.Record(Type.String({ minLength: 1 }), MODEL_SCHEMA, { description: 'What clients may ask for, by its name.' }),
       {},
+    ),
+    price_book: Type.Optional(
+      Text(
+        'A file with prices for models that have none of their own, relative to the configuration file: LiteLLM’s `model_prices_and_context_window.json` or the `api.json` of models.dev.',
+      ),
     ),
     classes: withDefault(
       Type.Record(

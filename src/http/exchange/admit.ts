@@ -55,18 +55,18 @@ export interface Reserved {
   readonly reservation: Reservation;
 }
 
-/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
+/** `nanos`: what to set aside, given the rates of the model. Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
 export async function reserve(
   { store, clock }: Gateway,
   principal: Principal,
   model: Model,
-  estimate: Estimate,
+  nanos: (rates: Rates) => bigint,
 ): Promise<Reserved> {
   const { rates } = model;
   if (rates === undefined) {
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
-  const admitting = store.admission.admit(principal, estimateNanos(estimate, rates), clock.now());
+  const admitting = store.admission.admit(principal, nanos(rates), clock.now());
   const admitted = await fromStore(clock, admitting).catch((thrown: unknown) => {
     // Nobody is left to give back what the store may still reserve.
     admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);

@@ -19,6 +19,8 @@ export interface RowFacts {
   readonly model: string;
   readonly stream: boolean;
   readonly effort?: string | undefined;
+  readonly servedModel?: string | undefined;
+  readonly endUser?: string | undefined;
   readonly status: number;
   readonly durationMs: number;
   readonly error?: GatewayError | undefined;
@@ -49,6 +51,8 @@ export function rowOf(facts: RowFacts): RequestLogEntry {
     firstOutputMs: facts.firstOutputMs,
     lastOutputMs: facts.lastOutputMs,
     effort: facts.effort,
+    servedModel: facts.servedModel,
+    endUser: facts.endUser,
     usage: facts.billed,
     usageJson: reported?.native === undefined ? undefined : JSON.stringify(reported.native),
     charge: facts.charge,
@@ -112,6 +116,7 @@ export function logExchange(
       account_id: entry.accountId,
       route: entry.endpoint,
       model: entry.model,
+      ...(entry.servedModel === undefined ? {} : { served_model: entry.servedModel }),
       channel: entry.channelId,
       attempts: entry.attempts.length,
       failed_attempts: failedAttempts(entry.attempts),

@@ -9,7 +9,7 @@ import type { ClientCodec, Frame, ResponseContext } from '../../codecs/codec.ts'
 import { type Timer, within } from '../../streams/clock.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import type { Attempt } from '../dispatch/dispatch.ts';
+import type { Attempt, Target } from '../dispatch/dispatch.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import type { Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
@@ -96,8 +96,9 @@ export class TextAnswer {
       {
         search,
         attempt: (target) => {
-          this.#usage.dispatched(target.channel.id);
-          return attemptWhole(target, options);
+          const model = this.#modelOf(target);
+          this.#usage.dispatched(target.channel.id, model);
+          return attemptWhole(target, { ...options, model });
         },
         usageOf: (answer, error) => this.#usage.ofWhole(answer, error),
         encode: (given) => {
@@ -144,7 +145,7 @@ export class TextAnswer {
       const remember = this.#rememberOptions(accepted.channel);
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
       output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
-      committed = commit(exchange.channelHeader());
+      committed = commit(exchange.answerHeaders());
       committed.writer.waitAtMost(accepted.channel.timeouts.writeStallMs);
     } catch (thrown) {
       accepted?.answer.source.cancel(thrown);
@@ -174,8 +175,9 @@ export class TextAnswer {
   #dispatchStream(exchange: Exchange): Promise<Accepted<StreamStart>> {
     const { search, options } = this.#takeUpstreams();
     const attempt: Attempt<StreamStart> = (target) => {
-      this.#usage.dispatched(target.channel.id);
-      return attemptStream(target, options);
+      const model = this.#modelOf(target);
+      this.#usage.dispatched(target.channel.id, model);
+      return attemptStream(target, { ...options, model });
     };
     return exchange.dispatch(search, attempt, { usageOf: (answer, error) => this.#usage.ofStream(answer, error) });
   }
@@ -199,6 +201,13 @@ export class TextAnswer {
       this.#tell(thrown, 'a failure could not be encoded');
       return [this.#codec.errorFrame(error)];
     }
+  }
+
+  /** The model that is tried: the one that was asked for, or a fallback of it. */
+  #modelOf({ model = this.#request.model }: Target): Model {
+    const found = this.#call.config.models.get(model);
+    if (found === undefined) throw new Error(`no model ${model}`);
+    return found;
   }
 
   #takeUpstreams(): Upstreams {
