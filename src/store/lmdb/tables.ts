@@ -21,7 +21,7 @@ export const SCHEMA = 4;
 export const EXCHANGES_APART = 3;
 
 /** A process that has this store open. */
-export interface OwnerRow {
+export interface ProcessRow {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
@@ -83,9 +83,9 @@ export interface Tables {
   readonly spend: Database<SpendRow, string>;
   /** [key id, day] */
   readonly days: Database<DayCounts, [string, number]>;
-  /** [owner, exchange id] */
+  /** [id of the process, exchange id] */
   readonly openExchanges: Database<OpenExchange, [string, string]>;
-  readonly owners: Database<OwnerRow, string>;
+  readonly processes: Database<ProcessRow, string>;
   readonly log: Database<RequestLogRow, number>;
   /** By exchange id: see `exchange-index.ts`. */
   readonly exchanges: Database<StoredEntry, string>;
@@ -130,7 +130,7 @@ export function openTables(root: RootDatabase): Tables {
     spend: openWith('spend', listEncoder(encoder, SPEND_ROW)),
     days: open('days'),
     openExchanges: open('open_exchanges'),
-    owners: open('owners'),
+    processes: open('owners'),
     log: openWith('log', textEncoder(encoder, { text: (row) => listText(LOG_ROW.list(row)), value: LOG_ROW.value })),
     exchanges: openWith('log_exchanges', textEncoder(encoder, { text: (entry) => JSON.stringify(entry), value: storedEntry })),
     logIds: open('log_ids'),
