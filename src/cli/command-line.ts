@@ -182,6 +182,7 @@ function runServe(
     workers,
     cwd: process.cwd(),
     root: resolve(dirname(fileURLToPath(import.meta.url)), '../..'),
+    version: manifest.version,
     codecs,
     clock: systemClock,
     mint,

@@ -25,6 +25,7 @@ import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.t
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
+import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
 
 /** What may be typed behind `serve`. */
 export const Serve = Type.Object(
@@ -41,6 +42,7 @@ export interface ServeOptions {
   readonly workers: number;
   readonly cwd: string;
   readonly root: string;
+  readonly version: string;
   readonly codecs: CodecSet;
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
@@ -106,16 +108,20 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   }
   source.startWatching();
   const orphaned = primaryGone();
-  const store = await options.openStore(atStart, problemsTo(log));
+  const problems = new StoreProblems(log);
+  const store = await options.openStore(atStart, problems.tell);
   try {
     const running = await start(options, source, store, log);
     metrics = running.gateway.metrics;
+    problems.countIn(metrics);
     const { gateway } = running;
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
     const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
+    const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
+    const warmUp = startWarmUp({ ...options, openStore, gateway });
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
   } finally {
     source.close();
     await store.close();
@@ -137,7 +143,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       nowMs: options.clock.now(),
     });
     const log = createLogger('warn');
-    const store = await options.openStore(config, problemsTo(log));
+    const store = await options.openStore(config, new StoreProblems(log).tell);
     try {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
@@ -151,12 +157,31 @@ async function serveDemo(options: ServeOptions): Promise<number> {
   }
 }
 
-function problemsTo(log: Logger): StoreProblem {
-  return ({ what, error }) => log.error({ what, err: error }, 'store');
+/** What the store complains of is told at error, and lost settlements are counted: also those from before there was a counter. */
+class StoreProblems {
+  readonly #log: Logger;
+  #lost = 0;
+  #metrics: Pick<Metrics, 'settlementLost'> | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  readonly tell: StoreProblem = ({ what, error }) => {
+    this.#log.error({ what, err: error }, 'store');
+    if (!what.startsWith('settlement_lost')) return;
+    if (this.#metrics === undefined) this.#lost += 1;
+    else this.#metrics.settlementLost();
+  };
+
+  countIn(metrics: Pick<Metrics, 'settlementLost'>): void {
+    this.#metrics = metrics;
+    for (; this.#lost > 0; this.#lost -= 1) metrics.settlementLost();
+  }
 }
 
 async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
-  const { codecs, clock, mint, random, chargeFor } = options;
+  const { codecs, clock, mint, random, chargeFor, version } = options;
   const worker = workerLink();
   // Before the gateway listens, so that no request waits for it.
   const site = createSite(config);
@@ -172,6 +197,7 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     log,
     processFigures: true,
     site,
+    version,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
   });
@@ -184,19 +210,23 @@ interface Serving {
   readonly reload: () => void;
   /** In a worker: settles when the primary process has died. */
   readonly orphaned?: Promise<void>;
+  readonly warmUp?: WarmUp;
 }
 
 /**
  * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
  * an unknown state: the gateway drains, and a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
+async function untilStopped(
+  options: ServeOptions,
+  { running, log, greeting, reload, orphaned, warmUp }: Serving,
+): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      running.stop().then(() => resolve(code), reject);
+      Promise.all([warmUp?.stop(), running.stop()]).then(() => resolve(code), reject);
     };
     options.onFault((kind, error) => {
       log.error({ err: error, kind }, 'unhandled error');

@@ -36,6 +36,7 @@ import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
+import { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import { TokenRates } from './exchange/token-rates.ts';
 import { UnfinishedBytes } from './websocket/inbound.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
@@ -51,12 +52,16 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Of the gateway, for `mizu_build_info`. */
+  readonly version?: string;
   /** Default: the tables of `gpt-tokenizer`. */
   readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
   readonly site?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
+  /** A socket of this machine that all upstreams are reached at. Absent: each Channel at its own address. */
+  readonly upstreamSocket?: string;
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -113,7 +118,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       limitExchange?.stop();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
-      await close(operationsServer, gateway);
+      await closeGateway(gateway, operationsServer);
       stopListening();
     },
     cut() {
@@ -124,7 +129,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
 }
 
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
-async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
+export async function closeGateway(gateway: Gateway, operations?: OperationsServer): Promise<void> {
   try {
     gateway.refusals.flush();
     await gateway.store.settlements.flush();
@@ -133,6 +138,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
     await gateway.upstreams.close();
     gateway.memory.close();
     gateway.tokenizer.close();
+    gateway.alerts.close();
     await gateway.tracer.close();
   }
 }
@@ -161,7 +167,11 @@ function exchangeLimits({ worker, mint, store, clock, log }: StartOptions, bucke
   return startLimitExchange(exchange, clock, log);
 }
 
-function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals, buckets: LimitBuckets): Gateway {
+const SILENT: Signals = { isDraining: () => false, videoCreated: () => undefined };
+
+/** The parts, without listeners and jobs. */
+export function createGateway(options: StartOptions, signals = SILENT, buckets = new LimitBuckets()): Gateway {
+  const { isDraining, videoCreated } = signals;
   const { config, store, clock } = options;
   const { affinity } = config.current();
   const limits = createLimits(options, buckets);
@@ -183,6 +193,9 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       unfinished_message_bytes: unfinished.total,
       leaving_clients: leavers.waiting,
     }),
+    storeHealthy: () => store.health().healthy,
+    openVideos: async () => await store.videos.openByState(),
+    version: options.version ?? '',
     processFigures: options.processFigures,
   });
   const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new Leavers()];
@@ -203,7 +216,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       retries: new RetryBudget(),
       unknown: new UnknownMembers(clock),
     },
-    upstreams: new Upstreams(clock),
+    upstreams: new Upstreams(clock, options.upstreamSocket),
     envelopes: createEnvelopes(store.secrets),
     keySlots,
     limits,
@@ -212,6 +225,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     tokenRates: new TokenRates(),
     memory,
     unfinished,
+    alerts: new LedgerAlerts({ store, clock, log: options.log, metrics, config: () => options.config.current() }),
     log: options.log,
     metrics,
     tracer: tracerOf(options),

@@ -9,6 +9,7 @@ import type { KeyRecord } from './keys.ts';
 import type { Lease } from './leases.ts';
 import type { Hold, JournalRow, LedgerAccount, Verification } from './ledger.ts';
 import type { RequestLogRow } from './request-log.ts';
+import type { Rollup } from './rollups.ts';
 import type { SpendRow } from './spend-windows.ts';
 import type { VideoTask } from './videos.ts';
 
@@ -16,6 +17,8 @@ export interface ArchivedHeads {
   readonly logSeq: number;
   readonly logAtMs: number;
   readonly videoNumber: number;
+  /** The hour up to which rows were logged without being summed up; absent where there is none. */
+  readonly rollupsAfter?: number;
 }
 
 export interface ArchivedIdempotency {
@@ -34,6 +37,8 @@ export type ArchiveRow =
   | { readonly table: 'hold'; readonly row: Hold & { readonly from: LedgerAccount } }
   | { readonly table: 'spend'; readonly row: SpendRow & { readonly keyId: string } }
   | { readonly table: 'day'; readonly row: DayCounts & { readonly keyId: string; readonly day: number } }
+  /** Of hours, by key: days, and both for all keys together, follow from them. */
+  | { readonly table: 'rollup'; readonly row: Rollup }
   | { readonly table: 'log'; readonly row: RequestLogRow }
   | { readonly table: 'video'; readonly row: VideoTask }
   | { readonly table: 'idempotency'; readonly row: ArchivedIdempotency }

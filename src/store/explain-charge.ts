@@ -103,6 +103,7 @@ const NAMED: Readonly<Record<string, (name: string) => string>> = {
   unpriced: (name) => `${name} has no price: not billed`,
   no_rate: (name) => `${name} has no price: billed at the rate of another class`,
   unpriced_model: (name) => `the model ${name} has no price: billed as the model that was asked`,
+  unpriced_pass: (name) => `the answer had a pass of the kind ${name}, which no price of ours knows: not billed`,
   invalid_usage: (name) => `the count of ${name} is none: not billed`,
   unseen: (name) => `the request had ${name}, which changes the vendor’s price, and no answer tells by how much`,
 };

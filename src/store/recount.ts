@@ -18,6 +18,8 @@ import {
   type Verification,
 } from './ledger.ts';
 import { RecordRecount } from './recount-records.ts';
+import { type RollupLimits, RollupRecount } from './rollup-recount.ts';
+import type { Rollup, SettledFilm } from './rollups.ts';
 import { type Expect, SpendRecount } from './recount-spend.ts';
 import type { RequestLogRow } from './request-log.ts';
 import type { SpendRow } from './spend-windows.ts';
@@ -39,6 +41,7 @@ export class Recount {
   readonly #charges = new Map<string, JournalRow>();
   readonly #spend = new SpendRecount();
   readonly #records = new RecordRecount();
+  readonly #rollups = new RollupRecount();
   readonly #expect: Expect = (what, subject, expected, found) => this.expect(what, subject, expected, found);
   readonly #differences: Difference[] = [];
   #rows = 0;
@@ -152,6 +155,20 @@ export class Recount {
     this.expect('exchange', `charge of ${exchangeId}`, charged?.nanos ?? 0n, charge?.total ?? 0n);
     if (charged !== undefined) this.expect('exchange', `key of ${exchangeId}`, charged.keyId, keyId);
     this.#spend.logged(row);
+    this.#rollups.logged(row);
+  }
+
+  /** The film of a task. */
+  film(film: SettledFilm | undefined): void {
+    if (film !== undefined) this.#rollups.film(film);
+  }
+
+  rollup(unit: 'hour' | 'day', rollup: Rollup): void {
+    this.#rollups.stored(unit, rollup);
+  }
+
+  rollupLimits(limits: RollupLimits): void {
+    this.#rollups.limits(limits);
   }
 
   /** After the whole log. */
@@ -166,6 +183,7 @@ export class Recount {
     this.#checkIdempotency();
     this.#spend.finish(this.#expect);
     this.#records.finish(this.#expect);
+    this.#rollups.finish(this.#expect);
     const { seq = 0 } = this.#kept ?? {};
     if (seq > this.#rows) this.expect('chain', 'the head that was kept', `row ${seq}`, `${this.#rows} rows`);
     return { rows: this.#rows, differences: this.#differences };

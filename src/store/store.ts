@@ -11,6 +11,7 @@ import type { Ledger } from './ledger.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Admission } from './reservations.ts';
+import type { UsageByHour } from './rollups.ts';
 import type { Settlements } from './settlement.ts';
 import type { SpendWindows } from './spend-windows.ts';
 import type { Videos } from './videos.ts';
@@ -28,6 +29,8 @@ export interface Store {
   readonly keys: Keys;
   readonly ledger: Ledger;
   readonly spend: SpendWindows;
+  /** What was used, by hour, day, account, key, model, Channel and error code (`rollups.ts`). */
+  readonly usageByHour: UsageByHour;
   readonly admission: Admission;
   readonly settlements: Settlements;
   readonly requestLog: RequestLog;

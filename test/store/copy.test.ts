@@ -80,6 +80,7 @@ const NAMES = [
   'hold',
   'spend',
   'day',
+  'rollup',
   'log',
   'video',
   'idempotency',

@@ -99,6 +99,7 @@ test('every flag that a charge may carry has words of its own', () => {
       'unpriced:x',
       'no_rate:x',
       'unpriced_model:x',
+      'unpriced_pass:x',
       'invalid_usage:x',
       'unseen:x',
     ],

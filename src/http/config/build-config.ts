@@ -1,6 +1,7 @@
 /** Builds the {@link Config} from a file of the right shape: fills in defaults, and checks rules that span several keys. */
 import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
+import { parseUsd } from '../../store/money.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
 import { addBookPrices, type BookOptions } from './book-prices.ts';
@@ -43,6 +44,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   );
   const listen = { host: options.host ?? file.listen.host, port: options.port ?? file.listen.port };
   checkAddresses(file, listen, problems);
+  const alerts = thresholdsOf(file, problems);
   if (problems.length > 0) throw new ConfigError(problems);
 
   return Object.freeze({
@@ -62,6 +64,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     unpricedTools: file.ledger.unpriced_tools,
     unpriced: file.ledger.unpriced,
     chargeFailures: file.ledger.charge_failures,
+    alerts,
     log: camelKeys(file.log),
     limits: limitsOf(file),
     dispatch: camelKeys(file.dispatch),
@@ -72,12 +75,30 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     writeStallMs: timeouts.writeStallMs,
     commitAfterMs: file.commit_after_ms,
     keepAliveMs: file.keep_alive_ms,
+    warmUpMs: file.warm_up_ms,
     drainMs: file.drain_ms,
     channelHeader: file.channel_header,
     ...channels,
     models,
     classes: classesOf(file),
   });
+}
+
+function thresholdsOf({ ledger }: ConfigFile, problems: ConfigProblem[]): Config['alerts'] {
+  const read = (path: string, text: string): bigint => {
+    const parsed = parseUsd(text);
+    if (!parsed.ok) problems.push({ path, message: parsed.refusal.message });
+    return parsed.ok ? parsed.value : 0n;
+  };
+  const { alert_balance: balance, alert_window: window, alert_accounts: own } = ledger;
+  const accounts = Object.entries(own).map(
+    ([name, text]) => [name, read(joinPath(['ledger', 'alert_accounts', name]), text)] as const,
+  );
+  return {
+    ...(balance === null ? {} : { balanceNanos: read('ledger.alert_balance', balance) }),
+    window,
+    accounts: new Map(accounts),
+  };
 }
 
 function classesOf({ classes }: ConfigFile): Config['classes'] {

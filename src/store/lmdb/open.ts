@@ -14,6 +14,7 @@ import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { StoreProcess } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
 import { createSpend } from './spend.ts';
@@ -33,6 +34,7 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     keys: createKeys(environment),
     ledger: createLedger(environment),
     spend: createSpend(environment),
+    usageByHour: createUsageByHour(environment),
     admission: createAdmission(environment, reservations),
     settlements,
     requestLog: createRequestLog(environment),

@@ -17,6 +17,7 @@ import { StoreProcess } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSpend } from './spend.ts';
 import { createVideos } from './videos.ts';
 import { text } from './rows.ts';
@@ -71,6 +72,7 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     keys: createKeys(database, watch),
     ledger: createLedger(database),
     spend: createSpend(database),
+    usageByHour: createUsageByHour(database),
     admission: createAdmission(database, watch, reservations),
     settlements,
     requestLog: createRequestLog(database),
