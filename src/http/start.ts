@@ -41,6 +41,7 @@ import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
 import { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import { TokenRates } from './exchange/token-rates.ts';
+import { UnfinishedBytes } from './websocket/inbound.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -154,6 +155,7 @@ function operationsServerOf(
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
 export async function closeGateway(gateway: Gateway, operations?: OperationsServer): Promise<void> {
   try {
+    gateway.refusals.flush();
     await gateway.store.settlements.flush();
   } finally {
     await operations?.close();
@@ -208,11 +210,19 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
   const metrics = createMetrics({
     circuits: () => health.report(),
     pendingSettlements: () => store.settlements.pending,
+    held: () => ({
+      body_bytes: keySlots.bytes,
+      body_values: keySlots.values,
+      history_bytes: memory.bytes,
+      unfinished_message_bytes: unfinished.total,
+      leaving_clients: leavers.waiting,
+    }),
     storeHealthy: () => store.health().healthy,
     openVideos: async () => await store.videos.openByState(),
     version: options.version ?? '',
     processFigures: options.processFigures,
   });
+  const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new Leavers()];
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
@@ -232,19 +242,20 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     },
     upstreams: new Upstreams(clock, options.upstreamSocket),
     envelopes: createEnvelopes(store.secrets),
-    keySlots: new KeySlots(),
+    keySlots,
     limits,
     solvency: new Solvency(store.keys, clock),
     refusals: new RefusalRates(clock),
     tokenRates: new TokenRates(),
+    memory,
+    unfinished,
     alerts: new LedgerAlerts({ store, clock, log: options.log, metrics, config: () => options.config.current() }),
-    memory: createMemory(options),
     log: options.log,
     metrics,
     tracer: tracerOf(options),
     inFlight: new InFlight(),
     tokenizer,
-    leavers: new Leavers(),
+    leavers,
     site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [

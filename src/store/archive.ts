@@ -1,6 +1,6 @@
 /**
  * Everything that a store holds, as rows that no engine owns: what a copy from one engine to another reads, writes and compares. Indexes
- * are not rows, each engine makes its own; open exchanges and owners are not either, a copy is made of a store at rest.
+ * are not rows, each engine makes its own; open exchanges and registrations of processes are not either, a copy is made of a store at rest.
  */
 import type { AccountRecord } from './accounts.ts';
 import type { Control } from './controls.ts';

@@ -68,7 +68,7 @@ export interface StoreOptions {
   /** Size of the file that is given up when the disk is full, so that deletes still work. Default 8 MiB; 0 for none. */
   readonly ballastBytes?: number;
   /** A process that has not been heard of for this long is dead, when its pid cannot tell. Default 30 s. */
-  readonly ownerTtlMs?: number;
+  readonly processTtlMs?: number;
   /** Told about every settlement that could not be written, and every change of health. */
   readonly onProblem?: (problem: { readonly what: string; readonly error?: unknown }) => void;
 }

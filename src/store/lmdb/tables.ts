@@ -25,7 +25,7 @@ export const ROLLUPS = 5;
 export const EXCHANGES_APART = 3;
 
 /** A process that has this store open. */
-export interface OwnerRow {
+export interface ProcessRow {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
@@ -98,9 +98,9 @@ export interface Tables {
   readonly rollupHours: Database<StoredRollup, RollupKey>;
   /** The same by day. */
   readonly rollupDays: Database<StoredRollup, RollupKey>;
-  /** [owner, exchange id] */
+  /** [id of the process, exchange id] */
   readonly openExchanges: Database<OpenExchange, [string, string]>;
-  readonly owners: Database<OwnerRow, string>;
+  readonly processes: Database<ProcessRow, string>;
   readonly log: Database<RequestLogRow, number>;
   /** By exchange id: see `exchange-index.ts`. */
   readonly exchanges: Database<StoredEntry, string>;
@@ -151,7 +151,7 @@ export function openTables(root: RootDatabase): Tables {
     rollupHours: openWith('rollup_hours', ROLLUP_BYTES),
     rollupDays: openWith('rollup_days', ROLLUP_BYTES),
     openExchanges: open('open_exchanges'),
-    owners: open('owners'),
+    processes: open('owners'),
     log: openWith('log', textEncoder(encoder, { text: (row) => listText(LOG_ROW.list(row)), value: LOG_ROW.value })),
     exchanges: openWith('log_exchanges', textEncoder(encoder, { text: (entry) => JSON.stringify(entry), value: storedEntry })),
     logIds: open('log_ids'),
