@@ -20,6 +20,7 @@ if (skip !== false) console.log(`skipped: ${skip}`);
 /** Everything told once, so that every metric has a sample. */
 async function metricsText(): Promise<string> {
   const metrics = createMetrics({
+    held: () => ({ body_bytes: 1 }),
     circuits: () => [{ channelId: 'c', model: 'm', state: 'open', openForMs: 1, recentFailures: 5 }],
     pendingSettlements: () => 1,
     storeHealthy: () => true,

@@ -17,6 +17,7 @@ import type { KeySlots } from './request/key-slots.ts';
 import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
+import type { UnfinishedBytes } from './websocket/inbound.ts';
 import type { Leavers } from './server/leavers.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
@@ -50,6 +51,7 @@ export interface Gateway {
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
   readonly tokenizer: Tokenizer;
+  readonly unfinished: UnfinishedBytes;
   readonly leavers: Leavers;
   /** The web pages of the current configuration. */
   readonly site: Site;

@@ -6,8 +6,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
-import { StoreError } from '../../store/store-error.ts';
-import { type Clock, within } from '../../streams/clock.ts';
+import { fromStore } from '../from-store.ts';
 import type { Config, Model } from '../config/config.ts';
 import type { Demand } from '../limits/buckets.ts';
 import { takeLimits } from '../limits/take-limits.ts';
@@ -87,14 +86,6 @@ export async function limited(call: CallContext | Call, principal: Principal, mo
     taking.then(() => call.notes.limit?.release()).catch(() => undefined);
     throw thrown;
   });
-}
-
-/** A store answers within this time, or counts as broken. Its own statements end sooner. */
-export const STORE_MS = 10_000;
-
-/** Rejects with StoreError where the store does not answer in time. */
-export function fromStore<T>(clock: Clock, asked: PromiseLike<T>): Promise<T> {
-  return within(clock, STORE_MS, asked, () => new StoreError('unavailable', `the store did not answer within ${STORE_MS} ms`));
 }
 
 /** A rough upper bound: the estimated input, and the output up to its cap. */

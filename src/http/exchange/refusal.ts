@@ -17,23 +17,22 @@ export function refuseCall(call: CallContext, error: GatewayError): void {
     gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
     return;
   }
-  try {
-    const unwritten = gateway.refusals.count(principal.key.id);
-    if (unwritten === undefined) {
-      gateway.metrics.refusalThinned();
-      return;
+  const { model = '', stream = false } = notes;
+  const durationMs = Math.max(0, gateway.clock.now() - startedAtMs);
+  const write = (unwritten: number): void => {
+    try {
+      const facts = { call, principal, error, status: error.status, attempts: [], model, stream, durationMs, unwritten };
+      const entry = rowOf({ ...facts, exchangeId: gateway.mint(EXCHANGE_PREFIX) });
+      logExchange(call, entry, 'refused', unwritten === 0 ? {} : { unwritten });
+      // Rows that an unhealthy store cannot write wait in memory, and clients that retry must not fill it with rows that cost nothing.
+      if (gateway.store.health().healthy) ignoreRejection(gateway.store.settlements.settle({ entry }));
+    } catch (thrown) {
+      gateway.log.error({ request_id: requestId, err: thrown }, 'a refusal has no row');
     }
-    const entry = rowOf({
-      ...{ call, principal, error, status: error.status, attempts: [], unwritten },
-      exchangeId: gateway.mint(EXCHANGE_PREFIX),
-      model: notes.model ?? '',
-      stream: notes.stream ?? false,
-      durationMs: Math.max(0, gateway.clock.now() - startedAtMs),
-    });
-    logExchange(call, entry, 'refused', unwritten === 0 ? {} : { unwritten });
-    // Rows that an unhealthy store cannot write wait in memory, and clients that retry must not fill it with rows that cost nothing.
-    if (gateway.store.health().healthy) ignoreRejection(gateway.store.settlements.settle({ entry }));
-  } catch (thrown) {
-    gateway.log.error({ request_id: requestId, err: thrown }, 'a refusal has no row');
-  }
+  };
+  const unwritten = gateway.refusals.count(principal.key.id);
+  if (unwritten === undefined) {
+    gateway.metrics.refusalThinned();
+    gateway.refusals.keep(principal.key.id, write);
+  } else write(unwritten);
 }

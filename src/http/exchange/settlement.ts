@@ -5,7 +5,7 @@ import type { Reservation } from '../../store/reservations.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
-import { STORE_MS } from './admit.ts';
+import { STORE_MS } from '../from-store.ts';
 
 /** A reservation as the store gets it: what was handed over can still be given back where the store never says what became of it. */
 export class OwnReservation implements Reservation {

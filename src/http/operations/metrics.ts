@@ -57,6 +57,8 @@ export interface MetricsOptions {
   readonly openVideos: () => Promise<ReadonlyMap<string, number>>;
   readonly circuits: () => readonly CircuitReport[];
   readonly pendingSettlements: () => number;
+  /** What waits or is kept in this process, by kind. */
+  readonly held: () => Readonly<Record<string, number>>;
   /** Event-loop delay and process figures; off in tests. */
   readonly processFigures: boolean;
 }
@@ -201,7 +203,7 @@ function isHealthy(storeHealthy: () => boolean): boolean {
 
 /** Gauges that are read at each scrape. What all workers see alike is not added up. */
 function addReadGauges(registry: Registry, options: MetricsOptions): void {
-  const { circuits, pendingSettlements, storeHealthy, openVideos, version } = options;
+  const { circuits, pendingSettlements, held, storeHealthy, openVideos, version } = options;
   const registers = [registry];
   new Gauge({
     name: 'mizu_circuit_open',
@@ -251,6 +253,15 @@ function addReadGauges(registry: Registry, options: MetricsOptions): void {
     registers,
     collect() {
       this.set(pendingSettlements());
+    },
+  });
+  new Gauge({
+    name: 'mizu_held',
+    help: 'What requests and clients hold in memory, by kind.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, amount] of Object.entries(held())) this.set({ kind }, amount);
     },
   });
 }

@@ -5,7 +5,7 @@
 import { invalid } from '../../codecs/canonical/error.ts';
 import { dayName, dayNumber, dayOf } from '../../store/spend-windows.ts';
 import type { UsageDimension } from '../../store/rollups.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';

@@ -5,6 +5,7 @@
  * with a pause between, however many tasks are due.
  */
 import { pause, type Timer } from '../../streams/clock.ts';
+import { fromStore } from '../from-store.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
 import { isEngineFailure } from '../../store/settlements/lost-row.ts';
 import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
@@ -114,9 +115,9 @@ class Worker implements VideoWorker {
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) return;
-    const { store, log } = this.#options;
+    const { store, clock, log } = this.#options;
     try {
-      await store.leases.release(VIDEO_WORKER, held.token);
+      await fromStore(clock, store.leases.release(VIDEO_WORKER, held.token));
     } catch (error) {
       // It runs out by itself, and a store that is away is no reason to end the others in a hurry.
       log.warn({ err: error }, 'the lease of the video worker could not be given back');
@@ -134,10 +135,8 @@ class Worker implements VideoWorker {
     const held = await this.#lease();
     if (held === undefined) return;
     for (const lane of this.#lanes.open()) {
-      const due = await store.videos.due(clock.now(), Math.min(lane.room, MOST_AT_ONCE), {
-        states: lane.states,
-        inHand: this.#lanes.inHand,
-      });
+      const asked = { states: lane.states, inHand: this.#lanes.inHand };
+      const due = await fromStore(clock, store.videos.due(clock.now(), Math.min(lane.room, MOST_AT_ONCE), asked));
       if (due.length === MOST_AT_ONCE) this.#again = true;
       for (const task of due) {
         if (this.#stopped) return;
@@ -158,17 +157,17 @@ class Worker implements VideoWorker {
     const held = this.#held;
     if (held !== undefined && now < this.#renewAtMs) return held;
     if (held !== undefined) {
-      const renewed = await store.leases.renew(VIDEO_WORKER, held.token, LEASE_TTL_MS, now);
+      const renewed = await fromStore(clock, store.leases.renew(VIDEO_WORKER, held.token, LEASE_TTL_MS, now));
       if (renewed.ok) {
         this.#renewAtMs = now + LEASE_RENEW_MS;
         return held;
       }
       this.#lost(held);
     }
-    const acquired = await store.leases.acquire(VIDEO_WORKER, holder, LEASE_TTL_MS, now);
+    const acquired = await fromStore(clock, store.leases.acquire(VIDEO_WORKER, holder, LEASE_TTL_MS, now));
     if (!acquired.ok) return undefined;
     const { token } = acquired.value;
-    const lost = await store.videos.loseAbandoned(token, now);
+    const lost = await fromStore(clock, store.videos.loseAbandoned(token, now));
     if (lost.length > 0)
       log.warn({ tasks: lost.map(({ id }) => id) }, 'submissions were under way when their worker ended: unknown');
     // Not before: where the store fails over them, the next tick begins here again.
@@ -237,7 +236,7 @@ class Worker implements VideoWorker {
   /** Undefined when nothing was changed: a cancel or another worker was first. */
   async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
     const { store, clock } = this.#options;
-    const changed = await store.videos.change(id, change, held.token, clock.now());
+    const changed = await fromStore(clock, store.videos.change(id, change, held.token, clock.now()));
     if (changed.ok) {
       if ('endedAtMs' in changed.value) logEnd(this.#options, changed.value);
       return changed.value;
@@ -269,7 +268,7 @@ class Worker implements VideoWorker {
     const held = this.#held;
     if (held === undefined) return;
     const { store, clock } = this.#options;
-    const changed = await store.videos.reschedule(polls, held.token, clock.now());
+    const changed = await fromStore(clock, store.videos.reschedule(polls, held.token, clock.now()));
     if (!changed.ok) this.#lost(held);
   }
 }

@@ -25,7 +25,7 @@ export const ROLLUPS = 5;
 export const EXCHANGES_APART = 3;
 
 /** A process that has this store open. */
-export interface OwnerRow {
+export interface ProcessRow {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
@@ -43,6 +43,11 @@ export interface LeaseRow extends Lease {
 }
 
 export interface LimitCountRow extends LimitCount {
+  readonly atMs: number;
+}
+
+export interface ClaimRow {
+  readonly hash: string;
   readonly atMs: number;
 }
 
@@ -93,9 +98,9 @@ export interface Tables {
   readonly rollupHours: Database<StoredRollup, RollupKey>;
   /** The same by day. */
   readonly rollupDays: Database<StoredRollup, RollupKey>;
-  /** [owner, exchange id] */
+  /** [id of the process, exchange id] */
   readonly openExchanges: Database<OpenExchange, [string, string]>;
-  readonly owners: Database<OwnerRow, string>;
+  readonly processes: Database<ProcessRow, string>;
   readonly log: Database<RequestLogRow, number>;
   /** By exchange id: see `exchange-index.ts`. */
   readonly exchanges: Database<StoredEntry, string>;
@@ -113,6 +118,10 @@ export interface Tables {
   readonly leases: Database<LeaseRow, string>;
   /** [member, bucket] */
   readonly limitCounts: Database<LimitCountRow, [string, string]>;
+  /** [kind, id] to JSON text: see `controls.ts`. */
+  readonly controls: Database<string, [string, string]>;
+  /** Requests of operators by the name that they claimed. */
+  readonly claims: Database<ClaimRow, string>;
 }
 
 export function openTables(root: RootDatabase): Tables {
@@ -142,7 +151,7 @@ export function openTables(root: RootDatabase): Tables {
     rollupHours: openWith('rollup_hours', ROLLUP_BYTES),
     rollupDays: openWith('rollup_days', ROLLUP_BYTES),
     openExchanges: open('open_exchanges'),
-    owners: open('owners'),
+    processes: open('owners'),
     log: openWith('log', textEncoder(encoder, { text: (row) => listText(LOG_ROW.list(row)), value: LOG_ROW.value })),
     exchanges: openWith('log_exchanges', textEncoder(encoder, { text: (entry) => JSON.stringify(entry), value: storedEntry })),
     logIds: open('log_ids'),
@@ -153,6 +162,8 @@ export function openTables(root: RootDatabase): Tables {
     videoDue: open('video_due'),
     leases: open('leases'),
     limitCounts: open('limit_counts'),
+    controls: open('controls'),
+    claims: open('operator_claims'),
   };
 }
 

@@ -148,9 +148,9 @@ export class Work {
     this.#relog.push({ ...logColumns(entry, entryText), seq });
   }
 
-  open(ownerId: string, exchange: OpenExchange): void {
+  open(processId: string, exchange: OpenExchange): void {
     const exchange_id = storable(exchange.exchangeId);
-    this.#opened.set(exchange_id, { exchange_id, owner_id: ownerId, exchange: JSON.stringify(openFields(exchange)) });
+    this.#opened.set(exchange_id, { exchange_id, owner_id: processId, exchange: JSON.stringify(openFields(exchange)) });
   }
 
   /** It is not open any more. Does no harm when it never was. */

@@ -8,6 +8,7 @@ const worker = (): Metrics =>
   createMetrics({
     circuits: () => [],
     pendingSettlements: () => 3,
+    held: () => ({ body_bytes: 1 }),
     storeHealthy: () => true,
     openVideos: async () => new Map([['queued', 2]]),
     version: '1',
