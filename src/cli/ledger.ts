@@ -17,7 +17,7 @@ export interface BalanceView {
 }
 
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
-async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
+export async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
   const store = await context.store();
   const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
   const rows: BalanceView[] = [];
@@ -41,7 +41,10 @@ interface Verified extends Verification {
   readonly rebuilt?: RebuiltRollups;
 }
 
-async function verifyLedger(context: VerbContext, { head, rebuildRollups }: Static<typeof VerifyAndRebuild>): Promise<Verified> {
+export async function verifyLedger(
+  context: VerbContext,
+  { head, rebuildRollups }: Static<typeof VerifyAndRebuild>,
+): Promise<Verified> {
   const kept = head === undefined ? undefined : keptHead(head);
   const { ledger } = await context.store();
   const rebuilt = rebuildRollups === true ? await ledger.rebuildRollups() : undefined;
@@ -64,7 +67,7 @@ function keptHead(text: string): JournalHead {
 }
 
 /** To be kept where the store's own administrator cannot change it: it vouches for every row before it. */
-async function ledgerHead(context: VerbContext): Promise<JournalHead> {
+export async function ledgerHead(context: VerbContext): Promise<JournalHead> {
   const { seq, hash } = await (await context.store()).ledger.head();
   return { seq, hash };
 }
@@ -81,7 +84,7 @@ export interface HoldView {
 }
 
 /** Open holds, oldest first. */
-async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
+export async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
   const store = await context.store();
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const open = (await store.ledger.holds({ state: 'held' }))
@@ -105,7 +108,10 @@ function holdsText(holds: readonly HoldView[]): string {
 }
 
 /** Rows oldest first; `ref` takes an exchange, a task or an operator's cause. */
-async function journalRows(context: VerbContext, { account, ...rest }: Static<typeof JournalQuery>): Promise<JournalRow[]> {
+export async function journalRows(
+  context: VerbContext,
+  { account, ...rest }: Static<typeof JournalQuery>,
+): Promise<JournalRow[]> {
   const store = await context.store();
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   return await store.ledger.journal(defined({ accountId, ...rest }));

@@ -19,10 +19,12 @@ import type { Gateway } from '../http/gateway.ts';
 import { isLoopback } from '../http/request/ip-ranges.ts';
 import type { Metrics } from '../http/operations/metrics.ts';
 import { createLogger } from '../http/operations/logger.ts';
-import { channelReport, healthReport } from '../http/operations/operations.ts';
+import { channelReport, healthReport } from '../http/operations/reports.ts';
 import { type RunningGateway, startGateway } from '../http/start.ts';
 import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.ts';
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
+import type { AdminApiOptions } from '../http/admin/admin-api.ts';
+import { type AdminParts, createAdminActions } from './admin.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
 import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
@@ -80,6 +82,7 @@ function checkLoopback(host: string | undefined): void {
 
 async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const log = createLogger('info');
+  if (options.workers > 1 && !isWorker) return await serveWorkers(options, path, log);
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
   let metrics: Metrics | undefined;
@@ -100,18 +103,15 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   });
   atStart = source.current();
   log.level = atStart.log.level;
-  if (options.workers > 1 && !isWorker) {
-    // Each worker watches the file itself.
-    const { workers: count, clock, mint, onSignal } = options;
-    const member = mint('limits_');
-    return await runWorkers({ count, operations: atStart.operations, clock, log, member, onSignal });
-  }
   source.startWatching();
   const orphaned = primaryGone();
   const problems = new StoreProblems(log);
   const store = await options.openStore(atStart, problems.tell);
   try {
-    const running = await start(options, source, store, log);
+    const running = await start(options, source, store, log, {
+      readConfig: () => source.read(),
+      reload: () => source.reload(),
+    });
     metrics = running.gateway.metrics;
     problems.countIn(metrics);
     const { gateway } = running;
@@ -128,6 +128,59 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker && metrics !== undefined) await tellLastMetrics(metrics);
     leavePrimary();
   }
+}
+
+/** Of a file that somebody else tells about. */
+const UNTOLD = { onAccepted: () => undefined, onRefused: () => undefined, onUnwatched: () => undefined };
+
+/**
+ * The primary follows the file for what the admin API shows of it, and opens the store only where that needs it. Each worker follows the file
+ * itself, and tells about it.
+ */
+async function serveWorkers(options: ServeOptions, path: string, log: Logger): Promise<number> {
+  const { workers: count, clock, mint, onSignal } = options;
+  const source = new FileConfig(path, options.load, UNTOLD);
+  const atStart = source.current();
+  log.level = atStart.log.level;
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= options.openStore(atStart, new StoreProblems(log).tell).catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+  const parts = { store, config: () => source.current(), readConfig: () => source.read() };
+  source.startWatching();
+  try {
+    return await runWorkers({
+      ...{ count, operations: atStart.operations, clock, log, member: mint('limits_') },
+      onSignal: (listener) =>
+        onSignal((signal) => {
+          if (signal === 'reload') source.reload();
+          listener(signal);
+        }),
+      admin: (reports, reloadWorkers) =>
+        adminOptions(options, log, {
+          ...parts,
+          reports,
+          reload() {
+            source.reload();
+            reloadWorkers();
+          },
+        }),
+    });
+  } finally {
+    source.close();
+    await (await opened)?.close();
+  }
+}
+
+type Parts = Pick<AdminParts, 'reports' | 'store' | 'config' | 'readConfig' | 'reload'>;
+
+function adminOptions({ codecs, clock, mint }: ServeOptions, log: Logger, parts: Parts): AdminApiOptions {
+  const actions = createAdminActions({ ...parts, clock, mint, textTypes: codecs.textTypes });
+  return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
@@ -180,7 +233,13 @@ class StoreProblems {
   }
 }
 
-async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
+async function start(
+  options: ServeOptions,
+  config: ConfigSource,
+  store: Store,
+  log: Logger,
+  file?: Pick<AdminParts, 'readConfig' | 'reload'>,
+): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor, version } = options;
   const worker = workerLink();
   // Before the gateway listens, so that no request waits for it.
@@ -200,6 +259,12 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     version,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
+    ...(file === undefined
+      ? {}
+      : {
+          admin: (reports) =>
+            adminOptions(options, log, { ...file, reports, store: () => Promise.resolve(store), config: () => config.current() }),
+        }),
   });
 }
 

@@ -5,11 +5,13 @@ import { createEnvelopes } from '../codecs/envelope.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Logger } from 'pino';
-import type { Config } from './config/config.ts';
+import { type AdminApiOptions, createAdminApi } from './admin/admin-api.ts';
+import type { Config, OperationsAddress } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import { Affinity } from './dispatch/affinity.ts';
 import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
+import { watchService } from './dispatch/out-of-service.ts';
 import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { UnknownMembers } from './dispatch/unknown-members.ts';
@@ -25,7 +27,8 @@ import { localMemory, type Memory } from './history/memory.ts';
 import { type WorkerLink, workersMemory } from './history/workers-memory.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './operations/metrics.ts';
-import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
+import { createOperationsServer, openOperations, type OperationsServer } from './operations/operations.ts';
+import { type OperatorReports, reportsOf } from './operations/reports.ts';
 import { startRetention } from './operations/retention.ts';
 import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
@@ -58,6 +61,10 @@ export interface StartOptions {
   readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
   readonly site?: Site;
+  /** The admin API of the operations port. Absent: none. */
+  readonly admin?: (reports: OperatorReports) => AdminApiOptions;
+  /** The pages of the console, on the operations port. */
+  readonly consoleSite?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
   /** A socket of this machine that all upstreams are reached at. Absent: each Channel at its own address. */
@@ -80,7 +87,11 @@ export interface RunningGateway {
 const SETTLE_MS = 5_000;
 
 /** Rejects when a listener cannot be opened. */
-export async function startGateway(options: StartOptions): Promise<RunningGateway> {
+export async function startGateway(given: StartOptions): Promise<RunningGateway> {
+  const service = watchService({ ...given, controls: given.store.controls });
+  // Before it listens: a Channel that is out of service gets nothing from the first request on.
+  await service.look();
+  const options = { ...given, config: service };
   let draining = false;
   let worker: VideoWorker | undefined;
   const buckets = new LimitBuckets();
@@ -93,7 +104,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const server = new GatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
-  const operationsServer = operations === undefined ? undefined : createOperationsServer(reportsOf(gateway), options.log);
+  const operationsServer = operations === undefined ? undefined : operationsServerOf(options, gateway, operations.tls);
   let operationsPort: number | undefined;
   let port: number;
   try {
@@ -102,8 +113,10 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     port = await server.listen(listen.host, listen.port);
   } catch (error) {
     await operationsServer?.close();
+    service.stop();
     throw error;
   }
+  service.start();
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention(options);
   const limitExchange = exchangeLimits(options, buckets);
@@ -114,6 +127,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     operationsPort,
     async stop() {
       draining = true;
+      service.stop();
       stopProbes();
       limitExchange?.stop();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
@@ -126,6 +140,16 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       worker?.cut();
     },
   };
+}
+
+function operationsServerOf(
+  { admin, consoleSite, log }: StartOptions,
+  gateway: Gateway,
+  tls: OperationsAddress['tls'],
+): OperationsServer {
+  const reports = reportsOf(gateway);
+  const api = admin === undefined ? undefined : createAdminApi(admin(reports));
+  return createOperationsServer(reports, log, { tls, admin: api, site: consoleSite });
 }
 
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */

@@ -3,6 +3,7 @@
  * are not rows, each engine makes its own; open exchanges and registrations of processes are not either, a copy is made of a store at rest.
  */
 import type { AccountRecord } from './accounts.ts';
+import type { Control } from './controls.ts';
 import type { DayCounts } from './day-usage.ts';
 import type { EnvelopeSecret } from './envelope-secrets.ts';
 import type { KeyRecord } from './keys.ts';
@@ -44,6 +45,7 @@ export type ArchiveRow =
   | { readonly table: 'idempotency'; readonly row: ArchivedIdempotency }
   | { readonly table: 'lease'; readonly row: Lease }
   | { readonly table: 'secret'; readonly row: EnvelopeSecret }
+  | { readonly table: 'control'; readonly row: Control }
   | { readonly table: 'heads'; readonly row: ArchivedHeads };
 export type ArchiveTable = ArchiveRow['table'];
 

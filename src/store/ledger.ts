@@ -25,6 +25,10 @@ export const JOURNAL_KINDS = [
   'key_created',
   'key_changed',
   'secret_rotated',
+  'admin_token_created',
+  'admin_token_deleted',
+  'channel_out_of_service',
+  'channel_in_service',
 ] as const;
 export type JournalKind = (typeof JOURNAL_KINDS)[number];
 
@@ -94,7 +98,8 @@ export interface Difference {
     | 'account'
     | 'key'
     | 'index'
-    | 'rollup';
+    | 'rollup'
+    | 'control';
   readonly subject: string;
   readonly expected: string;
   readonly found: string;

@@ -3,6 +3,7 @@
  * feeds it one snapshot: the journal first and in order, then the rest in any order, then `finish`. Knows no engine.
  */
 import type { AccountRecord } from './accounts.ts';
+import type { Control } from './controls.ts';
 import type { DayCounts } from './day-usage.ts';
 import type { KeyRecord } from './keys.ts';
 import {
@@ -17,6 +18,7 @@ import {
   type LedgerAccount,
   type Verification,
 } from './ledger.ts';
+import { ControlRecount } from './recount-controls.ts';
 import { RecordRecount } from './recount-records.ts';
 import { type RollupLimits, RollupRecount } from './rollup-recount.ts';
 import type { Rollup, SettledFilm } from './rollups.ts';
@@ -42,6 +44,7 @@ export class Recount {
   readonly #spend = new SpendRecount();
   readonly #records = new RecordRecount();
   readonly #rollups = new RollupRecount();
+  readonly #controls = new ControlRecount();
   readonly #expect: Expect = (what, subject, expected, found) => this.expect(what, subject, expected, found);
   readonly #differences: Difference[] = [];
   #rows = 0;
@@ -80,6 +83,7 @@ export class Recount {
       this.#addHold(row, row.kind);
     this.#spend.journal(row);
     this.#records.journal(row);
+    this.#controls.journal(row);
   }
 
   head(seq: number, hash: string): void {
@@ -97,6 +101,10 @@ export class Recount {
 
   key(record: KeyRecord): void {
     this.#records.key(record, this.#expect);
+  }
+
+  control(control: Control): void {
+    this.#controls.control(control, this.#expect);
   }
 
   hold(hold: StoredHold): void {
@@ -183,6 +191,7 @@ export class Recount {
     this.#checkIdempotency();
     this.#spend.finish(this.#expect);
     this.#records.finish(this.#expect);
+    this.#controls.finish(this.#expect);
     this.#rollups.finish(this.#expect);
     const { seq = 0 } = this.#kept ?? {};
     if (seq > this.#rows) this.expect('chain', 'the head that was kept', `row ${seq}`, `${this.#rows} rows`);

@@ -4,6 +4,8 @@
  * (`Result`), a broken store throws `StoreError`. A promise that resolved means: on disk.
  */
 import type { Accounts } from './accounts.ts';
+import type { AdminTokens } from './admin-tokens.ts';
+import type { Controls } from './controls.ts';
 import type { EnvelopeSecrets } from './envelope-secrets.ts';
 import type { Keys } from './keys.ts';
 import type { Leases } from './leases.ts';
@@ -38,6 +40,8 @@ export interface Store {
   readonly leases: Leases;
   readonly limitCounts: LimitCounts;
   readonly secrets: EnvelopeSecrets;
+  readonly controls: Controls;
+  readonly adminTokens: AdminTokens;
   /** When unhealthy, take no new work. Settlements in flight are still tried. */
   health(): StoreHealth;
   /** Flushes the queue, waits for the disk, closes. The process may end after it. */

@@ -146,6 +146,8 @@ export function memoryStore(): MemoryStore {
         return [];
       },
     },
+    controls: { list: async () => [], ...missing('controls') },
+    adminTokens: missing('adminTokens'),
     secrets: {
       current: () => ({ id: 1, bytes: new Uint8Array(32).fill(7) }),
       byId: (id) => (id === 1 ? { id, bytes: new Uint8Array(32).fill(7) } : undefined),

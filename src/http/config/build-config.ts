@@ -1,8 +1,9 @@
 /** Builds the {@link Config} from a file of the right shape: fills in defaults, and checks rules that span several keys. */
 import { dirname, resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import { defined } from '../../codecs/defined.ts';
 import { parseUsd } from '../../store/money.ts';
-import { ipRanges } from '../request/ip-ranges.ts';
+import { ipRanges, isLoopback } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
 import { addBookPrices, type BookOptions } from './book-prices.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
@@ -114,7 +115,8 @@ function classesOf({ classes }: ConfigFile): Config['classes'] {
 function operationsOf({ operations }: ConfigFile, listen: Config['listen']): Config['operations'] {
   if (operations === null) return undefined;
   const port = listen.port === OPERATIONS_PORT ? OPERATIONS_PORT + 1 : OPERATIONS_PORT;
-  return { host: LOOPBACK, port, ...operations, chosen: operations !== undefined };
+  const { insecure: _insecure, ...rest } = operations ?? { insecure: false };
+  return { host: LOOPBACK, port, ...rest, chosen: operations !== undefined };
 }
 
 function publicBaseUrlOf({ public_base_url: url }: ConfigFile): string | undefined {
@@ -132,6 +134,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
     operations !== undefined && (operations.host === listen.host || ANY.has(operations.host) || ANY.has(listen.host));
   if (shared && listen.port !== 0 && operations.port === listen.port)
     problems.push({ path: 'operations.port', message: 'must differ from listen.port' });
+  if (operations !== undefined) checkOperations(file, operations, problems);
   const publicBaseUrl = publicBaseUrlOf(file);
   if (publicBaseUrl !== undefined && !isPlainBaseUrl(publicBaseUrl))
     problems.push({
@@ -145,6 +148,23 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
     if (!HEADER_VALUE.test(value))
       problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
+  }
+}
+
+/** Tokens of operators pass through it: beyond this machine it encrypts, unless somebody says that it need not. */
+function checkOperations(
+  { operations: written }: ConfigFile,
+  { host, tls }: NonNullable<Config['operations']>,
+  problems: ConfigProblem[],
+): void {
+  if (tls === undefined && written?.insecure !== true && host !== 'localhost' && !isLoopback(host))
+    problems.push({ path: 'operations.host', message: 'beyond this machine needs operations.tls, or operations.insecure: true' });
+  if (tls === undefined) return;
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+    problems.push({ path: 'operations.tls', message: `is no certificate with its key${why}` });
   }
 }
 

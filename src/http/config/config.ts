@@ -121,13 +121,21 @@ export type HistoryLimits = Camel<SectionOf<'history'>>;
 /** `messageBytes`: one message of a client. */
 export type WebSocketLimits = Camel<SectionOf<'websocket'>> & { readonly messageBytes: number };
 
+export interface OperationsAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly chosen: boolean;
+  /** PEM texts: it speaks HTTPS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
 export interface Config {
   /** Rises with every accepted reload. */
   readonly revision: number;
   readonly loadedAtMs: number;
   readonly listen: SectionOf<'listen'>;
   /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
-  readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
+  readonly operations?: OperationsAddress;
   readonly publicBaseUrl?: string;
   readonly role: SectionOf<'node'>['role'];
   /** The embedded store, or, with `storeUrl`, the folder of what must wait on the local disk. */

@@ -23,6 +23,21 @@ const Operations = Type.Object(
   {
     host: withDefault(Host('The address of the listener for operators.'), LOOPBACK),
     port: Type.Optional(Port('Its port. If absent, 8081, or 8082 if clients have that one.')),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: Text('The certificate with its chain, PEM; best read from a file, as secrets are.'),
+          key: Text('Its private key, PEM; read from a file, as secrets are.'),
+        },
+        { ...closed, description: 'Makes it speak HTTPS.' },
+      ),
+    ),
+    insecure: withDefault(
+      Type.Boolean({
+        description: 'Let it listen beyond this machine without TLS: something in front of it encrypts, or nobody listens.',
+      }),
+      false,
+    ),
   },
   closed,
 );

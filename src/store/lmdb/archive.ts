@@ -2,6 +2,7 @@
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import type { StoreOptions } from '../store.ts';
+import { controlOf } from './controls.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { leaseOf } from './leases.ts';
@@ -59,6 +60,7 @@ function* rowsOf(tables: Tables): Generator<ArchiveRow> {
   }
   for (const { value } of tables.leases.getRange()) yield { table: 'lease', row: leaseOf(value) };
   for (const row of metaOf(tables, 'secrets') ?? []) yield { table: 'secret', row };
+  for (const { key, value } of tables.controls.getRange()) yield { table: 'control', row: controlOf(key, value) };
   const { seq: logSeq, atMs: logAtMs } = metaOf(tables, 'logHead') ?? { seq: 0, atMs: 0 };
   const rollupsAfter = metaOf(tables, 'rollupsAfter');
   const heads = { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 };
@@ -124,6 +126,9 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       return;
     case 'secret':
       work.put(tables.meta, 'secrets', [...(metaOf(tables, 'secrets') ?? []), { id: row.id, bytes: Buffer.from(row.bytes) }]);
+      return;
+    case 'control':
+      work.put(tables.controls, [row.kind, row.id], row.text);
       return;
     case 'heads':
       work.put(tables.meta, 'logHead', { seq: row.logSeq, atMs: row.logAtMs });

@@ -5,9 +5,11 @@ import { Reservations } from '../reservations.ts';
 import { closeOnce } from '../closing.ts';
 import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
+import { createAdminTokens } from '../admin-tokens.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
+import { createControls } from './controls.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
@@ -29,6 +31,7 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
   process.everyBeat(async () => void (await settlements.closeInterrupted()));
   await settlements.closeInterrupted();
   const reservations = new Reservations();
+  const controls = createControls(environment);
   return {
     accounts: createAccounts(environment),
     keys: createKeys(environment),
@@ -42,6 +45,8 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     leases: createLeases(environment, process),
     limitCounts: createLimitCounts(environment),
     secrets,
+    controls,
+    adminTokens: createAdminTokens(controls, options),
     health: () => environment.health(),
     close: closeOnce({ settlements, process, engine: () => environment.close() }),
   };

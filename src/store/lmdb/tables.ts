@@ -46,6 +46,11 @@ export interface LimitCountRow extends LimitCount {
   readonly atMs: number;
 }
 
+export interface ClaimRow {
+  readonly hash: string;
+  readonly atMs: number;
+}
+
 export interface IdempotencyRow {
   readonly taskId: string;
   readonly bodyHash: string;
@@ -113,6 +118,10 @@ export interface Tables {
   readonly leases: Database<LeaseRow, string>;
   /** [member, bucket] */
   readonly limitCounts: Database<LimitCountRow, [string, string]>;
+  /** [kind, id] to JSON text: see `controls.ts`. */
+  readonly controls: Database<string, [string, string]>;
+  /** Requests of operators by the name that they claimed. */
+  readonly claims: Database<ClaimRow, string>;
 }
 
 export function openTables(root: RootDatabase): Tables {
@@ -153,6 +162,8 @@ export function openTables(root: RootDatabase): Tables {
     videoDue: open('video_due'),
     leases: open('leases'),
     limitCounts: open('limit_counts'),
+    controls: open('controls'),
+    claims: open('operator_claims'),
   };
 }
 

@@ -2,6 +2,7 @@
 import { FIRST_HASH, type JournalHead, type Verification } from '../ledger.ts';
 import { Recount } from '../recount.ts';
 import { filmOf } from '../rollup-recount.ts';
+import { controlOf } from './controls.ts';
 import { rollupOf } from './rollup-rows.ts';
 import { metaOf, type Tables } from './tables.ts';
 import { checkIndexes } from './verify-indexes.ts';
@@ -20,6 +21,7 @@ export function verify(tables: Tables, kept?: JournalHead): Verification {
   for (const { key, value } of tables.balances.getRange()) recount.balance(key, value);
   for (const { value } of tables.accounts.getRange()) recount.account(value);
   for (const { value } of tables.keys.getRange()) recount.key(value);
+  for (const { key, value } of tables.controls.getRange()) recount.control(controlOf(key, value));
   for (const { value } of tables.holds.getRange()) recount.hold(value);
   for (const { value } of tables.videos.getRange()) {
     recount.task(value);

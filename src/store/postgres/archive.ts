@@ -5,6 +5,7 @@ import { exchangesIn } from '../settlements/recovery.ts';
 import { isNothing, RollupChanges } from '../rollups.ts';
 import { storable } from '../storable.ts';
 import { insertAccount } from './accounts.ts';
+import { controlOf, PUT_CONTROL } from './controls.ts';
 import { Database } from './database.ts';
 import { leaseOf } from './leases.ts';
 import { insertKey } from './keys.ts';
@@ -49,6 +50,7 @@ const IDEMPOTENCY = statement(
 );
 const LEASES = statement('leases', 'SELECT * FROM leases ORDER BY name COLLATE "C"');
 const SECRETS = statement('secrets', 'SELECT * FROM envelope_secrets ORDER BY id');
+const CONTROLS = statement('controls', 'SELECT * FROM controls ORDER BY kind COLLATE "C", id COLLATE "C"');
 const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number, rollups_after FROM ledger_head');
 
 const PUT_JOURNAL = statement(
@@ -115,6 +117,7 @@ async function* allRows(database: Database): AsyncGenerator<ArchiveRow> {
   for (const row of await database.run(LEASES)) yield { table: 'lease', row: leaseOf(row) };
   for (const row of await database.run(SECRETS))
     yield { table: 'secret', row: { id: int(row, 'id'), bytes: bytes(row, 'bytes') } };
+  for (const row of await database.run(CONTROLS)) yield { table: 'control', row: controlOf(row) };
   for (const row of await database.run(HEADS)) {
     const heads = { logSeq: int(row, 'log_seq'), logAtMs: int(row, 'log_at_ms'), videoNumber: int(row, 'video_number') };
     const rollupsAfter = int(row, 'rollups_after');
@@ -179,6 +182,9 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
       return;
     case 'secret':
       await session.run(PUT_SECRET, [row.id, row.bytes]);
+      return;
+    case 'control':
+      await session.run(PUT_CONTROL, [row.kind, row.id, row.text]);
       return;
     case 'heads':
       await session.run(PUT_HEADS, [row.logSeq, row.logAtMs, row.videoNumber, row.rollupsAfter ?? -1]);

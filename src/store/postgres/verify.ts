@@ -5,6 +5,7 @@ import { filmOf } from '../rollup-recount.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
+import { controlOf } from './controls.ts';
 import { logRowOf } from './request-log.ts';
 import { rollupOf } from './rollup-rows.ts';
 import { accountOf, big, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
@@ -52,6 +53,7 @@ export async function* rowsOf(session: Pick<Session, 'run'>, { statement, first,
 }
 
 export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
+const CONTROLS: Statement = { name: 'verify_controls', text: 'SELECT * FROM controls' };
 const DAYS: Statement = { name: 'verify_days', text: 'SELECT * FROM days' };
 const ROLLUP_HOURS: Statement = { name: 'verify_rollup_hours', text: 'SELECT * FROM usage_hours' };
 const ROLLUP_DAYS: Statement = { name: 'verify_rollup_days', text: 'SELECT * FROM usage_days' };
@@ -64,6 +66,7 @@ export async function verify(session: Session, kept?: JournalHead): Promise<Veri
   for await (const row of rowsOf(session, PAGES.balances)) recount.balance(text(row, 'account'), big(row, 'nanos'));
   for await (const row of rowsOf(session, PAGES.accounts)) recount.account(accountOf(row));
   for await (const row of rowsOf(session, PAGES.keys)) recount.key(keyOf(row));
+  for (const row of await session.run(CONTROLS)) recount.control(controlOf(row));
   for await (const row of rowsOf(session, PAGES.holds)) recount.hold(holdOf(row));
   for await (const row of rowsOf(session, PAGES.videos)) {
     const task = checkedTask(recount, row);
