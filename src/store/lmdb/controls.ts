@@ -8,10 +8,13 @@ export function createControls(environment: Environment): Controls {
   const { clock } = environment.options;
   return {
     list: async (kind) =>
-      environment.look((tables) =>
-        [...tables.controls.getRange({ start: [kind, ''] })]
-          .filter(({ key }) => key[0] === kind)
-          .map(({ key, value }) => controlOf(key, value)),
+      environment.look(
+        (tables) =>
+          [...tables.controls.getRange({ start: [kind, ''] })]
+            .filter(({ key }) => key[0] === kind)
+            .map(({ key, value }) => controlOf(key, value)),
+        // What another process has just decided counts, too.
+        true,
       ),
 
     async change(change, cause) {
