@@ -26,6 +26,7 @@ import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts'
 import { PRICES } from './prices.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { storeVerbs } from './store.ts';
+import { SECRETS } from './secrets.ts';
 import { SPEND } from './spend.ts';
 import { UsageError, type Verb, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
@@ -67,6 +68,7 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     ...LEDGER,
     LOGS,
     ...VIDEOS,
+    ...SECRETS,
     ...CHANNELS,
     CONVERT,
     ...storeVerbs({
