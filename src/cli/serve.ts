@@ -117,7 +117,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
-    const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
+    const greeting = isWorker ? `Mizu listens on ${addressOf(host, running.port)}` : greetingOf(source.current(), running);
     return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
   } finally {
     source.close();
@@ -125,6 +125,20 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker && metrics !== undefined) await tellLastMetrics(metrics);
     leavePrimary();
   }
+}
+
+/** Both ports, the pages, and every model. */
+function greetingOf({ listen, operations, models }: Config, running: RunningGateway): string {
+  const url = addressOf(listen.host, running.port);
+  const at = running.operationsPort;
+  return [
+    `Mizu listens on ${url}`,
+    `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key)`,
+    operations === undefined || at === undefined
+      ? 'Operations: off'
+      : `Operations: ${addressOf(operations.host, at)} (/metrics, /healthz, /channels)`,
+    `Models: ${models.size === 0 ? 'none' : [...models.keys()].join(', ')}`,
+  ].join('\n');
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
@@ -139,7 +153,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       revision: 1,
       nowMs: options.clock.now(),
     });
-    const log = createLogger('warn');
+    const log = createLogger('info');
     const store = await options.openStore(config, new StoreProblems(log).tell);
     try {
       await fundDemo(store);
@@ -219,7 +233,11 @@ async function untilStopped(options: ServeOptions, { running, log, greeting, rel
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      running.stop().then(() => resolve(code), reject);
+      if (!isWorker) options.print('Draining: open answers may finish; a second signal cuts them.');
+      running.stop().then(() => {
+        if (!isWorker) options.print('Stopped.');
+        resolve(code);
+      }, reject);
     };
     options.onFault((kind, error) => {
       log.error({ err: error, kind }, 'unhandled error');
