@@ -49,7 +49,10 @@ test('a port that is taken, and an address that is not here, are named without a
   assert.ok(typeof address === 'object' && address !== null);
   const taken = run(['serve'], { PORT: String(address.port) });
   assert.deepEqual([taken.code, taken.err.trimEnd().split('\n').length], [1, 1], taken.err);
-  assert.match(taken.err, /^mizu: listen EADDRINUSE: .*127\.0\.0\.1:\d+$/m);
+  assert.match(
+    taken.err,
+    /^mizu: listen EADDRINUSE: .*has port \d+ of 127\.0\.0\.1, which is for clients\. Stop it, or set listen\.port .*PORT/m,
+  );
   const elsewhere = run(['serve', '--demo'], { HOST: '192.0.2.1', PORT: '0' });
   assert.match(elsewhere.err, /^mizu: listen EADDRNOTAVAIL: .*192\.0\.2\.1$/m);
 });

@@ -29,6 +29,7 @@ import { PRICES } from './prices.ts';
 import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { storeVerbs } from './store.ts';
+import { SECRETS } from './secrets.ts';
 import { SPEND } from './spend.ts';
 import { SPEND_USERS } from './spend-users.ts';
 import { UsageError, type Verb, verb } from './verb.ts';
@@ -73,6 +74,7 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     RECONCILE,
     LOGS,
     ...VIDEOS,
+    ...SECRETS,
     ...CHANNELS,
     ...CHANNEL_SERVICE,
     ...ADMIN_TOKENS,

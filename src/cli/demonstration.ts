@@ -68,7 +68,9 @@ export function demoGreeting(host: string, port: number): string {
   const url = addressOf(host, port);
   return [
     `Mizu listens on ${url} (demonstration: simulated upstreams, nothing leaves this machine).`,
-    'Models: demo-chat, demo-responses, demo-messages, demo-gemini. Key: sk-mizu-demo. Try:',
+    `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key). No operations port.`,
+    'Models: demo-chat, demo-responses, demo-messages, demo-gemini, demo-embedding, demo-image, demo-image-router, demo-video.',
+    `Key: ${DEMO_KEY}. Try:`,
     '',
     `  curl -N ${url}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' \\`,
     `    -d '{"model":"demo-messages","stream":true,"messages":[{"role":"user","content":"What is a gateway?"}]}'`,

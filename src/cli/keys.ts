@@ -1,8 +1,8 @@
-/** `mizu keys create|list|limit|change|disable|enable|transfer`. A new key is printed once and never again. */
+/** `mizu keys create|list|limit|change|rotate|disable|enable|transfer`. A new key is printed once and never again. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, RefusedError, refusedBy } from '../http/admin/refusals.ts';
-import { AnyAccount, ChangeKey, CreateKey, OneKey, TransferToKey } from '../http/admin/requests.ts';
+import { AnyAccount, ChangeKey, CreateKey, OneKey, RotateKey, TransferToKey } from '../http/admin/requests.ts';
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../store/keys.ts';
 import { formatUsd } from '../store/money.ts';
 import { accountNamed, expiry, usd } from './operator-input.ts';
@@ -106,6 +106,45 @@ function changesOf({ expires, limits = {}, rateLimits = {}, ...rest }: Omit<Stat
   };
 }
 
+/** What stands in for a key from now on, and what becomes of the old one. */
+interface Rotated extends KeyView {
+  readonly key: string;
+  readonly replaces: string;
+  /** When the old key ends; absent: it is disabled. */
+  readonly replacedUntilMs?: number;
+}
+
+/**
+ * A new key with the restrictions of the old one, which ends at once or after `grace`. Spend windows begin anew; a sub-account goes along where the old key
+ * ends at once.
+ */
+async function rotateKey(context: VerbContext, { id, grace }: Static<typeof RotateKey>): Promise<Rotated> {
+  const { keys } = await context.store();
+  const old = await keys.find(id);
+  if (old === undefined) throw new RefusedError(`there is no key ${id}`, 'unknown', 'unknown_key');
+  if (old.disabled) throw new RefusedError(`key ${id} is disabled: nothing is to be rotated`, 'conflict', 'key_disabled');
+  const until = grace === undefined ? undefined : graceEnd(grace, old, context);
+  const balance = old.subAccount ? await keys.balance(id) : undefined;
+  const { accountId, name, expiresAtMs, models, ips, limits, rateLimits, subAccount } = old;
+  const fields = { accountId, name, limits, subAccount, ...defined({ expiresAtMs, models, ips, rateLimits }) };
+  const made = await keys.create(fields, context.cause);
+  if (!made.ok) throw refusedBy(made.refusal, MEMBERS);
+  const ended = await keys.change(id, until === undefined ? { disabled: true } : { expiresAtMs: until }, context.cause);
+  if (!ended.ok) throw refusedBy(ended.refusal, MEMBERS);
+  const { key, secret } = made.value;
+  if (until === undefined && balance !== undefined && balance.nanos > 0n) {
+    const moved = await keys.transfer(key.id, balance.nanos, context.cause);
+    if (!moved.ok) throw refusedBy(moved.refusal);
+  }
+  return { ...viewOf(key), key: secret, replaces: id, ...defined({ replacedUntilMs: until }) };
+}
+
+function graceEnd(text: string, { expiresAtMs = Number.POSITIVE_INFINITY }: KeyRecord, { clock }: VerbContext): number {
+  const given = expiry(text, 'grace');
+  if (!('expiresInMs' in given)) throw new InputError((name) => `${name('grace')} must be a span such as 45m or 12h`);
+  return Math.min(clock.now() + given.expiresInMs, expiresAtMs);
+}
+
 /** The sub-account's balance after it. */
 export async function transferToKey(
   context: VerbContext,
@@ -203,6 +242,15 @@ export const KEYS: readonly Verb[] = [
     changes: true,
     run: changeKey,
     text: changedText,
+  }),
+  verb({
+    name: 'keys rotate',
+    usage: 'rotate ID [--grace SPAN]',
+    options: RotateKey,
+    arguments: ['id'],
+    changes: true,
+    run: rotateKey,
+    text: ({ key }) => key,
   }),
   switched('disable'),
   switched('enable'),

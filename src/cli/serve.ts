@@ -118,7 +118,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
-    const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
+    const greeting = isWorker ? `Mizu listens on ${addressOf(host, running.port)}` : greetingOf(source.current(), running);
     const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
     const warmUp = startWarmUp({ ...options, openStore, gateway });
     return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
@@ -183,6 +183,20 @@ function adminOptions({ codecs, clock, mint }: ServeOptions, log: Logger, parts:
   return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
 }
 
+/** Both ports, the pages, and every model. */
+function greetingOf({ listen, operations, models }: Config, running: RunningGateway): string {
+  const url = addressOf(listen.host, running.port);
+  const at = running.operationsPort;
+  return [
+    `Mizu listens on ${url}`,
+    `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key)`,
+    operations === undefined || at === undefined
+      ? 'Operations: off'
+      : `Operations: ${addressOf(operations.host, at)} (/metrics, /healthz, /channels)`,
+    `Models: ${models.size === 0 ? 'none' : [...models.keys()].join(', ')}`,
+  ].join('\n');
+}
+
 async function serveDemo(options: ServeOptions): Promise<number> {
   // Imported only here: a gateway with a configuration does not need it.
   const { startSimulator } = await import('../simulator/simulator.ts');
@@ -195,7 +209,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       revision: 1,
       nowMs: options.clock.now(),
     });
-    const log = createLogger('warn');
+    const log = createLogger('info');
     const store = await options.openStore(config, new StoreProblems(log).tell);
     try {
       await fundDemo(store);
@@ -291,7 +305,11 @@ async function untilStopped(
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      Promise.all([warmUp?.stop(), running.stop()]).then(() => resolve(code), reject);
+      if (!isWorker) options.print('Draining: open answers may finish; a second signal cuts them.');
+      Promise.all([warmUp?.stop(), running.stop()]).then(() => {
+        if (!isWorker) options.print('Stopped.');
+        resolve(code);
+      }, reject);
     };
     options.onFault((kind, error) => {
       log.error({ err: error, kind }, 'unhandled error');

@@ -77,6 +77,9 @@ export interface RequestLogRow extends RequestLogEntry {
 export interface RequestLogQuery {
   readonly keyId?: string;
   readonly accountId?: string;
+  readonly model?: string;
+  /** That answered, or that was asked last. */
+  readonly channelId?: string;
   readonly status?: RequestStatus;
   readonly sinceMs?: number;
   readonly untilMs?: number;

@@ -7,7 +7,7 @@ import type { Typed } from '../../src/cli/perform.ts';
 import { table, type VerbContext } from '../../src/cli/verb.ts';
 import type { AttemptEntry } from '../../src/store/request-log.ts';
 import type { Store } from '../../src/store/store.ts';
-import { entry, funded, openStore } from '../store/support/store.ts';
+import { entry, funded, openStore, T0 } from '../store/support/store.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { eventually } from '../support/test-gateway.ts';
 import { typed } from '../support/verbs.ts';
@@ -15,14 +15,17 @@ import { typed } from '../support/verbs.ts';
 const EVIL = 'm\u001b]0;owned\u0007\u001b[2J\u009b31m\r\n2026-01-01T00:00:00.000Z req_forged\u2028\u202egpj.exe';
 const FORBIDDEN = /[\p{Cc}\u2028\u202e]/u;
 
-/** What `mizu logs` prints. */
+const withoutHeader = (text: string): string => text.replace(/^TIME REQUEST [^\n]*\n/, '');
+
+/** What `mizu logs` prints, its header aside. */
 async function printed(
   store: Store,
   values: Typed['values'],
   has: Partial<VerbContext> = {},
   lines: string[] = [],
 ): Promise<string[]> {
-  await typed([LOGS], ['logs'], values, { store: () => Promise.resolve(store), ...has }, (text) => void lines.push(text));
+  const keep = (text: string): void => void lines.push(values.request === undefined ? withoutHeader(text) : text);
+  await typed([LOGS], ['logs'], values, { store: () => Promise.resolve(store), ...has }, keep);
   return lines;
 }
 
@@ -77,6 +80,32 @@ test('mizu logs --json says what meters counted', async (t) => {
   await store.settlements.flush();
   const [row = ''] = await printed(store, { json: true });
   assert.deepEqual(JSON.parse(row).usage, { input: 3, meters: { web_search: 2 } });
+});
+
+test('mizu logs: under a header, with names, and filtered by key, account, model, Channel, status and time', async (t) => {
+  const store = await openStore(t);
+  const [one, two] = [await funded(store, 10n ** 12n), await funded(store, 10n ** 12n)];
+  const attempts = [{ channelId: 'c1', channelType: 'chat', upstreamModel: 'u', startedAtMs: T0, durationMs: 1 }];
+  const settle = async (owner: typeof one, id: string, more: object): Promise<void> => {
+    await store.settlements.settle({ entry: entry(owner, id, 5n, more) });
+    await store.settlements.flush();
+  };
+  await settle(one, 'ex_1', { model: 'm1', channelId: 'c1', attempts });
+  await settle(two, 'ex_2', { model: 'm2', channelId: 'c2' });
+  await settle(two, 'ex_3', { model: 'm2', status: 'error', errorCode: 'upstream_error', attempts });
+  const all: string[] = [];
+  await typed([LOGS], ['logs'], {}, { store: () => Promise.resolve(store) }, (text) => void all.push(text));
+  assert.match(all.join('\n'), /^TIME REQUEST ACCOUNT\/KEY /);
+  assert.ok(all.join('\n').includes(` ${one.account.name}/${one.key.name} `));
+  const found = async (values: Typed['values']) => (await printed(store, values)).map((line) => line.split(' ')[1]);
+  assert.deepEqual(await found({ account: two.account.name }), ['req_ex_3', 'req_ex_2']);
+  assert.deepEqual(await found({ key: one.key.id }), ['req_ex_1']);
+  assert.deepEqual(await found({ model: 'm2', status: 'error' }), ['req_ex_3']);
+  assert.deepEqual(await found({ channel: 'c1' }), ['req_ex_3', 'req_ex_1']);
+  assert.deepEqual(await found({ since: '1h', limit: '2' }), ['req_ex_3', 'req_ex_2']);
+  assert.deepEqual(await found({ until: '1h' }), []);
+  await assert.rejects(found({ key: one.key.name }), /2 keys are named key: give an id/);
+  await assert.rejects(found({ model: 'm1', request: 'req_ex_1' }), /--request and --model do not go together/);
 });
 
 test('mizu logs --follow prints what comes after it began, oldest first, until it is interrupted', async (t) => {

@@ -105,6 +105,10 @@ export const ChangeKey = Type.Object(
   closed,
 );
 export const OneKey = Type.Object({ id: KeyId }, closed);
+export const RotateKey = Type.Object(
+  { id: KeyId, grace: Optional(Text('How long the old key still works: 90s, 45m, 12h, 30d. Default: not at all.')) },
+  closed,
+);
 export const TransferToKey = Type.Object(
   { id: KeyId, amount: Usd('What goes from the wallet to the sub-account; negative: back.') },
   closed,

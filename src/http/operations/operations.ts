@@ -63,7 +63,7 @@ export function createOperationsServer(
   const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   return {
     async listen(host, wanted) {
-      const { address, port } = await listenOn(server, host, wanted);
+      const { address, port } = await listenOn(server, host, wanted, LISTENER);
       if (isLoopback(address)) hosts = new Set(['localhost', '127.0.0.1', '[::1]', asHost(host), asHost(address)]);
       return port;
     },
@@ -96,6 +96,7 @@ export async function openOperations<T>(
   }
 }
 
+const LISTENER = { what: 'operators', setting: 'operations.port' };
 const JSON_TYPE = 'application/json';
 
 /** The Host header without its port; undefined where there is none (HTTP/1.0, which no browser uses). */

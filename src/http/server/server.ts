@@ -14,6 +14,7 @@ import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
 
+const LISTENER = { what: 'clients', setting: 'listen.port (or the variable PORT)' };
 const HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
@@ -42,7 +43,7 @@ export class GatewayServer {
 
   /** Resolves with the port. */
   async listen(host: string, port: number): Promise<number> {
-    return (await listenOn(this.server, host, port)).port;
+    return (await listenOn(this.server, host, port, LISTENER)).port;
   }
 
   /**

@@ -68,7 +68,8 @@ function list(tables: Tables, query: RequestLogQuery): RequestLogRow[] {
   const head = metaOf(tables, 'logHead')?.seq ?? 0;
   const forward = query.after !== undefined;
   const lowest = Math.max((query.after ?? 0) + 1, query.sinceMs === undefined ? 1 : firstAt(tables, query.sinceMs, head));
-  const highest = Math.min((query.before ?? head + 1) - 1, head);
+  const last = query.untilMs === undefined ? head : firstAt(tables, query.untilMs, head) - 1;
+  const highest = Math.min((query.before ?? head + 1) - 1, last);
   if (lowest > highest) return [];
 
   const rows: RequestLogRow[] = [];
@@ -81,7 +82,9 @@ function list(tables: Tables, query: RequestLogQuery): RequestLogRow[] {
   return rows;
 }
 
-function wanted(row: RequestLogRow, { accountId, status, untilMs }: RequestLogQuery): boolean {
+function wanted(row: RequestLogRow, { accountId, status, untilMs, model, channelId }: RequestLogQuery): boolean {
+  if (model !== undefined && row.model !== model) return false;
+  if (channelId !== undefined && (row.channelId ?? row.attempts.at(-1)?.channelId) !== channelId) return false;
   if (accountId !== undefined && row.accountId !== accountId) return false;
   if (status !== undefined && row.status !== status) return false;
   return untilMs === undefined || row.loggedAtMs < untilMs;

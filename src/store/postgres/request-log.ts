@@ -26,6 +26,9 @@ const PRUNE: Statement = {
     SELECT seq FROM request_log WHERE logged_at_ms < $1 ORDER BY seq LIMIT ${PRUNE_BATCH}) RETURNING seq`,
 };
 
+/** The Channel stands in the entry only: other conditions narrow what is looked at. */
+const CHANNEL = `coalesce(entry::json ->> 'channelId', entry::json -> 'attempts' -> -1 ->> 'channelId')`;
+
 export function createRequestLog(database: Database): RequestLog {
   return {
     async find(id) {
@@ -71,6 +74,8 @@ function listOf(query: RequestLogQuery): { readonly statement: Statement; readon
   };
   where('k', 'key_id =', query.keyId && storable(query.keyId));
   where('a', 'account_id =', query.accountId && storable(query.accountId));
+  where('m', 'model =', query.model && storable(query.model));
+  where('c', `${CHANNEL} =`, query.channelId && storable(query.channelId));
   where('s', 'status =', query.status);
   where('f', 'logged_at_ms >=', query.sinceMs);
   where('t', 'logged_at_ms <', query.untilMs);

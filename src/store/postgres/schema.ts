@@ -213,6 +213,9 @@ CREATE TABLE usage_hours (
 ) WITH (fillfactor = 70);
 CREATE TABLE usage_days (LIKE usage_hours INCLUDING ALL) WITH (fillfactor = 70);
 ALTER TABLE ledger_head ADD COLUMN rollups_after bigint NOT NULL DEFAULT -1;
+CREATE INDEX request_log_account ON request_log (account_id, seq);
+CREATE INDEX request_log_model ON request_log (model, seq);
+CREATE INDEX request_log_status ON request_log (status, seq) WHERE status <> 'success';
 UPDATE ledger_head SET rollups_after = greatest(log_at_ms, (extract(epoch FROM now()) * 1000)::bigint) / 3600000 WHERE log_seq > 0;
 `;
 
