@@ -5,7 +5,7 @@
  */
 import { chain } from '../streams/chain.ts';
 import { seal, type Sealed, sealed } from '../streams/seal.ts';
-import { sseDecode } from '../streams/sse-decode.ts';
+import { sseDecode, type SseDecodeOptions, type SseEvent } from '../streams/sse-decode.ts';
 import type { Stage } from '../streams/stage.ts';
 import { toTransform } from '../streams/to-transform.ts';
 import type { GatewayError } from './canonical/error.ts';
@@ -20,10 +20,17 @@ export interface Answer<Steps> {
   readonly fold: Fold;
 }
 
+/** How events are framed on the wire. All upstreams but those behind another door frame them as SSE. */
+export type Framing = (options: SseDecodeOptions) => Stage<Uint8Array, SseEvent>;
+
 /** Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws GatewayError. */
-export function readAnswer(decoder: EventDecoder, maxEventBytes: number): Answer<Stage<Uint8Array, Step>> {
+export function readAnswer(
+  decoder: EventDecoder,
+  maxEventBytes: number,
+  framing: Framing = sseDecode,
+): Answer<Stage<Uint8Array, Step>> {
   const order = new Order();
-  return { steps: chain(chain(sseDecode({ maxEventBytes }), decoder), order), fold: order.fold };
+  return { steps: chain(chain(framing({ maxEventBytes }), decoder), order), fold: order.fold };
 }
 
 /** Reads a whole body, which its dialect has decoded as one step. */
@@ -43,9 +50,14 @@ export function writeAnswer(encoder: ClientEncoder, toFailure: (thrown: unknown)
 type Batches<T> = ReadableStream<readonly T[]>;
 
 /** {@link readAnswer} as Web Streams. */
-export function pipeAnswer(bytes: Batches<Uint8Array>, decoder: EventDecoder, maxEventBytes: number): Answer<Batches<Step>> {
+export function pipeAnswer(
+  bytes: Batches<Uint8Array>,
+  decoder: EventDecoder,
+  maxEventBytes: number,
+  framing: Framing = sseDecode,
+): Answer<Batches<Step>> {
   const order = new Order();
-  const events = bytes.pipeThrough(toTransform(sseDecode({ maxEventBytes })));
+  const events = bytes.pipeThrough(toTransform(framing({ maxEventBytes })));
   return { steps: events.pipeThrough(toTransform(decoder)).pipeThrough(toTransform(order)), fold: order.fold };
 }
 

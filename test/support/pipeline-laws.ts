@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import type { ClientEncoder, EventDecoder, Frame } from '../../src/codecs/codec.ts';
-import { pipeAnswer, pipeFrames, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
+import { type Framing, pipeAnswer, pipeFrames, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { answer, fractions } from './arbitraries/response.ts';
 import { batchSource, collect } from './batches.ts';
-import { damaged, type TwoSided, type UpstreamSide } from './laws.ts';
+import { damaged, nameOf, type TwoSided, type UpstreamSide } from './laws.ts';
 import {
   countingMint,
   cutBytes,
@@ -46,8 +46,12 @@ const unknownMember = fc.constantFrom('"x_new":1.0', '"x_new" : [1e2, {"b":1,"10
 const MAX_EVENT_BYTES = 1 << 20;
 
 /** The frames that the gateway writes for these reads: each read is decoded, ordered and encoded in one go. */
-function pumped(reads: readonly Uint8Array[], { decoder, encoder }: { decoder: EventDecoder; encoder: ClientEncoder }): Frame[] {
-  const { steps } = readAnswer(decoder, MAX_EVENT_BYTES);
+function pumped(
+  reads: readonly Uint8Array[],
+  { decoder, encoder }: { decoder: EventDecoder; encoder: ClientEncoder },
+  framing?: Framing,
+): Frame[] {
+  const { steps } = readAnswer(decoder, MAX_EVENT_BYTES, framing);
   const writer = writeAnswer(encoder, toFailure);
   const frames: Frame[] = [];
   const pass = (read: (out: Step[]) => void): void => {
@@ -69,7 +73,7 @@ function pumped(reads: readonly Uint8Array[], { decoder, encoder }: { decoder: E
 
 /** Law 12: fused, piped and batched anywhere, the client reads the same bytes. */
 export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided): void {
-  const dialects = `${upstream.upstream.dialect} upstream, ${client.client.dialect} client`;
+  const dialects = `${nameOf(upstream)} upstream, ${client.client.dialect} client`;
   test(`law 12: fused, piped and batched anywhere: the same bytes, ${dialects}`, async () => {
     const valid = fc
       .tuple(answer(upstream.features, ownerOf(upstream.upstream)), fractions)
@@ -90,10 +94,10 @@ export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided)
           };
         };
         const one = stages();
-        const { steps } = pipeAnswer(source(), one.decoder, MAX_EVENT_BYTES);
+        const { steps } = pipeAnswer(source(), one.decoder, MAX_EVENT_BYTES, upstream.framing);
         const piped = await collect(pipeFrames(steps, one.encoder, toFailure));
-        assert.equal(sseText(pumped(pieces, stages())), sseText(piped.values));
-        assert.equal(sseText(pumped([bytes], stages())), sseText(piped.values));
+        assert.equal(sseText(pumped(pieces, stages(), upstream.framing)), sseText(piped.values));
+        assert.equal(sseText(pumped([bytes], stages(), upstream.framing)), sseText(piped.values));
       }),
       { numRuns: 60 },
     );

@@ -9,6 +9,7 @@ import { decodeRequest } from './request/decode.ts';
 import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export { checkClientStream } from './lifecycle.ts';
+export { DEFAULT_VERSION } from './wire.ts';
 
 export const messagesClient: ClientCodec = {
   dialect: 'messages',

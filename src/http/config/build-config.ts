@@ -3,9 +3,9 @@ import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
-import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
+import { addressFault, buildChannel, HEADER_VALUE, type Surroundings } from './build-channel.ts';
 import { buildModel, type ParsePrice, rateLimitsOf } from './build-model.ts';
-import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model, type Timeouts } from './config.ts';
+import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 import { type ChannelEntry, type ConfigFile, LOOPBACK } from './schema.ts';
 import { camelKeys } from './schema-terms.ts';
@@ -16,6 +16,8 @@ export interface BuildOptions {
   readonly path: string;
   readonly revision: number;
   readonly nowMs: number;
+  /** The environment, which credentials of clouds may come from. */
+  readonly env: Surroundings['env'];
   /** `HOST` and `PORT`. */
   readonly host?: string;
   readonly port?: number;
@@ -34,7 +36,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   for (const [name, entry] of Object.entries(file.models)) {
     models.set(name, buildModel(name, entry, options.parsePrice, problems));
   }
-  const channels = buildChannels(file.channels, timeouts, models, problems);
+  const channels = buildChannels(file.channels, { timeouts, env: options.env }, models, problems);
   const trustedProxies = ipRanges(file.trusted_proxies, (index, message) =>
     problems.push({ path: `trusted_proxies[${index}]`, message }),
   );
@@ -124,7 +126,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
 
 function buildChannels(
   entries: readonly ChannelEntry[],
-  timeouts: Timeouts,
+  surroundings: Surroundings,
   models: ReadonlyMap<string, Model>,
   problems: ConfigProblem[],
 ): Pick<Config, 'channels' | 'disabledChannels'> {
@@ -135,7 +137,7 @@ function buildChannels(
     const at = `channels[${index}]`;
     if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `is the id of another channel, too: ${entry.id}` });
     ids.add(entry.id);
-    const channel = buildChannel(entry, timeouts, at, problems);
+    const channel = buildChannel(entry, surroundings, at, problems);
     if (channel === undefined) continue;
     for (const model of channel.models.keys()) {
       const priced = model.endsWith(COMPACT_SUFFIX) ? model.slice(0, -COMPACT_SUFFIX.length) : model;

@@ -11,7 +11,7 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import { type Answer, readWhole } from '../../codecs/pipeline.ts';
+import { type Answer, type Framing, readWhole } from '../../codecs/pipeline.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -23,6 +23,7 @@ import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
+import { framingOf } from '../platforms/session.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
@@ -64,6 +65,7 @@ interface Sent {
   readonly encoded: UpstreamRequest;
   readonly head: UpstreamHead;
   readonly timers: IdleTimers;
+  readonly framing: Framing | undefined;
 }
 
 /** Resolves at the commit point: until then nothing may be sent to the client. */
@@ -132,7 +134,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     },
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
-      return read({ codec, context, encoded, head, timers });
+      return read({ codec, context, encoded, head, timers, framing: framingOf(channel) });
     },
   );
 }
@@ -153,7 +155,7 @@ function protocolHeaders(
 
 /** Reads by content type: JSON is a whole answer or an error, HTML is refused, anything else is read as a stream, which rejects what is not one. */
 function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
-  const { codec, context, head, timers } = sent;
+  const { codec, context, head, timers, framing } = sent;
   const type = contentTypeOf(head);
   if (type === 'text/html') return refusePage(head, options.clock);
   if (type === 'application/json') return openWhole(sent, options);
@@ -162,6 +164,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
     timers,
+    framing,
   });
 }
 
