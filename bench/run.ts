@@ -11,12 +11,15 @@ import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
 import { figure } from './plots.ts';
 import { reportHtml, type Results } from './report.ts';
+import { cold } from './suites/cold.ts';
+import { counts } from './suites/counts.ts';
 import { dispatching } from './suites/dispatch.ts';
 import { codecsAlone, pipeline, streams } from './suites/in-process.ts';
 import { least } from './suites/least.ts';
 import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
+import { mixed } from './suites/mixed.ts';
 import { rivals } from './suites/rivals.ts';
 import { scaling } from './suites/scaling.ts';
 import { admission } from './suites/store.ts';
@@ -24,7 +27,7 @@ import { websocket } from './suites/websocket.ts';
 import { workers } from './suites/workers.ts';
 import { misused, numberOption, scriptOptions } from '../test/support/script-options.ts';
 
-const USAGE = `npm run bench -- [SUITE …] [--rounds N] [--streams N] [--out FILE] [--html FILE] [--node-args "…"] [--rival NAME=PATH …] [--upstream-port N]
+const USAGE = `npm run bench -- [SUITE …] [--rounds N] [--streams N] [--out FILE] [--html FILE] [--node-args "…"] [--rival PEER.json|NAME=URL|portkey=PATH …] [--upstream-port N]
        npm run bench -- compare BEFORE [AFTER] [SUITE …] [--turns N]
        npm run bench -- guard`;
 
@@ -53,6 +56,9 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, nodeArgs),
+  mixed: () => mixed(rounds, { rivals: [], nodeArgs, upstreamPort }),
+  cold: () => cold(rounds, nodeArgs),
+  counts: () => counts(nodeArgs),
   least: () => least(rounds, nodeArgs),
   rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort }),
   workers: () => workers(rounds, nodeArgs),
@@ -100,6 +106,8 @@ async function run(names: readonly string[]): Promise<void> {
     process.stderr.write(`${Math.round((performance.now() - started) / 1000)} s\n`);
   }
   console.table(rows.map(line));
+  const beside = sideBySide(rows);
+  if (beside.length > 0) console.table(beside);
   const results: Results = {
     node: process.version,
     cpu: cpus()[0]?.model,
@@ -124,6 +132,24 @@ function line(row: Row): object {
     goal: figure(row.goal),
     held: held(row) ?? '',
   };
+}
+
+/** One line for each work that several subjects did: each one's figure, and behind it the ratio to the floor or what it adds. */
+function sideBySide(rows: readonly Row[]): object[] {
+  const works = Map.groupBy(
+    rows.filter(({ of }) => of !== undefined),
+    ({ work = '' }) => work,
+  );
+  return [...works].map(([work, all]) => ({
+    work,
+    floor: figure(all[0]?.floor),
+    ...Object.fromEntries(
+      all.map(({ of = '', subject, ratio, added }) => [
+        of,
+        `${figure(subject)}${ratio === undefined ? '' : ` (${figure(ratio)} ×)`}${added === undefined ? '' : ` (+${figure(added)})`}`,
+      ]),
+    ),
+  }));
 }
 
 function write(file: string, text: string): void {

@@ -16,6 +16,8 @@ const LABELS = new Map([
   ['reasoning', 'reasoning'],
   ['image_input', 'image input'],
   ['image_output', 'image output'],
+  ['audio_input', 'audio input'],
+  ['audio_output', 'audio output'],
   ['image', 'per image'],
   ['video', 'per video'],
 ]);

@@ -2,13 +2,68 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type Decision, MUST_KEEP, REQUEST_FEATURES, RESPONSE_FEATURES } from '../src/codecs/canonical/features.ts';
+import {
+  type Decision,
+  REQUEST_FEATURES,
+  type RequestFeature,
+  RESPONSE_FEATURES,
+  type ResponseFeature,
+} from '../src/codecs/canonical/features.ts';
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
 import { contractFiles, RELIABILITY, promiseOf, titlesIn } from './support/store-report.ts';
 import { CHANNEL_SCHEMAS } from '../src/http/config/channel-schema.ts';
 import { CONFIG_SCHEMA, MODEL_SCHEMA } from '../src/http/config/schema.ts';
 import { ARCHITECTURE, LOSSES, OPTIONS, printLosses, withDiagrams } from './support/print-docs.ts';
 import { optionsOf, printOptions } from './support/print-options.ts';
+
+/** Features that conversion rules 1 to 15 protect: no loss table may answer `drop` for them (an explicit refusal is allowed). */
+const MUST_KEEP: readonly (RequestFeature | ResponseFeature)[] = [
+  'system text',
+  'developer text',
+  'user text',
+  'assistant text',
+  'refusal in history',
+  'reasoning: opaque of this owner',
+  'function call',
+  'custom tool call',
+  'tool result: text',
+  'tool result: image',
+  'tool result: file',
+  'tool result: error flag',
+  'image: inline',
+  'image: url',
+  'image: reference',
+  'audio: inline',
+  'file: inline',
+  'file: url',
+  'file: reference',
+  'function tool',
+  'function tool: namespace',
+  'custom tool with object schema',
+  'custom tool: freeform',
+  'tool choice: one tool',
+  'tool choice: native',
+  'output cap',
+  'temperature, top_p',
+  'format: json schema',
+  'reasoning effort',
+  'reasoning effort: none',
+  'text',
+  'several texts',
+  'refusal',
+  'image',
+  'audio',
+  'file',
+  'usage: cache',
+  'usage: reasoning',
+  'incomplete: max output',
+  'incomplete: content filter',
+  'incomplete: context window',
+  'incomplete: pause',
+  'incomplete: compaction',
+  'failed with partial output',
+  'cancelled',
+];
 
 test('docs/losses.md is what the loss tables say (npm run docs)', () => {
   assert.equal(readFileSync(LOSSES, 'utf8'), printLosses());

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { answering, freePort } from './ports.ts';
 import { stop } from './processes.ts';
 
@@ -13,10 +14,16 @@ export interface Gateway {
   readonly key: string;
   /** From the spawn to the first answer of `/readyz`. */
   readonly startMs: number;
+  /** Resolves once it has logged a line with this text, or after `atMostMs`. */
+  logged(text: string, atMostMs: number): Promise<void>;
   /** The text of its metrics. */
   metrics(): Promise<string>;
   stop(): Promise<void>;
 }
+
+/** What is kept of a log to look for its first lines. */
+const BEGINNING_CHARS = 1_000_000;
+const LOOK_MS = 20;
 
 const ENTRY = join(import.meta.dirname, '../../src/main.ts');
 const CHANNELS = [
@@ -24,7 +31,7 @@ const CHANNELS = [
   ['responses', 'responses'],
   ['messages', 'messages'],
 ] as const;
-const SHAPES = ['full-flow', 'many-chunks', 'paced', 'whole', 'short', 'slow', 'hold'] as const;
+const SHAPES = ['full-flow', 'many-chunks', 'paced', 'paced-2ms', 'whole', 'short', 'slow', 'hold'] as const;
 
 /** The logical model that reaches an upstream dialect and shape. */
 export const modelOf = (dialect: string, shape: string): string => `${dialect}-${shape}`;
@@ -80,8 +87,10 @@ export async function startGateway(
   const started = performance.now();
   const child = spawn(process.execPath, [...nodeArgs, ENTRY, 'serve', '--config', config, ...args]);
   let printed = '';
+  let begun = '';
   child.stderr.on('data', (chunk) => {
     printed = (printed + String(chunk)).slice(-4000);
+    if (begun.length < BEGINNING_CHARS) begun += String(chunk);
   });
   child.stdout.resume();
   const url = `http://127.0.0.1:${port}`;
@@ -92,6 +101,9 @@ export async function startGateway(
     pid: child.pid ?? 0,
     key,
     startMs: performance.now() - started,
+    async logged(text, atMostMs) {
+      for (const until = performance.now() + atMostMs; performance.now() < until && !begun.includes(text); ) await sleep(LOOK_MS);
+    },
     metrics: () => read(`http://127.0.0.1:${operationsPort}/metrics`),
     stop: async () => {
       await stop(child);

@@ -92,10 +92,14 @@ export class Load {
   static async start(client: 'load.ts' | 'socket-load.ts' = 'load.ts'): Promise<Load> {
     return new Load(await startHarness(client));
   }
+  /** With what failed counted. */
+  async try(job: SocketJob): Promise<LoadResult> {
+    this.#started.process.stdin.write(`${JSON.stringify(job)}\n`);
+    return JSON.parse(await this.#started.line());
+  }
   /** Throws when a request failed: a bench of failures measures nothing. */
   async run(job: SocketJob): Promise<LoadResult> {
-    this.#started.process.stdin.write(`${JSON.stringify(job)}\n`);
-    const result: LoadResult = JSON.parse(await this.#started.line());
+    const result = await this.try(job);
     if (result.failed > 0) throw new Error(`${result.failed} of ${job.count} requests failed: ${result.firstFailure}`);
     return result;
   }

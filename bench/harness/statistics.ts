@@ -20,6 +20,9 @@ export interface Row {
   /** A point of a plotted series: its name and where it stands. */
   readonly series?: string;
   readonly at?: number;
+  /** Where several subjects did the same work: what it was, and whose figure this is. */
+  readonly work?: string;
+  readonly of?: string;
 }
 
 /** What names a row, and what it should reach. */

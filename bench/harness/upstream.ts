@@ -1,7 +1,8 @@
 /**
  * The upstream of every relay bench: serves prepared bytes as fast as it can, so that it is never what is measured. The shape is the
- * upstream model's name in the request: `full-flow`, `many-chunks` (each event an HTTP chunk of its own, all of them in one packet), `paced`, `short` (paced, and soon over), `whole`, `slow` (an event now and then, without
- * end), `hold` (headers and some events, then silence).
+ * upstream model's name in the request: `full-flow`, `many-chunks` (each event an HTTP chunk of its own, all of them in one packet), `paced` and
+ * `paced-2ms` (an event each so often), `short` (paced, and soon over), `whole`, `slow` (an event now and then, without end), `hold` (headers and
+ * some events, then silence).
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +10,7 @@ import { type BenchDialect, seeded, textFrames, tokens, wholeBody } from '../fix
 
 const WORDS = tokens(96);
 const PACE_MS = 1;
+const SLOWER_PACE_MS = 2;
 const SLOW_MS = 500;
 /** Frames before the first word of any dialect, and some words. */
 const BEGINNING = 6;
@@ -55,15 +57,20 @@ function answer(response: ServerResponse, bytes: Prepared, shape: string): void 
       response.socket?.uncork();
       return;
     case 'paced':
+      pace(response, bytes.frames, PACE_MS);
+      return;
+    case 'paced-2ms':
+      pace(response, bytes.frames, SLOWER_PACE_MS);
+      return;
     case 'short':
-      pace(response, shape === 'paced' ? bytes.frames : bytes.short);
+      pace(response, bytes.short, PACE_MS);
       return;
     default:
       response.end(bytes.joined);
   }
 }
 
-function pace(response: ServerResponse, frames: readonly Buffer[]): void {
+function pace(response: ServerResponse, frames: readonly Buffer[], ms: number): void {
   let index = 0;
   const next = (): void => {
     const frame = frames[index++];
@@ -72,7 +79,7 @@ function pace(response: ServerResponse, frames: readonly Buffer[]): void {
       return;
     }
     response.write(frame);
-    setTimeout(next, PACE_MS);
+    setTimeout(next, ms);
   };
   next();
 }

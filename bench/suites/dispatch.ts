@@ -10,6 +10,7 @@ import { Concurrency } from '../../src/http/dispatch/concurrency.ts';
 import { dispatch, type Dispatcher } from '../../src/http/dispatch/dispatch.ts';
 import { Health } from '../../src/http/dispatch/health.ts';
 import { RetryBudget } from '../../src/http/dispatch/retry-budget.ts';
+import { UnknownMembers } from '../../src/http/dispatch/unknown-members.ts';
 import { systemClock } from '../../src/streams/clock.ts';
 import { testConfig } from '../../test/support/test-gateway.ts';
 import { requestBody } from '../fixtures.ts';
@@ -38,6 +39,7 @@ async function row(rounds: number, name: string, more: (lane: number) => object)
     affinity: new Affinity(systemClock, config.affinity),
     concurrency: new Concurrency(systemClock),
     retries: new RetryBudget(),
+    unknown: new UnknownMembers(systemClock),
   };
   const requests = Array.from({ length: LANES }, (_, lane) => requestOf(more(lane)));
   const { signal } = new AbortController();

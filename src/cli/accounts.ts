@@ -1,126 +1,146 @@
 /** `mizu accounts create|list|credit|limit|change|disable|enable`. Every change is one journaled transaction. */
-import type { Account, AccountChanges } from '../store/accounts.ts';
+import { type Static, Type } from 'typebox';
+import { defined } from '../codecs/defined.ts';
+import { InputError, refusedBy } from '../http/admin/refusals.ts';
+import { ChangeAccount, CreateAccount, CreditAccount, Nothing, OneAccount } from '../http/admin/requests.ts';
+import type { Account } from '../store/accounts.ts';
 import { formatUsd } from '../store/money.ts';
-import { accountNamed, CAUSE, causeOf, reasonOf, usd } from './operator-input.ts';
-import { newRateLimits, RATE_LIMIT_OPTIONS, RATE_LIMIT_USAGE, rateLimitWords, requestedRateLimits } from './rate-limits.ts';
-import { argument, RefusedError, report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import type { RateLimits } from '../store/rate-limits.ts';
+import { accountNamed, usd } from './operator-input.ts';
+import { newRateLimits, RATE_LIMIT_USAGE, rateLimitWords } from './rate-limits.ts';
+import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
-export const ACCOUNTS_USAGE = `accounts create NAME [--class C] [--credit USD] [--unlimited] ${RATE_LIMIT_USAGE} | list | credit NAME USD | limit NAME ${RATE_LIMIT_USAGE} ("none" removes) | change NAME [--class C] [--unlimited | --limited] | disable NAME | enable NAME`;
+export interface AccountView {
+  readonly id: string;
+  readonly name: string;
+  readonly class: string;
+  readonly unlimited: boolean;
+  readonly disabled: boolean;
+  readonly rateLimits?: RateLimits;
+  /** Decimal US dollars. */
+  readonly balance: string;
+}
 
-export const accounts: Verb = async (context) => {
-  const [action] = context.args;
-  switch (action) {
-    case 'create':
-      allowOnly(context, 'accounts create', 1, 'class', 'credit', 'unlimited', ...RATE_LIMIT_OPTIONS, ...CAUSE);
-      return await create(context);
-    case 'list':
-      allowOnly(context, 'accounts list', 0);
-      return await list(context);
-    case 'credit':
-      allowOnly(context, 'accounts credit', 2, ...CAUSE);
-      return await credit(context);
-    case 'limit':
-      allowOnly(context, 'accounts limit', 1, ...RATE_LIMIT_OPTIONS, ...CAUSE);
-      return await change(context, requestedLimits(context));
-    case 'change':
-      allowOnly(context, 'accounts change', 1, 'class', 'unlimited', 'limited', ...CAUSE);
-      return await change(context, requestedChanges(context));
-    case 'disable':
-    case 'enable':
-      allowOnly(context, `accounts ${action}`, 1, ...CAUSE);
-      return await change(context, { disabled: action === 'disable' });
-    default:
-      throw new UsageError(ACCOUNTS_USAGE);
-  }
-};
-
-async function create(context: VerbContext): Promise<number> {
-  const name = argument(context, 1, 'NAME');
-  const accountClass = textOption(context, 'class');
-  const creditNanos = usd(textOption(context, 'credit') ?? '0', '--credit');
-  const rateLimits = newRateLimits(context);
+async function createAccount(
+  context: VerbContext,
+  { name, class: accountClass, credit = '0', unlimited, rateLimits: asked }: Static<typeof CreateAccount>,
+): Promise<AccountView> {
+  const creditNanos = usd(credit, 'credit');
+  const rateLimits = newRateLimits(asked);
   const store = await context.store();
-  const made = await store.accounts.create(
-    {
-      name,
-      creditNanos,
-      ...(accountClass === undefined ? {} : { class: accountClass }),
-      ...(context.options['unlimited'] === true ? { unlimited: true } : {}),
-      ...(rateLimits === undefined ? {} : { rateLimits }),
-    },
-    causeOf(context),
-  );
-  if (!made.ok) throw new RefusedError(reasonOf(made.refusal, { name: 'NAME' }));
-  report(
-    context,
-    accountJson(made.value),
-    `account ${made.value.name} (${made.value.id}), balance $${formatUsd(made.value.walletNanos)}`,
-  );
-  return 0;
+  const account = { name, creditNanos, ...defined({ class: accountClass, unlimited, rateLimits }) };
+  const made = await store.accounts.create(account, context.cause);
+  if (!made.ok) throw refusedBy(made.refusal);
+  return viewOf(made.value);
 }
 
-async function list(context: VerbContext): Promise<number> {
-  const found = await (await context.store()).accounts.list();
-  const rows = found.map((account) => [
-    account.id,
-    account.name,
-    account.class,
-    formatUsd(account.walletNanos),
-    stateOf(account),
-    rateLimitWords(account.rateLimits).join('; '),
-  ]);
-  report(context, found.map(accountJson), table([['ID', 'NAME', 'CLASS', 'BALANCE USD', 'STATE', 'LIMITS'], ...rows]));
-  return 0;
+async function listAccounts(context: VerbContext): Promise<AccountView[]> {
+  return (await (await context.store()).accounts.list()).map(viewOf);
 }
 
-async function credit(context: VerbContext): Promise<number> {
-  const name = argument(context, 1, 'NAME');
-  const nanos = usd(argument(context, 2, 'USD'), 'USD', true);
+async function creditAccount(context: VerbContext, input: Static<typeof CreditAccount>): Promise<AccountView> {
+  const nanos = usd(input.amount, 'amount', true);
+  const account = await accountNamed(context, input.account);
+  const credited = await (await context.store()).accounts.credit(account.id, nanos, context.cause);
+  if (!credited.ok) throw refusedBy(credited.refusal);
+  return viewOf(credited.value);
+}
+
+async function changeAccount(
+  context: VerbContext,
+  { account: name, ...asked }: Static<typeof ChangeAccount>,
+): Promise<AccountView> {
+  const { rateLimits, ...rest } = asked;
+  const limits = rateLimits === undefined || Object.keys(rateLimits).length === 0 ? undefined : rateLimits;
+  const changes = defined({ ...rest, rateLimits: limits });
+  if (Object.keys(changes).length === 0) throw new InputError('nothing to change is given');
   const account = await accountNamed(context, name);
-  const credited = await (await context.store()).accounts.credit(account.id, nanos, causeOf(context));
-  if (!credited.ok) throw new RefusedError(reasonOf(credited.refusal));
-  report(
-    context,
-    accountJson(credited.value),
-    `account ${credited.value.name}, balance $${formatUsd(credited.value.walletNanos)}`,
-  );
-  return 0;
+  const changed = await (await context.store()).accounts.change(account.id, changes, context.cause);
+  if (!changed.ok) throw refusedBy(changed.refusal);
+  return viewOf(changed.value);
 }
 
-function requestedLimits(context: VerbContext): AccountChanges {
-  const rateLimits = requestedRateLimits(context);
-  if (rateLimits === undefined) throw new UsageError('nothing to change is given');
-  return { rateLimits };
-}
-
-function requestedChanges(context: VerbContext): AccountChanges {
-  const { unlimited, limited } = context.options;
-  const accountClass = textOption(context, 'class');
-  if (unlimited === true && limited === true) throw new UsageError('--unlimited and --limited exclude each other');
-  if (accountClass === undefined && unlimited !== true && limited !== true) throw new UsageError('nothing to change is given');
-  return {
-    ...(accountClass === undefined ? {} : { class: accountClass }),
-    ...(unlimited === true || limited === true ? { unlimited: unlimited === true } : {}),
-  };
-}
-
-async function change(context: VerbContext, changes: AccountChanges): Promise<number> {
-  const account = await accountNamed(context, argument(context, 1, 'NAME'));
-  const changed = await (await context.store()).accounts.change(account.id, changes, causeOf(context));
-  if (!changed.ok) throw new RefusedError(reasonOf(changed.refusal));
-  const { value } = changed;
-  const words = [`account ${value.name}, class ${value.class}, ${stateOf(value)}`, ...rateLimitWords(value.rateLimits)];
-  report(context, accountJson(value), words.join('; '));
-  return 0;
-}
-
-function accountJson(account: Account): object {
-  const { id, name, class: accountClass, unlimited, disabled, rateLimits, walletNanos } = account;
+function viewOf({ id, name, class: accountClass, unlimited, disabled, rateLimits, walletNanos }: Account): AccountView {
   const limits = rateLimits === undefined ? {} : { rateLimits };
   return { id, name, class: accountClass, unlimited, disabled, ...limits, balance: formatUsd(walletNanos) };
 }
 
-function stateOf(account: Account): string {
+const changedText = (account: AccountView): string =>
+  [`account ${account.name}, class ${account.class}, ${stateOf(account)}`, ...rateLimitWords(account.rateLimits)].join('; ');
+
+function stateOf(account: AccountView): string {
   if (account.disabled) return 'disabled';
   return account.unlimited ? 'unlimited' : 'active';
 }
+
+function switched(action: 'disable' | 'enable'): Verb {
+  return verb({
+    name: `accounts ${action}`,
+    usage: `${action} NAME`,
+    options: OneAccount,
+    arguments: ['account'],
+    changes: true,
+    run: (context, { account }) => changeAccount(context, { account, disabled: action === 'disable' }),
+    text: changedText,
+  });
+}
+
+export const ACCOUNTS: readonly Verb[] = [
+  verb({
+    name: 'accounts create',
+    usage: `create NAME [--class C] [--credit USD] [--unlimited] ${RATE_LIMIT_USAGE}`,
+    options: CreateAccount,
+    arguments: ['name'],
+    changes: true,
+    run: createAccount,
+    text: ({ name, id, balance }) => `account ${name} (${id}), balance $${balance}`,
+  }),
+  verb({
+    name: 'accounts list',
+    usage: 'list',
+    options: Nothing,
+    run: listAccounts,
+    text: (accounts) =>
+      table([
+        ['ID', 'NAME', 'CLASS', 'BALANCE USD', 'STATE', 'LIMITS'],
+        ...accounts.map((account) => [
+          account.id,
+          account.name,
+          account.class,
+          account.balance,
+          stateOf(account),
+          rateLimitWords(account.rateLimits).join('; '),
+        ]),
+      ]),
+  }),
+  verb({
+    name: 'accounts credit',
+    usage: 'credit NAME USD',
+    options: CreditAccount,
+    arguments: ['account', 'amount'],
+    changes: true,
+    run: creditAccount,
+    text: ({ name, balance }) => `account ${name}, balance $${balance}`,
+  }),
+  verb({
+    name: 'accounts limit',
+    usage: `limit NAME ${RATE_LIMIT_USAGE} ("none" removes)`,
+    options: Type.Pick(ChangeAccount, ['account', 'rateLimits'], { additionalProperties: false }),
+    arguments: ['account'],
+    changes: true,
+    run: changeAccount,
+    text: changedText,
+  }),
+  verb({
+    name: 'accounts change',
+    usage: 'change NAME [--class C] [--unlimited | --limited]',
+    options: Type.Pick(ChangeAccount, ['account', 'class', 'unlimited'], { additionalProperties: false }),
+    arguments: ['account'],
+    negations: { limited: 'unlimited' },
+    changes: true,
+    run: changeAccount,
+    text: changedText,
+  }),
+  switched('disable'),
+  switched('enable'),
+];

@@ -1,4 +1,5 @@
 /** `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. */
+import type { Static } from 'typebox';
 import { decodeModelList } from '../codecs/images/index.ts';
 import type { Clock } from '../streams/clock.ts';
 import { askModelList, judgeModelList } from '../http/dispatch/model-list.ts';
@@ -6,9 +7,12 @@ import { readErrorText, readWhole } from '../http/dispatch/upstream-body.ts';
 import { Upstreams } from '../http/dispatch/upstream.ts';
 import type { Channel, Config } from '../http/config/config.ts';
 import { errorCode } from '../http/errors.ts';
-import { RefusedError, report, table, allowOnly, UsageError, type Verb } from './verb.ts';
+import { RefusedError } from '../http/admin/refusals.ts';
+import { TestChannels } from '../http/admin/requests.ts';
+import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
-interface Probe {
+/** How a Channel answered. */
+export interface Probe {
   readonly id: string;
   readonly ok: boolean;
   readonly status?: number;
@@ -16,27 +20,25 @@ interface Probe {
   readonly note: string;
 }
 
-export const channels: Verb = async (context) => {
-  const [action, only] = context.args;
-  if (action !== 'test') throw new UsageError('channels test [ID]');
-  allowOnly(context, 'channels test', 1);
+/** Asks every Channel, or the one that is named, at the same time. Throws RefusedError where there is none. */
+async function testChannels(context: VerbContext, { id: only }: Static<typeof TestChannels>): Promise<Probe[]> {
   const config = context.config();
   const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
-  if (wanted.length === 0) throw new RefusedError(whyNone(config, only));
+  if (wanted.length === 0) throw whyNone(config, only);
   const upstreams = new Upstreams(context.clock);
   try {
-    const probes = await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
-    const rows = probes.map(({ id, ok, status, ms, note }) => [id, ok ? 'ok' : 'FAILED', String(status ?? ''), `${ms} ms`, note]);
-    report(context, probes, table([['CHANNEL', 'RESULT', 'STATUS', 'TIME', 'NOTE'], ...rows]));
-    return probes.every(({ ok }) => ok) ? 0 : 1;
+    return await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
   } finally {
     await upstreams.close();
   }
-};
+}
 
-function whyNone({ disabledChannels }: Config, only: string | undefined): string {
-  if (only === undefined) return disabledChannels.length === 0 ? 'there are no channels' : 'every channel is disabled';
-  return disabledChannels.some(({ id }) => id === only) ? `the channel ${only} is disabled` : `there is no channel ${only}`;
+function whyNone({ disabledChannels }: Config, only: string | undefined): RefusedError {
+  if (only === undefined)
+    return new RefusedError(disabledChannels.length === 0 ? 'there are no channels' : 'every channel is disabled');
+  return disabledChannels.some(({ id }) => id === only)
+    ? new RefusedError(`the channel ${only} is disabled`, 'conflict', 'channel_disabled')
+    : new RefusedError(`there is no channel ${only}`, 'unknown', 'unknown_channel');
 }
 
 const PROBE_MS = 15_000;
@@ -89,3 +91,19 @@ const WORDS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate authority is not trusted: see options.ca',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate authority is not trusted: see options.ca',
 };
+
+export const CHANNELS: readonly Verb[] = [
+  verb({
+    name: 'channels test',
+    usage: 'test [ID]',
+    options: TestChannels,
+    arguments: ['id'],
+    run: testChannels,
+    text: (probes) =>
+      table([
+        ['CHANNEL', 'RESULT', 'STATUS', 'TIME', 'NOTE'],
+        ...probes.map(({ id, ok, status, ms, note }) => [id, ok ? 'ok' : 'FAILED', String(status ?? ''), `${ms} ms`, note]),
+      ]),
+    code: (probes) => (probes.every(({ ok }) => ok) ? 0 : 1),
+  }),
+];

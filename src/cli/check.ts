@@ -7,39 +7,64 @@ import { EMBEDDING_TYPES } from '../codecs/embeddings/index.ts';
 import { IMAGE_UPSTREAMS } from '../codecs/images/index.ts';
 import { PIECE_CLASSES, type Rates, type RateTable, type TierRates, TOKEN_CLASSES } from '../store/prices.ts';
 import type { Channel, Config, Model } from '../http/config/config.ts';
-import { ConfigError, joinPath } from '../http/config/config-error.ts';
+import { ConfigError, type ConfigProblem, joinPath } from '../http/config/config-error.ts';
 import { closestMatch } from '../http/config/suggest-key.ts';
 import { routeOf } from '../http/videos/video-channel.ts';
-import { report, allowOnly, type Verb, type VerbContext } from './verb.ts';
+import { Nothing } from '../http/admin/requests.ts';
+import { type Verb, type VerbContext, verb } from './verb.ts';
 
-export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
-  return async (context) => {
-    allowOnly(context, 'check', 0);
-    const config = readConfig(context);
-    if (config === undefined) return 1;
-    const models = [...config.models.values()];
-    const notes = [
-      ...models.filter(({ rates }) => rates === undefined).map(({ name }) => `model ${name} has no price: it is not offered`),
-      ...models.flatMap((model) => unserved(config, model, textTypes)),
-      ...config.channels.flatMap(misread),
-      ...models.flatMap(({ name, rates }) => (rates === undefined ? [] : doubtful(rates, joinPath(['models', name, 'price'])))),
-    ];
-    const channels = config.channels.map(({ id, type, origin, models: own }) => ({ id, type, origin, models: [...own.keys()] }));
-    const head = `the configuration is valid: ${counted(channels.length, 'channel')}, ${counted(models.length, 'model')}`;
-    report(context, { valid: true, channels, models: [...config.models.keys()], notes }, [head, ...notes].join('\n'));
-    return 0;
-  };
+/** Either what stands in it, or what is wrong with it. */
+export type Checked =
+  | {
+      readonly valid: true;
+      readonly channels: readonly {
+        readonly id: string;
+        readonly type: string;
+        readonly origin: string;
+        readonly models: string[];
+      }[];
+      readonly models: readonly string[];
+      /** What is valid but hardly intended. */
+      readonly notes: readonly string[];
+    }
+  | { readonly valid: false; readonly problems: readonly ConfigProblem[] };
+
+async function checkConfig(context: VerbContext, textTypes: ReadonlySet<ChannelType>): Promise<Checked> {
+  let config: Config;
+  try {
+    config = context.config();
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    return { valid: false, problems: thrown.problems };
+  }
+  const models = [...config.models.values()];
+  const notes = [
+    ...models.filter(({ rates }) => rates === undefined).map(({ name }) => `model ${name} has no price: it is not offered`),
+    ...models.flatMap((model) => unserved(config, model, textTypes)),
+    ...config.channels.flatMap(misread),
+    ...models.flatMap(({ name, rates }) => (rates === undefined ? [] : doubtful(rates, joinPath(['models', name, 'price'])))),
+  ];
+  const channels = config.channels.map(({ id, type, origin, models: own }) => ({ id, type, origin, models: [...own.keys()] }));
+  return { valid: true, channels, models: [...config.models.keys()], notes };
 }
 
-/** Undefined when it is not valid and `--json` reported that; without `--json` the error is thrown. */
-function readConfig(context: VerbContext): Config | undefined {
-  try {
-    return context.config();
-  } catch (thrown) {
-    if (!context.json || !(thrown instanceof ConfigError)) throw thrown;
-    report(context, { valid: false, problems: thrown.problems }, thrown.message);
-    return undefined;
-  }
+/** Throws ConfigError: what is wrong goes where errors go. */
+function textOf(checked: Checked): string {
+  if (!checked.valid) throw new ConfigError(checked.problems);
+  const { channels, models, notes } = checked;
+  const head = `the configuration is valid: ${counted(channels.length, 'channel')}, ${counted(models.length, 'model')}`;
+  return [head, ...notes].join('\n');
+}
+
+export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
+  return verb({
+    name: 'check',
+    usage: '                                        validate the configuration',
+    options: Nothing,
+    run: (context) => checkConfig(context, textTypes),
+    text: textOf,
+    code: ({ valid }) => (valid ? 0 : 1),
+  });
 }
 
 function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<ChannelType>): string[] {

@@ -8,24 +8,27 @@ import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { Static } from 'typebox';
 import manifest from '../../package.json' with { type: 'json' };
 import { codecs } from '../codecs/registry.ts';
 import type { Config } from '../http/config/config.ts';
 import { ConfigError } from '../http/config/config-error.ts';
 import { type LoadOptions, loadConfig } from '../http/config/source.ts';
-import { ACCOUNTS_USAGE, accounts } from './accounts.ts';
-import { channels } from './channels.ts';
+import { RefusedError } from '../http/admin/refusals.ts';
+import { ACCOUNTS } from './accounts.ts';
+import { CHANNELS } from './channels.ts';
 import { checkVerb } from './check.ts';
-import { CONVERT_USAGE, convert } from './convert.ts';
-import { KEYS_USAGE, keys } from './keys.ts';
-import { balance, LEDGER_USAGE, ledger } from './ledger.ts';
-import { logs } from './logs.ts';
-import { PRICES_USAGE, prices } from './prices.ts';
-import { DEFAULT_CONFIG, type ServeOptions, type StoreProblem, serve } from './serve.ts';
-import { storeVerb } from './store.ts';
-import { SPEND_USAGE, spend } from './spend.ts';
-import { RefusedError, allowOnly, UsageError, type Verb } from './verb.ts';
-import { videos } from './videos.ts';
+import { CONVERT } from './convert.ts';
+import { KEYS } from './keys.ts';
+import { BALANCE, LEDGER } from './ledger.ts';
+import { LOGS } from './logs.ts';
+import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
+import { PRICES } from './prices.ts';
+import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
+import { storeVerbs } from './store.ts';
+import { SPEND } from './spend.ts';
+import { UsageError, type Verb, verb } from './verb.ts';
+import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
 import { isWorker } from '../http/workers/workers.ts';
 import { chargeFor } from '../store/charge.ts';
@@ -45,83 +48,43 @@ import { systemClock } from '../streams/clock.ts';
 /** The folder in which settlements wait for a database. A copy writes none, so nothing is ever put there. */
 const COPY_FOLDER = './data';
 
-const VERBS: Readonly<Record<string, Verb>> = {
-  accounts,
-  keys,
-  balance,
-  spend,
-  prices,
-  ledger,
-  logs,
-  videos,
-  check: checkVerb(codecs.textTypes),
-  channels,
-  store: storeVerb({
-    exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
-    open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
-    openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
-    migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
-  }),
-};
+/** Every verb, in the order of the help. `outside` is what `serve` gets of the outside world. */
+function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'print'>): readonly Verb[] {
+  return [
+    verb({
+      name: 'serve',
+      usage: '[--demo] [--workers N]                  run the gateway',
+      options: Serve,
+      run: (_context, options) => runServe(options, outside()),
+      code: (code) => code,
+    }),
+    checkVerb(codecs.textTypes),
+    ...ACCOUNTS,
+    ...KEYS,
+    BALANCE,
+    SPEND,
+    ...PRICES,
+    ...LEDGER,
+    LOGS,
+    ...VIDEOS,
+    ...CHANNELS,
+    CONVERT,
+    ...storeVerbs({
+      exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
+      open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
+      openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
+      migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
+    }),
+  ];
+}
 
-const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [--cause ID] [--note TEXT]
-  serve [--demo] [--workers N]                  run the gateway
-  check                                         validate the configuration
-  ${ACCOUNTS_USAGE}
-  ${KEYS_USAGE}
-  balance [NAME]
-  ${SPEND_USAGE}
-  ${PRICES_USAGE}
-  ${LEDGER_USAGE}
-  logs [--limit N | --follow | --request ID]
-  videos [list] [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
-  channels test [ID]
-  ${CONVERT_USAGE}
-  store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…
-  --version`;
-
-const OPTIONS = {
-  config: { type: 'string' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
-  demo: { type: 'boolean' },
-  workers: { type: 'string' },
-  class: { type: 'string' },
-  credit: { type: 'string' },
-  unlimited: { type: 'boolean' },
-  limited: { type: 'boolean' },
-  cause: { type: 'string' },
-  note: { type: 'string' },
-  key: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  ref: { type: 'string' },
-  head: { type: 'string' },
-  after: { type: 'string' },
-  account: { type: 'string' },
-  name: { type: 'string' },
-  expires: { type: 'string' },
-  models: { type: 'string' },
-  ips: { type: 'string' },
-  'limit-total': { type: 'string' },
-  'limit-hourly': { type: 'string' },
-  'limit-daily': { type: 'string' },
-  'requests-per-minute': { type: 'string' },
-  'tokens-per-minute': { type: 'string' },
-  'max-concurrency': { type: 'string' },
-  'sub-account': { type: 'boolean' },
-  follow: { type: 'boolean' },
-  request: { type: 'string' },
-  chunk: { type: 'string' },
-  whole: { type: 'boolean' },
-  limit: { type: 'string' },
-  state: { type: 'string' },
-  succeeded: { type: 'string' },
-  failed: { type: 'string' },
-} as const;
-
-type Options = ReturnType<typeof readArguments>['values'];
+function helpOf(verbs: readonly Verb[]): string {
+  return [
+    'usage: mizu VERB [--config FILE] [--json]     changes: [--cause ID] [--note TEXT]',
+    ...verbs.map((one) => `  ${familyOf(one)} ${one.usage}`),
+    '  --version',
+  ].join('\n');
+}
 
 const mint = createMint(systemClock.now, randomBytes);
 
@@ -180,42 +143,39 @@ function errorText(error: unknown): string {
 }
 
 async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
-  const { positionals, values } = readArguments(argv);
-  const [name, ...args] = positionals;
-  const wantsHelp = values.help === true || name === 'help';
-  if (name === undefined && values.version === true && !wantsHelp) {
+  let configPath: string | undefined;
+  const verbs = verbsOf(() => ({ load: loadOptions(env), configPath, print: terminal.out }));
+  const help = helpOf(verbs);
+  const { words, values: given } = readArguments(argv, verbs, help);
+  const { help: asked, version, ...values } = given;
+  const [name] = words;
+  const wantsHelp = asked === true || name === 'help';
+  if (name === undefined && version === true && !wantsHelp) {
     terminal.out(manifest.version);
     return 0;
   }
   if (name === undefined || wantsHelp) {
-    terminal.out(USAGE);
+    terminal.out(help);
     return wantsHelp ? 0 : 2;
   }
   const load = loadOptions(env);
-  if (values.config === '') throw new UsageError('--config is empty');
-  const configPath = values.config ?? (env['MIZU_CONFIG'] || undefined);
-  if (name === 'serve') return await runServe(args, values, { load, configPath, print: terminal.out });
-  if (name === 'convert') {
-    const { input, write } = terminal;
-    return await convert({ args, options: values, readFile: readNamedFile, input, write });
-  }
-  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
-  if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
-  return await runVerb(verb, args, values, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+  if (values['config'] === '') throw new UsageError('--config is empty');
+  const named = values['config'];
+  configPath = typeof named === 'string' ? named : env['MIZU_CONFIG'] || undefined;
+  const found = find(verbs, words);
+  if (found === undefined) throw new UsageError(`there is no verb ${name}\n${help}`);
+  return await runVerb(found, { ...values, version }, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
 }
 
 /** `serve`, with what it gets of the outside world. */
 function runServe(
-  args: readonly string[],
-  options: Options,
-  { load, configPath, print }: Pick<ServeOptions, 'load' | 'configPath' | 'print'>,
+  { demo = false, workers = 1 }: Static<typeof Serve>,
+  outside: Pick<ServeOptions, 'load' | 'configPath' | 'print'>,
 ): Promise<number> {
-  allowOnly({ args, options }, 'serve', 0, 'demo', 'workers');
   return serve({
-    load,
-    configPath,
-    demo: options.demo === true,
-    workers: workersOf(options.workers),
+    ...outside,
+    demo,
+    workers,
     cwd: process.cwd(),
     root: resolve(dirname(fileURLToPath(import.meta.url)), '../..'),
     codecs,
@@ -224,7 +184,6 @@ function runServe(
     random: Math.random,
     chargeFor,
     openStore,
-    print,
     onSignal(listener) {
       process.on('SIGHUP', () => listener('reload'));
       process.on('SIGTERM', () => listener('stop'));
@@ -242,23 +201,19 @@ function runServe(
 }
 
 async function runVerb(
-  verb: Verb,
-  args: readonly string[],
-  options: Options,
+  found: { readonly verb: Verb; readonly args: readonly string[] },
+  values: Typed['values'],
   terminal: Terminal,
   config: () => Config,
 ): Promise<number> {
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort();
   let opened: Store | undefined;
+  const { input, write, unread, out } = terminal;
   try {
-    const code = await verb({
-      args,
-      options,
-      json: options.json === true,
+    const context = {
       clock: systemClock,
       mint,
-      print: terminal.out,
       readFile: readNamedFile,
       config,
       async store() {
@@ -267,12 +222,20 @@ async function runVerb(
       },
       interrupted() {
         process.once('SIGINT', interrupt);
-        return AbortSignal.any([interruption.signal, terminal.unread]);
+        return AbortSignal.any([interruption.signal, unread]);
       },
+      input,
+      write,
+    };
+    let isPrinted = false;
+    const code = await perform(found, values, context, (text) => {
+      isPrinted = true;
+      out(text);
     });
+    if (!isPrinted) return code;
     await terminal.written();
-    // Output that could not be written (a new key, on a full disk) is a failure.
-    terminal.unread.throwIfAborted();
+    // A result that could not be written (a new key, on a full disk) is a failure.
+    unread.throwIfAborted();
     return code;
   } finally {
     await opened?.close();
@@ -283,26 +246,27 @@ async function runVerb(
 /** `-5` is an amount and no option: a prefix hides it from the parser, and is removed afterwards. */
 const HIDDEN = '\u0000';
 
-function readArguments(argv: readonly string[]) {
+function readArguments(argv: readonly string[], verbs: readonly Verb[], help: string): Typed {
   const args = argv.map((arg) => (/^-[0-9.]/.test(arg) ? HIDDEN + arg : arg));
+  const options = { ...optionsOfAll(verbs), help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
   try {
-    const { positionals, values, tokens } = parseArgs({ args, options: OPTIONS, allowPositionals: true, tokens: true });
+    const { positionals, values, tokens } = parseArgs({ args, options, allowPositionals: true, tokens: true });
     const given = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
     const twice = given.find((name, index) => given.indexOf(name) < index);
     if (twice !== undefined) throw new Error(`--${twice} is given twice`);
-    for (const [name, value] of Object.entries(values)) {
-      if (typeof value === 'string' && value.startsWith(HIDDEN)) Object.assign(values, { [name]: value.slice(1) });
-    }
-    return { positionals: positionals.map((text) => (text.startsWith(HIDDEN) ? text.slice(1) : text)), values };
+    const shown = (text: string): string => (text.startsWith(HIDDEN) ? text.slice(1) : text);
+    return {
+      words: positionals.map(shown),
+      values: Object.fromEntries(
+        Object.entries(values).flatMap(([name, value]): [string, string | boolean][] => {
+          if (typeof value === 'string') return [[name, shown(value)]];
+          return typeof value === 'boolean' ? [[name, value]] : [];
+        }),
+      ),
+    };
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${help}`);
   }
-}
-
-function workersOf(text: string | undefined): number {
-  const count = Number(text ?? 1);
-  if (!Number.isInteger(count) || count < 1 || count > 256) throw new UsageError('--workers must be 1 to 256');
-  return count;
 }
 
 function loadOptions(env: NodeJS.ProcessEnv): LoadOptions {

@@ -2,6 +2,7 @@
  * `mizu convert`: a recorded answer of an upstream, piped through the gateway's own stages into a client's protocol. It reads no configuration,
  * store or network, and its secret, clock and ids are fixed, so that the same input always gives the same output.
  */
+import { type Static, Type } from 'typebox';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { asSent, type CanonicalRequest } from '../codecs/canonical/request.ts';
 import { isObject, type JsonObject, tryJson } from '../codecs/canonical/json.ts';
@@ -14,22 +15,25 @@ import { verbatimNames } from '../codecs/tools/names.ts';
 import { toGatewayError, upstreamFailure } from '../http/errors.ts';
 import { createSseFramer } from '../streams/sse-encode.ts';
 import type { Step } from '../codecs/canonical/event.ts';
-import { allowOnly, RefusedError, textOption, UsageError, type VerbContext } from './verb.ts';
-
-export const CONVERT_USAGE = `convert --from ${dialectsOf(UPSTREAMS)} --to ${dialectsOf(CLIENTS)}
-                [--request FILE] [--chunk N] [--whole]   a recorded stream on standard input, converted on standard output`;
+import { RefusedError } from '../http/admin/refusals.ts';
+import { UsageError, type Verb, type VerbContext, verb } from './verb.ts';
 
 const ACCOUNT = 'convert';
 const SECONDS = 1_700_000_000;
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
-/** What the command gets of the outside world. */
-export interface ConvertContext extends Pick<VerbContext, 'args' | 'options' | 'readFile'> {
-  /** The bytes on standard input. */
-  readonly input: AsyncIterable<Uint8Array>;
-  /** Writes to standard output as it is. Settles when more may be written. */
-  write(text: string): Promise<void>;
-}
+const Convert = Type.Object(
+  {
+    from: Type.Optional(Type.String()),
+    to: Type.Optional(Type.String()),
+    request: Type.Optional(Type.String()),
+    chunk: Type.Optional(Type.String()),
+    whole: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+type ConvertOptions = Static<typeof Convert>;
+type Write = VerbContext['write'];
 
 interface Conversion {
   readonly client: ClientCodec;
@@ -38,27 +42,21 @@ interface Conversion {
   readonly encoding: ResponseContext;
 }
 
-/** Resolves with 0 after a good ending. After a failure, which is on standard output in the client's form, rejects with RefusedError. */
-export async function convert(context: ConvertContext): Promise<number> {
-  allowOnly(context, 'convert', 0, 'from', 'to', 'request', 'chunk', 'whole');
-  if (context.options['json'] === true || context.options['config'] !== undefined)
-    throw new UsageError('convert has no --json and no --config');
-  const size = sizeOf(textOption(context, 'chunk'));
-  const conversion = conversionOf(context);
-  const bytes = ReadableStream.from(piecesOf(context.input, size));
+/** After a failure, which is on standard output in the client's form, rejects with RefusedError. */
+async function convert({ input, write, readFile }: VerbContext, options: ConvertOptions): Promise<void> {
+  const size = sizeOf(options.chunk);
+  const conversion = conversionOf(options, readFile);
+  const bytes = ReadableStream.from(piecesOf(input, size));
   const answer = pipeAnswer(bytes, conversion.upstream.decodeEvents(conversion.decoding), MAX_EVENT_BYTES);
   const failure =
-    context.options['whole'] === true
-      ? await writeWhole(answer, conversion, context)
-      : await writeStream(answer, conversion, context);
+    options.whole === true ? await writeWhole(answer, conversion, write) : await writeStream(answer, conversion, write);
   if (failure !== undefined) throw new RefusedError(`${failure.shownCode}: ${failure.message}`);
-  return 0;
 }
 
 async function writeStream(
   { steps, fold }: Answer<ReadableStream<readonly Step[]>>,
   { client, encoding }: Conversion,
-  { write }: ConvertContext,
+  write: Write,
 ): Promise<GatewayError | undefined> {
   let told: GatewayError | undefined;
   const frames = pipeFrames(steps, client.encodeEvents(encoding), (thrown) => {
@@ -74,7 +72,7 @@ async function writeStream(
 async function writeWhole(
   { steps, fold }: Answer<ReadableStream<readonly Step[]>>,
   { client, encoding }: Conversion,
-  { write }: ConvertContext,
+  write: Write,
 ): Promise<GatewayError | undefined> {
   let failure: GatewayError | undefined;
   let body: string;
@@ -94,15 +92,15 @@ async function writeWhole(
   return failure;
 }
 
-function conversionOf(context: ConvertContext): Conversion {
-  const upstream = named(UPSTREAMS, 'from', context);
-  const client = named(CLIENTS, 'to', context);
+function conversionOf(options: ConvertOptions, readFile: VerbContext['readFile']): Conversion {
+  const upstream = named(UPSTREAMS, 'from', options);
+  const client = named(CLIENTS, 'to', options);
   const secret = { id: 1, bytes: Buffer.alloc(32, 'mizu convert') };
   const envelopes = createEnvelopes({ current: () => secret, byId: (id) => (id === secret.id ? secret : undefined) });
-  const file = textOption(context, 'request');
+  const { request: file } = options;
   const open = envelopes.opener(ACCOUNT);
-  const given = file === undefined ? emptyRequest(client) : readRequest(file, client, context.readFile, open);
-  const request: CanonicalRequest = { ...given, stream: context.options['whole'] !== true };
+  const given = file === undefined ? emptyRequest(client) : readRequest(file, client, readFile, open);
+  const request: CanonicalRequest = { ...given, stream: options.whole !== true };
   const owner: Owner = { channelType: upstream.channelType, scope: 'convert', model: request.model };
   const target = { owner, options: {}, facts: {}, without: new Set<never>() };
   const toolNames = file === undefined ? verbatimNames : usable(file, () => upstream.encodeRequest(request, target).toolNames);
@@ -161,9 +159,9 @@ function usable<T>(file: string, read: () => T): T {
 function named<Codec extends { readonly dialect: string }>(
   codecs: readonly Codec[],
   option: 'from' | 'to',
-  context: ConvertContext,
+  options: ConvertOptions,
 ): Codec {
-  const name = textOption(context, option);
+  const name = options[option];
   const found = codecs.find(({ dialect }) => dialect === name);
   if (found === undefined) throw new UsageError(`convert: --${option} must be one of ${dialectsOf(codecs)}`);
   return found;
@@ -186,3 +184,12 @@ async function* piecesOf(input: AsyncIterable<Uint8Array>, size: number): AsyncG
     for (let at = 0; at < bytes.length; at += size) yield [bytes.subarray(at, at + size)];
   }
 }
+
+export const CONVERT: Verb = verb({
+  name: 'convert',
+  usage: `--from ${dialectsOf(UPSTREAMS)} --to ${dialectsOf(CLIENTS)}
+                [--request FILE] [--chunk N] [--whole]   a recorded stream on standard input, converted on standard output`,
+  options: Convert,
+  isBare: true,
+  run: convert,
+});

@@ -1,20 +1,25 @@
 /** `mizu balance [NAME]`, `mizu ledger verify|head|holds|journal`: balances, the check of the books, open holds, and the journal. */
+import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
-import { formatUsd } from '../store/money.ts';
-import type { Hold, JournalHead, JournalRow } from '../store/ledger.ts';
-import { accountNamed, countOption } from './operator-input.ts';
-import { report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { InputError } from '../http/admin/refusals.ts';
+import { AnyAccount, JournalQuery, Nothing, VerifyLedger } from '../http/admin/requests.ts';
+import type { JournalHead, JournalRow, Verification } from '../store/ledger.ts';
+import { formatUsd, parseUsd } from '../store/money.ts';
+import { accountNamed } from './operator-input.ts';
+import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
-export const LEDGER_USAGE =
-  'ledger verify [--head SEQ:HASH] | head | holds [--account NAME] | journal [--account NAME] [--ref ID] [--after SEQ] [--limit N]';
+/** A wallet, or with `key` a sub-account. */
+export interface BalanceView {
+  readonly account: string;
+  readonly key?: string;
+  readonly balance: string;
+}
 
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
-export const balance: Verb = async (context) => {
-  allowOnly(context, 'balance', 1);
+async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
   const store = await context.store();
-  const [only] = context.args;
   const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
-  const rows: { readonly account: string; readonly key?: string; readonly balance: string }[] = [];
+  const rows: BalanceView[] = [];
   for (const account of accounts) {
     rows.push({ account: account.name, balance: formatUsd(account.walletNanos) });
     for (const key of await store.keys.list(account.id)) {
@@ -22,104 +27,71 @@ export const balance: Verb = async (context) => {
       if (own?.source === 'sub_account') rows.push({ account: account.name, key: key.id, balance: formatUsd(own.nanos) });
     }
   }
-  report(
-    context,
-    rows,
-    table([
-      ['ACCOUNT', 'SUB-ACCOUNT', 'BALANCE USD'],
-      ...rows.map(({ account, key, balance: usd }) => [account, key ?? '', usd]),
-    ]),
-  );
-  return 0;
-};
+  return rows;
+}
 
-export const ledger: Verb = async (context) => {
-  const [action] = context.args;
-  if (action === 'verify') return await verify(context);
-  if (action === 'head') return await head(context);
-  if (action === 'holds') return await holds(context);
-  if (action === 'journal') return await journal(context);
-  throw new UsageError(LEDGER_USAGE);
-};
-
-/** Exit code 1 when anything differs from what the journal says. */
-async function verify(context: VerbContext): Promise<number> {
-  allowOnly(context, 'ledger verify', 0, 'head');
-  const kept = keptHead(context);
-  const { ledger: books } = await context.store();
-  const { rows, differences } = await books.verify(kept === undefined ? {} : { head: kept });
-  const text =
-    differences.length === 0
-      ? `${rows} journal rows, no difference`
-      : differences
-          .map(({ what, subject, expected, found }) => `${what} ${subject}: expected ${expected}, found ${found}`)
-          .join('\n');
-  report(context, { rows, differences }, text);
-  return differences.length === 0 ? 0 : 1;
+async function verifyLedger(context: VerbContext, { head }: Static<typeof VerifyLedger>): Promise<Verification> {
+  const kept = head === undefined ? undefined : keptHead(head);
+  const { ledger } = await context.store();
+  return await ledger.verify(defined({ head: kept }));
 }
 
 const HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
 
 /** What `ledger head` printed once. */
-function keptHead(context: VerbContext): JournalHead | undefined {
-  const text = textOption(context, 'head');
-  if (text === undefined) return undefined;
+function keptHead(text: string): JournalHead {
   const [, seq, hash] = HEAD.exec(text) ?? [];
-  if (seq === undefined || hash === undefined) throw new UsageError('--head must be what `ledger head` printed: SEQ:HASH');
+  if (seq === undefined || hash === undefined)
+    throw new InputError((name) => `${name('head')} must be what \`ledger head\` printed: SEQ:HASH`);
   return { seq: Number(seq), hash };
 }
 
 /** To be kept where the store's own administrator cannot change it: it vouches for every row before it. */
-async function head(context: VerbContext): Promise<number> {
-  allowOnly(context, 'ledger head', 0);
+async function ledgerHead(context: VerbContext): Promise<JournalHead> {
   const { seq, hash } = await (await context.store()).ledger.head();
-  report(context, { seq, hash }, `${seq}:${hash}`);
-  return 0;
+  return { seq, hash };
 }
 
-/** Money that is set aside for video tasks, oldest first, with the state of the task. */
-async function holds(context: VerbContext): Promise<number> {
-  allowOnly(context, 'ledger holds', 0, 'account');
+/** Money that is set aside for a video task, with the state of the task. */
+export interface HoldView {
+  readonly id: string;
+  readonly account: string;
+  readonly key: string;
+  readonly amount: string;
+  /** ISO 8601. */
+  readonly opened: string;
+  readonly task: string;
+}
+
+/** Open holds, oldest first. */
+async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
   const store = await context.store();
-  const owner = textOption(context, 'account');
-  const accountId = owner === undefined ? undefined : (await accountNamed(context, owner)).id;
+  const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const open = (await store.ledger.holds({ state: 'held' }))
     .filter((hold) => accountId === undefined || hold.accountId === accountId)
     .sort((a, b) => a.openedAtMs - b.openedAtMs);
-  const rows: { readonly hold: Hold; readonly task: string }[] = [];
-  for (const hold of open) rows.push({ hold, task: (await store.videos.inspect(hold.id))?.state ?? 'none' });
-  const lines = rows.map(({ hold, task }) => [
-    hold.id,
-    hold.accountId,
-    hold.keyId,
-    formatUsd(hold.nanos),
-    new Date(hold.openedAtMs).toISOString(),
-    task,
-  ]);
-  const total = formatUsd(open.reduce((sum, { nanos }) => sum + nanos, 0n));
-  report(
-    context,
-    rows.map(({ hold: { id, accountId: account, keyId: key, nanos, openedAtMs }, task }) => {
-      return { id, account, key, amount: formatUsd(nanos), opened: new Date(openedAtMs).toISOString(), task };
-    }),
-    `${table([['ID', 'ACCOUNT', 'KEY', 'USD', 'SINCE', 'TASK'], ...lines])}\ntotal $${total}`,
-  );
-  return 0;
+  const views: HoldView[] = [];
+  for (const { id, accountId: owner, keyId, nanos, openedAtMs } of open) {
+    const task = (await store.videos.inspect(id))?.state ?? 'none';
+    views.push({ id, account: owner, key: keyId, amount: formatUsd(nanos), opened: new Date(openedAtMs).toISOString(), task });
+  }
+  return views;
 }
 
-/** Rows oldest first; `--ref` takes an exchange, a task or an operator's cause. */
-async function journal(context: VerbContext): Promise<number> {
-  allowOnly(context, 'ledger journal', 0, 'account', 'ref', 'after', 'limit');
-  const owner = textOption(context, 'account');
-  const ref = textOption(context, 'ref');
-  const after = countOption(context, 'after', 0, Number.MAX_SAFE_INTEGER - 1);
-  const limit = countOption(context, 'limit', 1, 100_000);
+function holdsText(holds: readonly HoldView[]): string {
+  const lines = holds.map(({ id, account, key, amount, opened, task }) => [id, account, key, amount, opened, task]);
+  const total = holds.reduce((sum, { amount }) => {
+    const nanos = parseUsd(amount);
+    return nanos.ok ? sum + nanos.value : sum;
+  }, 0n);
+  return `${table([['ID', 'ACCOUNT', 'KEY', 'USD', 'SINCE', 'TASK'], ...lines])}\ntotal $${formatUsd(total)}`;
+}
+
+/** Rows oldest first; `ref` takes an exchange, a task or an operator's cause. */
+async function journalRows(context: VerbContext, { account, ...rest }: Static<typeof JournalQuery>): Promise<JournalRow[]> {
   const store = await context.store();
-  const accountId = owner === undefined ? undefined : (await accountNamed(context, owner)).id;
-  const rows = await store.ledger.journal(defined({ accountId, ref, after, limit }));
-  const head = ['SEQ', 'AT', 'KIND', 'FROM', 'TO', 'USD', 'REF', 'BY'];
-  report(context, rows, table([head, ...rows.map(cells)]));
-  return 0;
+  const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
+  return await store.ledger.journal(defined({ accountId, ...rest }));
 }
 
 function cells({ seq, atMs, kind, from, to, nanos, ref, by }: JournalRow): string[] {
@@ -135,3 +107,51 @@ function cells({ seq, atMs, kind, from, to, nanos, ref, by }: JournalRow): strin
     by ?? '',
   ];
 }
+
+export const BALANCE: Verb = verb({
+  name: 'balance',
+  usage: '[NAME]',
+  options: AnyAccount,
+  arguments: ['account'],
+  run: balances,
+  text: (rows) =>
+    table([['ACCOUNT', 'SUB-ACCOUNT', 'BALANCE USD'], ...rows.map(({ account, key, balance }) => [account, key ?? '', balance])]),
+});
+
+export const LEDGER: readonly Verb[] = [
+  verb({
+    name: 'ledger verify',
+    usage: 'verify [--head SEQ:HASH]',
+    options: VerifyLedger,
+    run: verifyLedger,
+    text: ({ rows, differences }) =>
+      differences.length === 0
+        ? `${rows} journal rows, no difference`
+        : differences
+            .map(({ what, subject, expected, found }) => `${what} ${subject}: expected ${expected}, found ${found}`)
+            .join('\n'),
+    // When anything differs from what the journal says.
+    code: ({ differences }) => (differences.length === 0 ? 0 : 1),
+  }),
+  verb({
+    name: 'ledger head',
+    usage: 'head',
+    options: Nothing,
+    run: ledgerHead,
+    text: ({ seq, hash }) => `${seq}:${hash}`,
+  }),
+  verb({
+    name: 'ledger holds',
+    usage: 'holds [--account NAME]',
+    options: AnyAccount,
+    run: openHolds,
+    text: holdsText,
+  }),
+  verb({
+    name: 'ledger journal',
+    usage: 'journal [--account NAME] [--ref ID] [--after SEQ] [--limit N]',
+    options: JournalQuery,
+    run: journalRows,
+    text: (rows) => table([['SEQ', 'AT', 'KIND', 'FROM', 'TO', 'USD', 'REF', 'BY'], ...rows.map(cells)]),
+  }),
+];

@@ -1,51 +1,64 @@
 /** `mizu logs [--limit N | --follow | --request ID]`: the request log, newest first; followed, oldest first. */
+import { type Static, Type } from 'typebox';
+import { defined } from '../codecs/defined.ts';
+import { InputError, RefusedError } from '../http/admin/refusals.ts';
 import { formatUsd } from '../store/money.ts';
 import type { RequestLogRow } from '../store/request-log.ts';
-import type { Store } from '../store/store.ts';
 import { pause } from '../streams/clock.ts';
-import { countOption } from './operator-input.ts';
-import { oneLine, RefusedError, report, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { oneLine, type Verb, type VerbContext, verb } from './verb.ts';
 
 const FOLLOW_MS = 500;
 const PAGE = 1000;
 const MAX_LIMIT = 1_000_000;
 
-export const logs: Verb = async (context) => {
-  allowOnly(context, 'logs', 0, 'follow', 'request', 'limit');
-  const given = ['request', 'follow', 'limit'].filter((name) => context.options[name] !== undefined);
-  if (given.length > 1) throw new UsageError(`logs: --${given[0]} and --${given[1]} do not go together`);
-  const limit = countOption(context, 'limit', 1, MAX_LIMIT) ?? 50;
-  const store = await context.store();
-  const id = textOption(context, 'request');
-  if (id !== undefined) {
-    const found = await store.requestLog.find(id);
-    if (found.length === 0) throw new RefusedError(`there is no request ${id}`);
-    for (const row of found) report(context, row, detail(row));
-    return 0;
-  }
-  if (context.options['follow'] === true) return await follow(context, store);
+const Logs = Type.Object(
+  {
+    follow: Type.Optional(Type.Boolean()),
+    request: Type.Optional(Type.String()),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
+  },
+  { additionalProperties: false },
+);
+
+async function* logRows(context: VerbContext, options: Static<typeof Logs>): AsyncGenerator<RequestLogRow> {
+  const [first, second] = (['request', 'follow', 'limit'] as const).filter((name) => options[name] !== undefined);
+  if (first !== undefined && second !== undefined)
+    throw new InputError((name) => `logs: ${name(first)} and ${name(second)} do not go together`);
+  if (options.request !== undefined) yield* await requestRows(context, options.request);
+  else if (options.follow === true) yield* follow(context);
+  else yield* newest(context, options.limit ?? 50);
+}
+
+/** All rows of an exchange, by its id, by that of its answer, or by the client's own. Throws RefusedError where there is none. */
+async function requestRows(context: VerbContext, id: string): Promise<RequestLogRow[]> {
+  const found = await (await context.store()).requestLog.find(id);
+  if (found.length === 0) throw new RefusedError(`there is no request ${id}`, 'unknown', 'unknown_request');
+  return found;
+}
+
+async function* newest(context: VerbContext, limit: number): AsyncGenerator<RequestLogRow> {
+  const { requestLog } = await context.store();
   const signal = context.interrupted();
   for (let before: number | undefined, left = limit; left > 0 && !signal.aborted; ) {
-    const page = await store.requestLog.list({ limit: Math.min(left, PAGE), ...(before === undefined ? {} : { before }) });
-    for (const row of page) report(context, row, line(row));
+    const page = await requestLog.list({ limit: Math.min(left, PAGE), ...defined({ before }) });
+    yield* page;
     before = page.at(-1)?.seq;
     left -= page.length;
     if (before === undefined || page.length < PAGE) break;
   }
-  return 0;
-};
+}
 
-async function follow(context: VerbContext, store: Store): Promise<number> {
+async function* follow(context: VerbContext): AsyncGenerator<RequestLogRow> {
+  const { requestLog } = await context.store();
   const signal = context.interrupted();
-  let after = await store.requestLog.head();
+  let after = await requestLog.head();
   while (!signal.aborted) {
-    for (const row of await store.requestLog.list({ after, limit: 1000 })) {
-      report(context, row, line(row));
+    for (const row of await requestLog.list({ after, limit: PAGE })) {
+      yield row;
       after = row.seq;
     }
     await pause(context.clock, FOLLOW_MS, signal);
   }
-  return 0;
 }
 
 function line(row: RequestLogRow): string {
@@ -69,3 +82,11 @@ function detail(row: RequestLogRow): string {
     .map((text) => oneLine(text.trimEnd()))
     .join('\n');
 }
+
+export const LOGS: Verb = verb({
+  name: 'logs',
+  usage: '[--limit N | --follow | --request ID]',
+  options: Logs,
+  run: logRows,
+  text: (row, { request }) => (request === undefined ? line(row) : detail(row)),
+});

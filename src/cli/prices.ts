@@ -2,56 +2,59 @@
  * `mizu prices import --from litellm|models.dev FILE [--models A,B]`: a public catalogue, supplied by the operator, as the `models`
  * section of our configuration. `mizu prices check --from … FILE`: where the configured prices differ from it. Fetches nothing.
  */
+import { type Static, Type } from 'typebox';
 import { formatUsd } from '../store/money.ts';
 import { readLiteLlm } from '../store/litellm-prices.ts';
 import { readModelsDev } from '../store/models-dev-prices.ts';
 import type { PriceBook } from '../store/price-book.ts';
-import type { Rates, RateTable } from '../store/prices.ts';
+import { productText } from '../store/multiplier.ts';
+import type { Rates, TierRates } from '../store/prices.ts';
 import type { Config } from '../http/config/config.ts';
-import { listOption } from './operator-input.ts';
-import { argument, RefusedError, report, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { RefusedError } from '../http/admin/refusals.ts';
+import { type Verb, type VerbContext, verb } from './verb.ts';
 
-export const PRICES_USAGE = 'prices import | check --from litellm|models.dev FILE [--models A,B]';
-
-const FORMATS: ReadonlyMap<string, (text: string) => PriceBook> = new Map([
-  ['litellm', readLiteLlm],
-  ['models.dev', readModelsDev],
-]);
-
-export const prices: Verb = async (context) => {
-  const [action] = context.args;
-  if (action !== 'import' && action !== 'check') throw new UsageError(PRICES_USAGE);
-  allowOnly(context, `prices ${action}`, 1, 'from', 'models');
-  const book = readBook(context);
-  return action === 'import' ? importBook(context, book) : checkBook(context, book);
+const FORMATS: Readonly<Record<'litellm' | 'models.dev', (text: string) => PriceBook>> = {
+  litellm: readLiteLlm,
+  'models.dev': readModelsDev,
 };
 
-function readBook(context: VerbContext): PriceBook {
-  const format = textOption(context, 'from');
-  const read = FORMATS.get(format ?? '');
-  if (read === undefined) throw new UsageError(`--from must be one of ${[...FORMATS.keys()].join(', ')}`);
-  const path = argument(context, 1, 'FILE');
-  const text = context.readFile(path);
+const Book = Type.Object(
+  {
+    file: Type.String(),
+    from: Type.Union([Type.Literal('litellm'), Type.Literal('models.dev')]),
+    models: Type.Optional(Type.Array(Type.String())),
+  },
+  { additionalProperties: false },
+);
+
+function readBook(context: VerbContext, { file, from }: Static<typeof Book>): PriceBook {
+  const text = context.readFile(file);
   try {
-    const book = read(text);
+    const book = FORMATS[from](text);
     if (book.prices.size === 0 && book.skipped.length === 0)
-      throw new RefusedError(`${path} holds no model as ${format} writes them`);
+      throw new RefusedError(`${file} holds no model as ${from} writes them`);
     return book;
   } catch (error) {
-    if (error instanceof SyntaxError) throw new RefusedError(`${path} is not valid JSON: ${error.message}`);
+    if (error instanceof SyntaxError) throw new RefusedError(`${file} is not valid JSON: ${error.message}`);
     throw error;
   }
 }
 
-function importBook(context: VerbContext, book: PriceBook): number {
-  const wanted = listOption(context, 'models');
+interface Imported extends Pick<PriceBook, 'skipped' | 'ignored'> {
+  /** The `models` section of a configuration. */
+  readonly models: Readonly<Record<string, object>>;
+}
+
+async function importBook(context: VerbContext, options: Static<typeof Book>): Promise<Imported> {
+  const book = readBook(context, options);
+  const { models: wanted } = options;
   const missing = (wanted ?? []).filter((name) => !book.prices.has(name));
   if (missing.length > 0) {
     const why = missing.map((name) => {
       const skipped = book.skipped.find(({ model }) => model === name);
       return skipped === undefined ? `${name} is not in the file` : `${name}: ${skipped.reason}`;
     });
-    throw new RefusedError(`--models ${why.join('; ')}`);
+    throw new RefusedError((name) => `${name('models')} ${why.join('; ')}`, 'invalid');
   }
   const names = wanted ?? [...book.prices.keys()];
   const chosen = new Set(names);
@@ -62,13 +65,16 @@ function importBook(context: VerbContext, book: PriceBook): number {
       return [[name, { ...(found.kind === 'text' ? {} : { kind: found.kind }), price: found.price }] as const];
     }),
   );
-  const ignored = book.ignored.filter(({ model }) => chosen.has(model));
+  return { models, skipped: book.skipped, ignored: book.ignored.filter(({ model }) => chosen.has(model)) };
+}
+
+function importText({ models, skipped, ignored }: Imported, { models: wanted }: Static<typeof Book>): string {
+  const count = wanted?.length ?? Object.keys(models).length;
   const head = [
-    `// ${names.length} models; ${book.skipped.length} without a price of ours, ${ignored.length} prices that have no place here (--json names them)`,
+    `// ${count} models; ${skipped.length} without a price of ours, ${ignored.length} prices that have no place here (--json names them)`,
     ...(wanted === undefined ? [] : ignored.map(({ model, field, reason }) => `// ${model} ${field}: ${reason}`)),
   ];
-  report(context, { models, skipped: book.skipped, ignored }, [...head, JSON.stringify({ models }, null, 2)].join('\n'));
-  return 0;
+  return [...head, JSON.stringify({ models }, null, 2)].join('\n');
 }
 
 interface Deviation {
@@ -85,24 +91,34 @@ interface Priced {
   readonly rates: Rates;
 }
 
-/** Exit code 1 when a price differs or a priced model is not in the catalogue. */
-function checkBook(context: VerbContext, book: PriceBook): number {
+interface Checked {
+  /** How many models were compared. */
+  readonly checked: number;
+  readonly differences: readonly Deviation[];
+}
+
+async function checkBook(context: VerbContext, options: Static<typeof Book>): Promise<Checked> {
+  const book = readBook(context, options);
   const config = context.config();
-  const only = listOption(context, 'models');
+  const { models: only } = options;
   const unknown = (only ?? []).filter((name) => !config.models.has(name));
-  if (unknown.length > 0) throw new RefusedError(`--models ${unknown.join(', ')}: no such model in the configuration`);
+  if (unknown.length > 0)
+    throw new RefusedError((name) => `${name('models')} ${unknown.join(', ')}: no such model in the configuration`, 'invalid');
   const priced = [...config.models.values()].flatMap(({ name, rates }) =>
     rates !== undefined && (only?.includes(name) ?? true) ? [{ name, rates }] : [],
   );
-  const deviations = priced.flatMap((model) => deviationsOf(config, model, book));
-  const lines = deviations.map(({ model, entry, rate, ours, theirs }) =>
-    entry === undefined
-      ? `${model}: not in the catalogue`
-      : `${model} ${rate}: ours ${ours ?? 'none'}, ${entry} ${theirs ?? 'none'}`,
-  );
-  const text = deviations.length === 0 ? `${priced.length} priced models, no difference` : lines.join('\n');
-  report(context, { checked: priced.length, differences: deviations }, text);
-  return deviations.length === 0 ? 0 : 1;
+  return { checked: priced.length, differences: priced.flatMap((model) => deviationsOf(config, model, book)) };
+}
+
+function checkText({ checked, differences }: Checked): string {
+  if (differences.length === 0) return `${checked} priced models, no difference`;
+  return differences
+    .map(({ model, entry, rate, ours, theirs }) =>
+      entry === undefined
+        ? `${model}: not in the catalogue`
+        : `${model} ${rate}: ours ${ours ?? 'none'}, ${entry} ${theirs ?? 'none'}`,
+    )
+    .join('\n');
 }
 
 /** Against the catalogue's entry of the same name (ours, or what a Channel calls it), the one that differs least where several fit. */
@@ -142,7 +158,7 @@ function compare(model: Priced, entry: string, rates: Rates): Deviation[] {
 /** Every rate under its path, as decimal US dollars: two spellings of one amount are equal. */
 function flatten(rates: Rates): Map<string, string> {
   const flat = new Map<string, string>();
-  const add = (table: RateTable & { readonly longContext?: RateTable & { readonly above: number } }, path: string): void => {
+  const add = (table: TierRates, path: string): void => {
     for (const part of [table.tokens, table.pieces, table.meters]) {
       for (const [name, nanos] of part) flat.set(path + name, formatUsd(nanos));
     }
@@ -151,6 +167,33 @@ function flatten(rates: Rates): Map<string, string> {
     add(table.longContext, `${path}long_context.`);
   };
   add(rates, '');
-  for (const [name, tier] of rates.serviceTiers) add(tier, `service_tiers.${name}.`);
+  const modifiers = { service_tiers: rates.serviceTiers, speeds: rates.speeds ?? [], geos: rates.geos ?? [] };
+  for (const [kind, named] of Object.entries(modifiers)) {
+    for (const [name, modifier] of named) {
+      if ('multiplier' in modifier) flat.set(`${kind}.${name}`, `${productText([modifier.multiplier])} times`);
+      else add(modifier, `${kind}.${name}.`);
+    }
+  }
   return flat;
 }
+
+export const PRICES: readonly Verb[] = [
+  verb({
+    name: 'prices import',
+    usage: 'import --from litellm|models.dev FILE [--models A,B]',
+    options: Book,
+    arguments: ['file'],
+    run: importBook,
+    text: importText,
+  }),
+  verb({
+    name: 'prices check',
+    usage: 'check --from litellm|models.dev FILE [--models A,B]',
+    options: Book,
+    arguments: ['file'],
+    run: checkBook,
+    text: checkText,
+    // When a price differs or a priced model is not in the catalogue.
+    code: ({ differences }) => (differences.length === 0 ? 0 : 1),
+  }),
+];

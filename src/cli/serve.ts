@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { Type } from 'typebox';
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
@@ -24,6 +25,12 @@ import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.t
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
+
+/** What may be typed behind `serve`. */
+export const Serve = Type.Object(
+  { demo: Type.Optional(Type.Boolean()), workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })) },
+  { additionalProperties: false },
+);
 
 export interface ServeOptions {
   readonly load: LoadOptions;

@@ -1,51 +1,66 @@
 /** `mizu spend [--account NAME] [--key ID] [--from DAY] [--to DAY]`: what keys used and were charged, by UTC day. */
-import { formatUsd } from '../store/money.ts';
-import { usageDay } from '../http/routes/usage-day.ts';
-import { accountNamed, dayOption } from './operator-input.ts';
-import { RefusedError, report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import type { Static } from 'typebox';
+import { defined } from '../codecs/defined.ts';
+import { InputError, RefusedError } from '../http/admin/refusals.ts';
+import { SpendQuery } from '../http/admin/requests.ts';
+import { type UsageDay, usageDay } from '../http/routes/usage-day.ts';
 import type { KeyRecord } from '../store/keys.ts';
+import { formatUsd, parseUsd } from '../store/money.ts';
+import { accountNamed, checkDay } from './operator-input.ts';
+import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
-export const SPEND_USAGE = 'spend [--account NAME] [--key ID] [--from DAY] [--to DAY]';
+/** What one key used on one day. */
+export interface SpendView extends UsageDay {
+  readonly key: string;
+  readonly name: string;
+  readonly account: string;
+}
 
-export const spend: Verb = async (context) => {
-  allowOnly(context, 'spend', 0, 'account', 'key', 'from', 'to');
-  const from = dayOption(context, 'from');
-  const to = dayOption(context, 'to');
-  if (from !== undefined && to !== undefined && from > to) throw new UsageError('--from is after --to');
+async function spendByDay(context: VerbContext, query: Static<typeof SpendQuery>): Promise<SpendView[]> {
+  const { from, to } = query;
+  checkDay(from, 'from');
+  checkDay(to, 'to');
+  if (from !== undefined && to !== undefined && from > to)
+    throw new InputError((name) => `${name('from')} is after ${name('to')}`);
   const store = await context.store();
-  const lines: { readonly key: KeyRecord; readonly day: ReturnType<typeof usageDay> }[] = [];
-  let nanos = 0n;
-  for (const key of await wantedKeys(context)) {
-    const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
-    for (const day of await store.spend.usageByDay(key.id, range)) {
-      nanos += day.chargedNanos;
-      lines.push({ key, day: usageDay(day) });
+  const days: SpendView[] = [];
+  for (const { id, name, accountId } of await wantedKeys(context, query)) {
+    for (const day of await store.spend.usageByDay(id, defined({ from, to }))) {
+      days.push({ key: id, name, account: accountId, ...usageDay(day) });
     }
   }
-  const rows = lines.map(({ key, day }) => [
+  return days;
+}
+
+async function wantedKeys(context: VerbContext, { account, key: id }: Static<typeof SpendQuery>): Promise<KeyRecord[]> {
+  const store = await context.store();
+  const found = await store.keys.list(account === undefined ? undefined : (await accountNamed(context, account)).id);
+  const keys = id === undefined ? found : found.filter((key) => key.id === id);
+  if (id !== undefined && keys.length === 0) throw new RefusedError(`there is no key ${id}`, 'unknown', 'unknown_key');
+  return keys;
+}
+
+function textOf(days: readonly SpendView[]): string {
+  const rows = days.map((day) => [
     day.day,
-    key.id,
-    key.name,
+    day.key,
+    day.name,
     String(day.requests),
     String(day.input_tokens),
     String(day.output_tokens),
     day.charged,
   ]);
-  const head = ['DAY', 'KEY', 'NAME', 'REQUESTS', 'INPUT', 'OUTPUT', 'CHARGED USD'];
-  report(
-    context,
-    lines.map(({ key, day }) => ({ key: key.id, name: key.name, account: key.accountId, ...day })),
-    `${table([head, ...rows])}\ntotal $${formatUsd(nanos)}`,
-  );
-  return 0;
-};
-
-async function wantedKeys(context: VerbContext): Promise<KeyRecord[]> {
-  const store = await context.store();
-  const owner = textOption(context, 'account');
-  const id = textOption(context, 'key');
-  const found = await store.keys.list(owner === undefined ? undefined : (await accountNamed(context, owner)).id);
-  const keys = id === undefined ? found : found.filter((key) => key.id === id);
-  if (id !== undefined && keys.length === 0) throw new RefusedError(`there is no key ${id}`);
-  return keys;
+  const total = days.reduce((sum, { charged }) => {
+    const nanos = parseUsd(charged, { negative: true });
+    return nanos.ok ? sum + nanos.value : sum;
+  }, 0n);
+  return `${table([['DAY', 'KEY', 'NAME', 'REQUESTS', 'INPUT', 'OUTPUT', 'CHARGED USD'], ...rows])}\ntotal $${formatUsd(total)}`;
 }
+
+export const SPEND: Verb = verb({
+  name: 'spend',
+  usage: '[--account NAME] [--key ID] [--from DAY] [--to DAY]',
+  options: SpendQuery,
+  run: spendByDay,
+  text: textOf,
+});

@@ -1,8 +1,11 @@
 /** `mizu store migrate`, `mizu store copy --from PLACE --to PLACE`. A place is a folder or a `postgres://` address. */
+import { type Static, Type } from 'typebox';
 import type { Archive } from '../store/archive.ts';
 import { copyStore, type NotCopied } from '../store/copy.ts';
 import type { Store } from '../store/store.ts';
-import { RefusedError, report, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { Nothing } from '../http/admin/requests.ts';
+import { InputError, RefusedError } from '../http/admin/refusals.ts';
+import { type Verb, type VerbContext, verb } from './verb.ts';
 
 /** What the verb needs of the store room; the entry knows the engines. */
 export interface StorePlaces {
@@ -13,34 +16,45 @@ export interface StorePlaces {
   migrate(url: string): Promise<{ readonly from: number; readonly to: number; readonly applied: readonly string[] }>;
 }
 
-const USAGE = 'store migrate | store copy --from PLACE --to PLACE';
+const CopyStore = Type.Object({ from: Type.String(), to: Type.String() }, { additionalProperties: false });
 
-export function storeVerb(places: StorePlaces): Verb {
-  return async (context) => {
-    if (context.args[0] === 'migrate') return await migrate(context, places);
-    if (context.args[0] === 'copy') return await copy(context, places);
-    throw new UsageError(USAGE);
-  };
+export function storeVerbs(places: StorePlaces): readonly Verb[] {
+  return [
+    verb({
+      name: 'store migrate',
+      usage: 'migrate',
+      options: Nothing,
+      run: (context) => migrate(context, places),
+      text: ({ from, to, applied }) =>
+        applied.length === 0 ? `the store has schema ${to} already` : `from schema ${from} to ${to}: ${applied.join(', ')}`,
+    }),
+    verb({
+      name: 'store copy',
+      usage: 'copy --from PLACE --to PLACE   a place is a folder or postgres://…',
+      options: CopyStore,
+      run: (_context, options) => copy(options, places),
+      text: ({ rows, journal_rows }) => {
+        const count = Object.values(rows).reduce((sum, some) => sum + some, 0);
+        return `${count} rows copied and compared, ${journal_rows} journal rows verified on both sides`;
+      },
+    }),
+  ];
 }
 
-async function migrate(context: VerbContext, places: StorePlaces): Promise<number> {
-  allowOnly(context, 'store migrate', 0);
+async function migrate(context: VerbContext, places: StorePlaces): ReturnType<StorePlaces['migrate']> {
   const { storeUrl } = context.config();
   if (storeUrl === undefined) throw new RefusedError('the store is a folder: it needs no migration');
-  const done = await places.migrate(storeUrl);
-  const text =
-    done.applied.length === 0
-      ? `the store has schema ${done.to} already`
-      : `from schema ${done.from} to ${done.to}: ${done.applied.join(', ')}`;
-  report(context, done, text);
-  return 0;
+  return await places.migrate(storeUrl);
 }
 
-async function copy(context: VerbContext, places: StorePlaces): Promise<number> {
-  allowOnly(context, 'store copy', 0, 'from', 'to');
-  const [from, to] = [textOption(context, 'from'), textOption(context, 'to')];
-  if (from === undefined || to === undefined) throw new UsageError(USAGE);
-  if (from === to) throw new UsageError('--from and --to are the same place');
+/** How many rows of each table were copied, and how many of the journal were verified. */
+interface Copied {
+  readonly rows: Readonly<Record<string, number>>;
+  readonly journal_rows: number;
+}
+
+async function copy({ from, to }: Static<typeof CopyStore>, places: StorePlaces): Promise<Copied> {
+  if (from === to) throw new InputError((name) => `${name('from')} and ${name('to')} are the same place`);
   if (!places.exists(from)) throw new RefusedError('there is no store to copy at --from');
   // Opening the store closes the exchanges of a dead gateway. Those of a running one stay open, and the copy is refused.
   const store = await places.open(from);
@@ -51,11 +65,7 @@ async function copy(context: VerbContext, places: StorePlaces): Promise<number> 
     try {
       const copied = await copyStore(source, target);
       if (!copied.ok) throw new RefusedError(refusalText(copied.refusal));
-      const rows = Object.fromEntries(copied.value.rows);
-      const count = [...copied.value.rows.values()].reduce((sum, some) => sum + some, 0);
-      const text = `${count} rows copied and compared, ${copied.value.journalRows} journal rows verified on both sides`;
-      report(context, { rows, journal_rows: copied.value.journalRows }, text);
-      return 0;
+      return { rows: Object.fromEntries(copied.value.rows), journal_rows: copied.value.journalRows };
     } finally {
       await target.close();
     }

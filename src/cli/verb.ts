@@ -1,16 +1,19 @@
-/** The interface of a verb of the command line, and what verbs share. Verbs read no environment and no argv: `command-line.ts` passes both in. */
+/**
+ * What a verb of the command line is: data that says how it is typed, a function that does it and gives its result as data, and how that
+ * result reads in a terminal. Verbs read no environment and no argv: `command-line.ts` passes both in.
+ */
+import type { Static, TObject } from 'typebox';
+import type { Config } from '../http/config/config.ts';
+import type { Cause } from '../store/accounts.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
-import type { Config } from '../http/config/config.ts';
 
+/** What a verb may use. The admin API hands in the same. */
 export interface VerbContext {
-  /** The positional arguments after the verb. */
-  readonly args: readonly string[];
-  readonly options: Readonly<Record<string, string | boolean | undefined>>;
-  readonly json: boolean;
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
-  print(text: string): void;
+  /** Why a change is made, and who asked. The same cause makes the same change once. */
+  readonly cause: Cause;
   /** A file that the operator named. Throws RefusedError when it cannot be read. */
   readFile(path: string): string;
   /** Throws ConfigError. */
@@ -19,53 +22,82 @@ export interface VerbContext {
   store(): Promise<Store>;
   /** From now on Ctrl-C aborts this signal instead of ending the process; a closed standard output aborts it as well. */
   interrupted(): AbortSignal;
+  /** The bytes on standard input. */
+  readonly input: AsyncIterable<Uint8Array>;
+  /** Writes to standard output as it is. Settles when more may be written. */
+  write(text: string): Promise<void>;
 }
 
-/** Resolves with the exit code. Throws UsageError for arguments that make no sense. */
-export type Verb = (context: VerbContext) => Promise<number>;
+export interface VerbOf<Input extends TObject, Result> {
+  /** As it is typed: `keys create`, `logs`. */
+  readonly name: string;
+  /** What may follow its family's name: `create --account NAME [--name N]`. */
+  readonly usage: string;
+  /** Its options and arguments, as the schema of what `run` is given. */
+  readonly options: Input;
+  /** The members that are typed as arguments, in their order. */
+  readonly arguments?: readonly (keyof Input['properties'] & string)[];
+  /** Flags beside those of the schema: the member that each sets to false. */
+  readonly negations?: Readonly<Record<string, keyof Input['properties'] & string>>;
+  /** It changes something: it has `--cause` and `--note`. */
+  readonly changes?: true;
+  /** It is meant where its family is typed alone. */
+  readonly isDefault?: true;
+  /** It reads no configuration and has no form in JSON: it has neither `--config` nor `--json`. */
+  readonly isBare?: true;
+  /** Throws InputError and RefusedError. Each part of a sequence is printed when it comes. */
+  run(context: VerbContext, options: Static<Input>): Promise<Result> | AsyncIterable<Result>;
+  /** The result as data, where it is not that itself. */
+  json?(result: Result): unknown;
+  /** The result as it is printed without `--json`. Absent: nothing is printed. */
+  text?(result: Result, options: Static<Input>, nowMs: number): string;
+  /** The exit code. Absent: 0. */
+  code?(result: Result): number;
+}
 
-/** The operator's mistake: shown without a stack, exit code 2. */
+/** A verb whose own types matter to nobody but itself. */
+export interface Verb extends Omit<VerbOf<TObject, unknown>, 'run' | 'json' | 'text' | 'code' | 'arguments' | 'negations'> {
+  readonly arguments: readonly string[];
+  readonly negations: Readonly<Record<string, string>>;
+  /** Runs it with what {@link readOptions} made of what was typed. Gives each result as it is printed. Ends with the exit code. */
+  perform(context: VerbContext, read: Reader): AsyncGenerator<Printed, number>;
+}
+
+/** One result: as JSON, and as a text. Undefined: nothing is printed. */
+export interface Printed {
+  readonly value: unknown;
+  readonly text: () => string;
+}
+
+/** Reads what was typed into what a schema describes. Throws UsageError. */
+export type Reader = <Input extends TObject>(schema: Input) => Static<Input>;
+
+export function verb<Input extends TObject, Result>(of: VerbOf<Input, Result>): Verb {
+  const { run, json, text, code, ...facts } = of;
+  return {
+    ...facts,
+    arguments: of.arguments ?? [],
+    negations: of.negations ?? {},
+    async *perform(context, read) {
+      const options = read(of.options);
+      const made = run(context, options);
+      let exit = 0;
+      for await (const result of Symbol.asyncIterator in made ? made : one(made)) {
+        if (text !== undefined) yield { value: json?.(result) ?? result, text: () => text(result, options, context.clock.now()) };
+        exit = Math.max(exit, code?.(result) ?? 0);
+      }
+      return exit;
+    },
+  };
+}
+
+async function* one<Result>(made: Promise<Result>): AsyncGenerator<Result> {
+  yield await made;
+}
+
+/** A command line that makes no sense: shown without a stack, exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
-}
-
-/** A refusal of the store: shown as it is, exit code 1. */
-export class RefusedError extends Error {
-  override readonly name = 'RefusedError';
-}
-
-/** The options of every verb. */
-const COMMON: ReadonlySet<string> = new Set(['config', 'json', 'help']);
-
-/**
- * Throws UsageError for an option that `action` (`keys create`) does not have, and for more than `most` arguments: ignoring them would mislead
- * the operator.
- */
-export function allowOnly(
-  { args, options }: Pick<VerbContext, 'args' | 'options'>,
-  action: string,
-  most: number,
-  ...names: readonly string[]
-): void {
-  const own = action.split(' ').length - 1;
-  const extra = args[own + most];
-  if (extra !== undefined) throw new UsageError(`${action}: unexpected argument ${JSON.stringify(extra)}`);
-  for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined && !COMMON.has(name) && !names.includes(name))
-      throw new UsageError(`${action} has no option --${name}`);
-  }
-}
-
-/** Throws {@link UsageError} where the argument is missing or empty. */
-export function argument(context: VerbContext, index: number, name: string): string {
-  const value = context.args[index];
-  if (value === undefined || value === '') throw new UsageError(`${name} is missing`);
-  return value;
-}
-
-export function textOption(context: Pick<VerbContext, 'options'>, name: string): string | undefined {
-  const value = context.options[name];
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** Characters that control a terminal: cursor, line ends, text direction. */
@@ -74,16 +106,6 @@ const CONTROLS = /[\p{Cc}\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 /** Text of clients and upstreams, safe to print on one line: control characters are escaped as in JSON. */
 export function oneLine(text: string): string {
   return text.replace(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** Prints JSON with `--json`, otherwise the text; bigints become strings, and maps objects. */
-export function report(context: VerbContext, value: unknown, text: string): void {
-  const replacer = (_key: string, member: unknown): unknown => {
-    if (typeof member === 'bigint') return member.toString();
-    return member instanceof Map ? Object.fromEntries(member) : member;
-  };
-  // The line ends of a text are its own: outside text in it went through `oneLine` before.
-  context.print((context.json ? JSON.stringify(value, replacer) : text).split('\n').map(oneLine).join('\n'));
 }
 
 /** Columns, padded; the first row is the head. */

@@ -2,96 +2,49 @@
  * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed MESSAGE`: the operator's view of video tasks,
  * and the decision about one whose outcome is unknown. A resolution settles or refunds in the same transaction and is journaled.
  */
+import type { Static } from 'typebox';
 import { parseJson } from '../codecs/canonical/json.ts';
+import { defined } from '../codecs/defined.ts';
+import { InputError, RefusedError } from '../http/admin/refusals.ts';
+import { OneVideo, ResolveVideo, VideoQuery } from '../http/admin/requests.ts';
 import { formatUsd } from '../store/money.ts';
-import { VIDEO, type VideoState, type VideoTask } from '../store/videos.ts';
-import { CAUSE, causeOf, countOption } from './operator-input.ts';
-import {
-  argument,
-  oneLine,
-  RefusedError,
-  report,
-  table,
-  allowOnly,
-  textOption,
-  UsageError,
-  type Verb,
-  type VerbContext,
-} from './verb.ts';
+import type { VideoTask } from '../store/videos.ts';
+import { oneLine, table, type Verb, type VerbContext, verb } from './verb.ts';
 
-export const videos: Verb = async (context) => {
-  switch (context.args[0]) {
-    case undefined:
-    case 'list':
-      return await list(context);
-    case 'show':
-      return await show(context);
-    case 'resolve':
-      return await resolve(context);
-    default:
-      throw new UsageError('videos [list] | show ID | resolve ID --succeeded URL | --failed MESSAGE');
-  }
-};
-
-async function list(context: VerbContext): Promise<number> {
-  allowOnly(context, 'videos list', 0, 'state', 'limit');
-  const state = textOption(context, 'state');
-  if (state !== undefined && !isState(state)) throw new UsageError(`--state must be one of ${Object.keys(VIDEO).join(', ')}`);
-  const limit = countOption(context, 'limit', 1, 1000) ?? 50;
-  const tasks = await (await context.store()).videos.all({ limit, ...(state === undefined ? {} : { state }) });
-  const rows = tasks.map((task) => [
-    task.id,
-    task.state,
-    task.model,
-    new Date(task.createdAtMs).toISOString(),
-    `$${formatUsd(task.frozenNanos)}`,
-    task.keyId,
-  ]);
-  report(context, tasks.map(taskJson), table([['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'], ...rows]));
-  return 0;
+async function listVideos(context: VerbContext, { state, limit = 50 }: Static<typeof VideoQuery>): Promise<VideoTask[]> {
+  return await (await context.store()).videos.all({ limit, ...defined({ state }) });
 }
 
-async function show(context: VerbContext): Promise<number> {
-  allowOnly(context, 'videos show', 1);
-  const id = argument(context, 1, 'ID');
+async function showVideo(context: VerbContext, { id }: Static<typeof OneVideo>): Promise<VideoTask> {
   const task = await (await context.store()).videos.inspect(id);
-  if (task === undefined) throw new RefusedError(`there is no video task ${id}`);
-  report(context, taskJson(task), describe(task));
-  return 0;
+  if (task === undefined) throw unknown(id);
+  return task;
 }
 
-async function resolve(context: VerbContext): Promise<number> {
-  allowOnly(context, 'videos resolve', 1, 'succeeded', 'failed', ...CAUSE);
-  const id = argument(context, 1, 'ID');
-  const url = textOption(context, 'succeeded');
-  const failed = textOption(context, 'failed');
-  if ((url === undefined) === (failed === undefined)) throw new UsageError('give --succeeded URL or --failed MESSAGE');
+async function resolveVideo(
+  context: VerbContext,
+  { id, succeeded: url, failed }: Static<typeof ResolveVideo>,
+): Promise<VideoTask> {
+  if ((url === undefined) === (failed === undefined))
+    throw new InputError((name) => `give ${name('succeeded')} URL or ${name('failed')} MESSAGE`);
   if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-    throw new UsageError('--succeeded needs the HTTP(S) URL of the result');
+    throw new InputError((name) => `${name('succeeded')} needs the HTTP(S) URL of the result`);
+  const message = failed === undefined || failed === '' ? 'The generation failed.' : failed;
   const verdict =
     url === undefined
-      ? ({
-          event: 'fail',
-          error: {
-            code: 'resolved_by_operator',
-            message: failed === undefined || failed === '' ? 'The generation failed.' : failed,
-          },
-        } as const)
+      ? ({ event: 'fail', error: { code: 'resolved_by_operator', message } } as const)
       : ({ event: 'succeed', outputUrl: url } as const);
   const store = await context.store();
-  const changed = await store.videos.resolve(id, verdict, causeOf(context), context.clock.now());
-  if (!changed.ok) {
-    const { refusal } = changed;
-    throw new RefusedError(
-      refusal.reason === 'illegal' ? `the task is ${refusal.task.state}, not unknown` : `there is no video task ${id}`,
-    );
-  }
-  report(context, taskJson(changed.value), describe(changed.value));
-  return 0;
+  const changed = await store.videos.resolve(id, verdict, context.cause, context.clock.now());
+  if (changed.ok) return changed.value;
+  const { refusal } = changed;
+  throw refusal.reason === 'illegal' ? new RefusedError(`the task is ${refusal.task.state}, not unknown`) : unknown(id);
 }
 
-/** The record as JSON for scripts: money in USD, and the request and the upstream's report as objects. */
-function taskJson(task: VideoTask): object {
+const unknown = (id: string): RefusedError => new RefusedError(`there is no video task ${id}`, 'unknown', 'unknown_video');
+
+/** The record as JSON for programs: money in USD, and the request and the upstream's report as objects. */
+function videoJson(task: VideoTask): object {
   const { frozenNanos, requestJson, number: _number, ...facts } = task;
   const json = new Map<string, unknown>(Object.entries(facts));
   json.delete('leaseToken');
@@ -99,10 +52,6 @@ function taskJson(task: VideoTask): object {
   if (task.state === 'succeeded' && task.detailsJson !== undefined) json.set('details', parseJson(task.detailsJson));
   json.delete('detailsJson');
   return Object.fromEntries(json);
-}
-
-function isState(word: string): word is VideoState {
-  return Object.hasOwn(VIDEO, word);
 }
 
 function describe(task: VideoTask): string {
@@ -126,3 +75,45 @@ function describe(task: VideoTask): string {
   }
   return lines.map(oneLine).join('\n');
 }
+
+export const VIDEOS: readonly Verb[] = [
+  verb({
+    name: 'videos list',
+    usage: '[list] [--state S] [--limit N]',
+    options: VideoQuery,
+    isDefault: true,
+    run: listVideos,
+    json: (tasks) => tasks.map(videoJson),
+    text: (tasks) =>
+      table([
+        ['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'],
+        ...tasks.map((task) => [
+          task.id,
+          task.state,
+          task.model,
+          new Date(task.createdAtMs).toISOString(),
+          `$${formatUsd(task.frozenNanos)}`,
+          task.keyId,
+        ]),
+      ]),
+  }),
+  verb({
+    name: 'videos show',
+    usage: 'show ID',
+    options: OneVideo,
+    arguments: ['id'],
+    run: showVideo,
+    json: videoJson,
+    text: describe,
+  }),
+  verb({
+    name: 'videos resolve',
+    usage: 'resolve ID --succeeded URL | --failed MESSAGE',
+    options: ResolveVideo,
+    arguments: ['id'],
+    changes: true,
+    run: resolveVideo,
+    json: videoJson,
+    text: describe,
+  }),
+];

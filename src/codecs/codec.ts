@@ -10,7 +10,7 @@ import type { RequestLosses, ResponseLosses } from './canonical/features.ts';
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
-import type { CanonicalRequest, ReasoningFace, SentRequest } from './canonical/request.ts';
+import type { CanonicalRequest, Refusable, SentRequest } from './canonical/request.ts';
 import type { ToolNames } from './tools/names.ts';
 
 /** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
@@ -41,6 +41,8 @@ export interface ResponseContext {
   /** The current time in Unix seconds, for members that tell when an answer was complete. Absent: these are left out. */
   readonly now?: () => number;
   readonly request: SentRequest;
+  /** The input tokens by the estimate of the admission, for dialects that tell them before the upstream does. */
+  readonly inputEstimate?: number;
   /** The upstream that is answering. */
   readonly owner: Owner;
   /** Turns an opaque value into an envelope (`mz2.…`). */
@@ -82,6 +84,8 @@ export interface ClientCodec {
 export interface ModelFacts {
   /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
   readonly thinking?: 'adaptive' | 'budget' | 'level';
+  /** gemini: the model has no thinking level `minimal`. */
+  readonly noMinimalThinking?: boolean;
   readonly minThinkingBudget?: number;
   readonly maxThinkingBudget?: number;
 }
@@ -99,6 +103,10 @@ export interface CodecOptions {
   readonly acceptDoneWithoutFinish?: boolean;
   /** chat upstreams without the role `developer`: its messages become those of the system. */
   readonly developerAsSystem?: boolean;
+  /** `auto`: cache breakpoints where the client set none. */
+  readonly cacheBreakpoints?: 'auto';
+  /** chat: write them as routers do, `cache_control` in place of `prompt_cache_breakpoint`. */
+  readonly routerCacheControl?: boolean;
   /** Lower freeform custom tools to a function with one string `input`, since the dialect or this upstream has functions only. */
   readonly lowerCustomTools?: boolean;
 }
@@ -108,8 +116,8 @@ export interface Target {
   readonly owner: Owner;
   readonly options: CodecOptions;
   readonly facts: ModelFacts;
-  /** The kinds of reasoning that this upstream has just refused: its one retry sends none of them. */
-  readonly without: ReadonlySet<ReasoningFace>;
+  /** What this upstream has just refused: its one retry sends none of it. */
+  readonly without: ReadonlySet<Refusable>;
   /** True when this Channel made the item with this id and stored it (design: "history replay"). Absent: unknown. */
   readonly stored?: (itemId: string) => boolean;
 }
@@ -121,6 +129,8 @@ export interface UpstreamRequest {
   /** Protocol headers only (version, betas); credentials are the Channel's. Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly toolNames: ToolNames;
+  /** Stop sequences that the upstream was not sent, which end the answer all the same. */
+  readonly ownStops?: readonly string[];
   /** Names of the features that the loss table dropped or coerced in this request, for the log. */
   readonly losses: readonly string[];
 }
@@ -145,6 +155,11 @@ export interface UpstreamAnswer {
 export interface EventDecoder extends Stage<Frame, Step> {
   /** The finish was seen and only the end of the stream is missing: five silent seconds then count as the end. */
   readonly finished?: boolean;
+  /**
+   * The input ended inside an event. True where the dialect's finish stands before it, so that the answer is whole: it has then been ended.
+   * Absent: such an end is always a truncation.
+   */
+  endInside?(out: Step[]): boolean;
 }
 
 /** The side that upstreams speak. */

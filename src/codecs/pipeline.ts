@@ -7,6 +7,7 @@ import { chain } from '../streams/chain.ts';
 import { seal, type Sealed, sealed } from '../streams/seal.ts';
 import { sseDecode, type SseDecodeOptions, type SseEvent } from '../streams/sse-decode.ts';
 import type { Stage } from '../streams/stage.ts';
+import { StreamError } from '../streams/stream-error.ts';
 import { toTransform } from '../streams/to-transform.ts';
 import type { GatewayError } from './canonical/error.ts';
 import type { Step } from './canonical/event.ts';
@@ -23,19 +24,57 @@ export interface Answer<Steps> {
 /** How events are framed on the wire. All upstreams but those behind another door frame them as SSE. */
 export type Framing = (options: SseDecodeOptions) => Stage<Uint8Array, SseEvent>;
 
+/** Words an error that an answer reports for the client. */
+export type Wording = (error: GatewayError) => GatewayError;
+
 /** Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws GatewayError. */
 export function readAnswer(
   decoder: EventDecoder,
   maxEventBytes: number,
+  word?: Wording,
   framing: Framing = sseDecode,
 ): Answer<Stage<Uint8Array, Step>> {
-  const order = new Order();
-  return { steps: chain(chain(framing({ maxEventBytes }), decoder), order), fold: order.fold };
+  const order = new Order(word);
+  return { steps: chain(new Reading(decoder, maxEventBytes, framing), order), fold: order.fold };
+}
+
+/**
+ * Bytes to decoded events. An end of the bytes inside an event is the decoder's to judge, whatever that event would have been. A binary frame
+ * says its length, so one that is cut off is a failure.
+ */
+class Reading implements Stage<Uint8Array, Step> {
+  readonly #decoder: EventDecoder;
+  readonly #mayEndInside: boolean;
+  readonly #stages: Stage<Uint8Array, Step>;
+
+  constructor(decoder: EventDecoder, maxEventBytes: number, framing: Framing) {
+    this.#decoder = decoder;
+    this.#mayEndInside = framing === sseDecode;
+    this.#stages = chain(framing({ maxEventBytes }), decoder);
+  }
+
+  get ended(): boolean {
+    return this.#stages.ended;
+  }
+
+  push(bytes: Uint8Array, out: Step[]): void {
+    this.#stages.push(bytes, out);
+  }
+
+  end(out: Step[]): void {
+    try {
+      this.#stages.end(out);
+    } catch (thrown) {
+      // An error that was cut off is still one.
+      const isCut = thrown instanceof StreamError && thrown.reason === 'truncated_event' && !/error/i.test(thrown.text ?? '');
+      if (!isCut || !this.#mayEndInside || this.#decoder.endInside?.(out) !== true) throw thrown;
+    }
+  }
 }
 
 /** Reads a whole body, which its dialect has decoded as one step. */
-export function readWhole(decoded: Step): Answer<Step[]> {
-  const order = new Order();
+export function readWhole(decoded: Step, word?: Wording): Answer<Step[]> {
+  const order = new Order(word);
   const steps: Step[] = [];
   order.push(decoded, steps);
   order.end();
@@ -57,8 +96,8 @@ export function pipeAnswer(
   framing: Framing = sseDecode,
 ): Answer<Batches<Step>> {
   const order = new Order();
-  const events = bytes.pipeThrough(toTransform(framing({ maxEventBytes })));
-  return { steps: events.pipeThrough(toTransform(decoder)).pipeThrough(toTransform(order)), fold: order.fold };
+  const events = bytes.pipeThrough(toTransform(new Reading(decoder, maxEventBytes, framing)));
+  return { steps: events.pipeThrough(toTransform(order)), fold: order.fold };
 }
 
 /** {@link writeAnswer} as Web Streams: the frames end in order, whatever happens to the steps. */

@@ -12,6 +12,7 @@ import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
 import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
+import { UnknownMembers } from './dispatch/unknown-members.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
 import { LimitBuckets } from './limits/buckets.ts';
@@ -190,6 +191,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       affinity: new Affinity(clock, affinity),
       concurrency: new Concurrency(clock),
       retries: new RetryBudget(),
+      unknown: new UnknownMembers(clock),
     },
     upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
@@ -239,6 +241,8 @@ function applyConfig(gateway: Gateway, before: Config, config: Config): void {
   const known = new Set(before.channels.map(({ fingerprint }) => fingerprint));
   const unchanged = config.channels.filter(({ fingerprint }) => known.has(fingerprint));
   gateway.dispatcher.health.keepOnly(new Set(unchanged.map(({ id }) => id)));
-  gateway.dispatcher.retries.keepOnly(new Set(config.channels.map(({ id }) => id)));
+  const channelIds = new Set(config.channels.map(({ id }) => id));
+  gateway.dispatcher.retries.keepOnly(channelIds);
+  gateway.dispatcher.unknown.keepOnly(channelIds);
   gateway.log.level = config.log.level;
 }

@@ -18,6 +18,8 @@ const TOKEN_LABELS = new Map([
   ['reasoning', 'reasoning'],
   ['image_input', 'image input'],
   ['image_output', 'image output'],
+  ['audio_input', 'audio input'],
+  ['audio_output', 'audio output'],
 ]);
 
 /** An unknown key is the meter of a tool, priced by the thousand calls. */

@@ -3,6 +3,7 @@
  * the input and reasoning out of the output. Rounding: each line is exact in millionths of a nano-dollar, the sum is
  * truncated to nano-dollars once, toward zero.
  */
+import { defined } from './defined.ts';
 import { MAX_NANOS } from './money.ts';
 import { type Multiplier, MULTIPLIER_UNIT, productText } from './multiplier.ts';
 import type { Modifier, PieceClass, Rates, RateTable, TierRates, TokenClass } from './prices.ts';
@@ -24,6 +25,9 @@ export interface BillableUsage {
   /** Image tokens, not contained in `input` and `output`. */
   readonly imageInput?: number;
   readonly imageOutput?: number;
+  /** Tokens of sound, not contained in them either. */
+  readonly audioInput?: number;
+  readonly audioOutput?: number;
   /** Pieces. */
   readonly images?: number;
   readonly videos?: number;
@@ -33,7 +37,28 @@ export interface BillableUsage {
   readonly serviceTier?: string;
   readonly speed?: string;
   readonly geo?: string;
+  /** The model that answered in place of the one that was asked, as the upstream names it: a fallback of the upstream's own. */
+  readonly model?: string;
+  /** Passes of other models on top of it. */
+  readonly passes?: readonly UsagePass[];
 }
+
+/** What a pass of another model used; that model's price counts. */
+export interface UsagePass {
+  /** `advisor_message`, … */
+  readonly type: string;
+  /** As the upstream names it. */
+  readonly model: string;
+  readonly input?: number;
+  readonly cachedInput?: number;
+  readonly cacheWrite5m?: number;
+  readonly cacheWrite1h?: number;
+  readonly cacheWriteUnsplit?: number;
+  readonly output?: number;
+}
+
+/** The rates of a model that an upstream names; undefined where it has no price of ours. */
+export type RatesOf = (upstreamModel: string) => Rates | undefined;
 
 /**
  * One line of a charge; `amount` is quantity × rate (× multiplier), in millionths of a nano-dollar: exact without a multiplier, and with one
@@ -50,6 +75,8 @@ export interface ChargeLine {
   /** The product of the multipliers of the speed and the region, as a plain decimal; absent: 1. */
   readonly multiplier?: string;
   readonly amount: bigint;
+  /** Whose rate it is, as the upstream names it; absent: that of the model that the exchange is charged for. */
+  readonly model?: string;
 }
 
 export interface Charge {
@@ -58,7 +85,8 @@ export interface Charge {
   readonly total: bigint;
   /**
    * `cache_write_unsplit`, `long_context`, `service_tier:<name>`, `speed:<name>`, `geo:<name>`, `estimated`, `overflow`; what has no price of ours:
-   * `unknown_service_tier`, `unknown_speed`, `unknown_geo`, `unpriced:<item>`, `no_rate:<class>` (billed at the rate of another); `invalid_usage:<field>`.
+   * `unknown_service_tier`, `unknown_speed`, `unknown_geo`, `unpriced:<item>`, `no_rate:<class>` (billed at the rate of another),
+   * `unpriced_model:<name>` (billed at the rates of the model that was asked); `invalid_usage:<field>`.
    */
   readonly flags: readonly string[];
 }
@@ -77,7 +105,9 @@ type TokenField =
   | 'output'
   | 'reasoning'
   | 'imageInput'
-  | 'imageOutput';
+  | 'imageOutput'
+  | 'audioInput'
+  | 'audioOutput';
 
 interface TokenRow {
   readonly field: TokenField;
@@ -85,26 +115,28 @@ interface TokenRow {
   readonly classes: readonly [TokenClass, ...TokenClass[]];
   /** Counts toward the length of the context. */
   readonly isInput: boolean;
-  /** A rate that stands in is flagged: vendors charge the longer lifetimes of a cache more than those that stand in. */
+  /** A rate that stands in is flagged: vendors charge more for writing a cache, the more the longer it lives, and for sound. */
   readonly flagStandIn?: boolean;
 }
 
 const TOKENS: readonly TokenRow[] = [
   { field: 'input', classes: ['input'], isInput: true },
   { field: 'cachedInput', classes: ['cached_input', 'input'], isInput: true },
-  { field: 'cacheWrite5m', classes: ['cache_write_5m', 'input'], isInput: true },
+  { field: 'cacheWrite5m', classes: ['cache_write_5m', 'input'], isInput: true, flagStandIn: true },
   { field: 'cacheWrite30m', classes: ['cache_write_30m', 'cache_write_5m', 'input'], isInput: true, flagStandIn: true },
-  { field: 'cacheWrite1h', classes: ['cache_write_1h', 'input'], isInput: true },
+  { field: 'cacheWrite1h', classes: ['cache_write_1h', 'input'], isInput: true, flagStandIn: true },
   { field: 'cacheWrite12h', classes: ['cache_write_12h', 'cache_write_1h', 'input'], isInput: true, flagStandIn: true },
   { field: 'cacheWriteUnsplit', classes: ['cache_write_5m', 'input'], isInput: true },
   { field: 'output', classes: ['output'], isInput: false },
   { field: 'reasoning', classes: ['reasoning', 'output'], isInput: false },
   { field: 'imageInput', classes: ['image_input', 'input'], isInput: true },
   { field: 'imageOutput', classes: ['image_output', 'output'], isInput: false },
+  { field: 'audioInput', classes: ['audio_input', 'input'], isInput: true, flagStandIn: true },
+  { field: 'audioOutput', classes: ['audio_output', 'output'], isInput: false, flagStandIn: true },
 ];
 
 /** The names of tiers, speeds and regions that cost the standard price. `on_demand` is Groq's, `not_available` Anthropic's for models without regions. */
-const STANDARD = {
+export const STANDARD = {
   service_tier: new Set(['', 'default', 'standard', 'auto', 'on_demand']),
   speed: new Set(['', 'default', 'standard']),
   geo: new Set(['', 'default', 'global', 'not_available']),
@@ -114,13 +146,41 @@ const STANDARD = {
  * What a request costs. Never throws and never gives a negative amount: what cannot be billed is flagged instead
  * (`invalid_usage:<field>`, `unpriced:<class>`), so that the caller can see it. The same usage and rates give the same charge.
  */
-export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
-  const flags: string[] = [];
+export function chargeFor(usage: BillableUsage, rates: Rates, ratesOf: RatesOf = () => undefined): Charge {
+  const flags = new Set<string>();
+  const flag = (name: string): unknown => flags.add(name);
+  const { model, passes = [], ...main } = usage;
+  const ratesOfModel = (name: string): Rates | undefined => {
+    const found = ratesOf(name);
+    if (found === undefined) flag(`unpriced_model:${name}`);
+    return found;
+  };
+  const own = model === undefined ? undefined : ratesOfModel(model);
+  const lines = linesOf(main, own ?? rates, flag).map((line) => named(line, own, model));
+  // A pass is served as the answer was, as far as its model has prices for that.
+  const { serviceTier, speed, geo } = usage;
+  for (const { type: _type, model: name, ...counts } of passes) {
+    const its = ratesOfModel(name);
+    const served = { ...counts, ...defined({ serviceTier, speed, geo }) };
+    const told = (what: string): unknown => (what.startsWith('unknown_') ? undefined : flag(what));
+    lines.push(...linesOf(served, its ?? rates, told).map((line) => named(line, its, name)));
+  }
+  const sum = total(lines, flag);
+  return { lines, total: sum, flags: [...flags] };
+}
+
+function named(line: ChargeLine, rates: Rates | undefined, model: string | undefined): ChargeLine {
+  return rates === undefined || model === undefined ? line : { ...line, model };
+}
+
+type Flag = (name: string) => unknown;
+
+function linesOf(usage: BillableUsage, rates: Rates, flag: Flag): ChargeLine[] {
   const lines: ChargeLine[] = [];
   const count = (field: string, value: number | undefined): number => {
     if (value === undefined || value === 0) return 0;
     if (Number.isSafeInteger(value) && value > 0 && value <= LARGEST_COUNT) return value;
-    flags.push(`invalid_usage:${field}`);
+    flag(`invalid_usage:${field}`);
     return 0;
   };
 
@@ -132,15 +192,15 @@ export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
     used.push({ row, quantity });
     if (row.isInput) totalInput += quantity;
   }
-  const { tables, multipliers } = applicable(usage, totalInput, rates, flags);
+  const { tables, multipliers } = applicable(usage, totalInput, rates, flag);
 
   for (const { row, quantity } of used) {
     const [own] = row.classes;
-    if (row.field === 'cacheWriteUnsplit') flags.push('cache_write_unsplit');
+    if (row.field === 'cacheWriteUnsplit') flag('cache_write_unsplit');
     const found = firstRate(row.classes, (name) => pick(tables, (table) => table.tokens.get(name)));
-    if (found === undefined) flags.push(`unpriced:${own}`);
+    if (found === undefined) flag(`unpriced:${own}`);
     else {
-      if (row.flagStandIn === true && found.name !== own) flags.push(`no_rate:${own}`);
+      if (row.flagStandIn === true && found.name !== own) flag(`no_rate:${own}`);
       lines.push(multiplied(line(own, found.name, quantity, found.rate, 'million'), multipliers));
     }
   }
@@ -150,17 +210,17 @@ export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
     const quantity = count(meter, value);
     if (quantity === 0) continue;
     const rate = pick(tables, (table) => table.meters.get(meter));
-    if (rate === undefined) flags.push(`unpriced:${meter}`);
+    if (rate === undefined) flag(`unpriced:${meter}`);
     else lines.push(line(meter, meter, quantity, rate, 'thousand'));
   }
-  return { lines, total: total(lines, flags), flags };
+  return lines;
 
   /** A fee for each image exists only where it is configured; images are otherwise paid by their tokens. */
   function pieces(name: PieceClass, quantity: number): void {
     if (quantity === 0) return;
     const rate = pick(tables, (table) => table.pieces.get(name));
     if (rate !== undefined) lines.push(line(name, name, quantity, rate, 'piece'));
-    else if (name === 'video') flags.push('unpriced:video');
+    else if (name === 'video') flag('unpriced:video');
   }
 }
 
@@ -173,20 +233,20 @@ interface Applicable {
   readonly multipliers: readonly Multiplier[];
 }
 
-function applicable(usage: BillableUsage, totalInput: number, rates: Rates, flags: string[]): Applicable {
+function applicable(usage: BillableUsage, totalInput: number, rates: Rates, flag: Flag): Applicable {
   const isLong = (table: TierRates): boolean => table.longContext !== undefined && totalInput > table.longContext.above;
   const long = isLong(rates) ? rates.longContext : undefined;
   const served = [
-    ...modifierOf('service_tier', usage.serviceTier, rates.serviceTiers, flags),
-    ...modifierOf('speed', usage.speed, rates.speeds, flags),
-    ...modifierOf('geo', usage.geo, rates.geos, flags),
+    ...modifierOf('service_tier', usage.serviceTier, rates.serviceTiers, flag),
+    ...modifierOf('speed', usage.speed, rates.speeds, flag),
+    ...modifierOf('geo', usage.geo, rates.geos, flag),
   ];
   const modifiers = served.map(({ modifier }) => modifier);
   const multipliers = modifiers.flatMap((modifier) => ('multiplier' in modifier ? [modifier.multiplier] : []));
   const own = modifiers.flatMap((modifier) => ('multiplier' in modifier ? [] : [modifier]));
   const ownLong = own.flatMap((table) => (isLong(table) && table.longContext !== undefined ? [table.longContext] : []));
-  if (long !== undefined || ownLong.length > 0) flags.push('long_context');
-  for (const { what, name } of served) flags.push(`${what}:${name}`);
+  if (long !== undefined || ownLong.length > 0) flag('long_context');
+  for (const { what, name } of served) flag(`${what}:${name}`);
   // A tier that has no long-context rates of its own must not make a long request cheaper than its long-context price.
   return { tables: [ownLong, long === undefined ? own : [...own, long], [rates]], multipliers };
 }
@@ -196,12 +256,12 @@ function modifierOf(
   what: keyof typeof STANDARD,
   name: string | undefined,
   priced: ReadonlyMap<string, Modifier> | undefined,
-  flags: string[],
+  flag: Flag,
 ): { readonly what: string; readonly name: string; readonly modifier: Modifier }[] {
   if (name === undefined) return [];
   const modifier = priced?.get(name);
   if (modifier !== undefined) return [{ what, name, modifier }];
-  if (!STANDARD[what].has(name)) flags.push(`unknown_${what}`);
+  if (!STANDARD[what].has(name)) flag(`unknown_${what}`);
   return [];
 }
 
@@ -234,9 +294,9 @@ function multiplied(charged: ChargeLine, multipliers: readonly Multiplier[]): Ch
   return { ...charged, multiplier: productText(multipliers), amount: amount / MULTIPLIER_UNIT ** BigInt(multipliers.length) };
 }
 
-function total(lines: readonly ChargeLine[], flags: string[]): bigint {
+function total(lines: readonly ChargeLine[], flag: Flag): bigint {
   const nanos = lines.reduce((sum, { amount }) => sum + amount, 0n) / 1_000_000n;
   if (nanos <= MAX_NANOS) return nanos;
-  flags.push('overflow');
+  flag('overflow');
   return MAX_NANOS;
 }

@@ -32,12 +32,13 @@ export function addCounts(counts: DayCounts, more: Partial<DayCounts>): DayCount
 
 /** As an owner reads them: reasoning is a part of the output (known failure U14), caches stand beside the input. */
 export function countsOf(usage: BillableUsage): Partial<DayCounts> {
-  const { reasoning = 0 } = usage;
+  const { reasoning = 0, passes = [] } = usage;
+  const sum = (count: (part: BillableUsage) => number): number => passes.reduce((all, pass) => all + count(pass), count(usage));
   return {
-    inputTokens: sane((usage.input ?? 0) + (usage.imageInput ?? 0)),
-    cachedInputTokens: sane(usage.cachedInput ?? 0),
-    cacheWriteTokens: sane(cacheWritesOf(usage)),
-    outputTokens: sane((usage.output ?? 0) + reasoning + (usage.imageOutput ?? 0)),
+    inputTokens: sane(sum(({ input = 0, imageInput = 0, audioInput = 0 }) => input + imageInput + audioInput)),
+    cachedInputTokens: sane(sum(({ cachedInput = 0 }) => cachedInput)),
+    cacheWriteTokens: sane(sum(cacheWritesOf)),
+    outputTokens: sane(sum(({ output = 0, imageOutput = 0, audioOutput = 0 }) => output + imageOutput + audioOutput) + reasoning),
     reasoningTokens: sane(reasoning),
     images: sane(usage.images ?? 0),
   };

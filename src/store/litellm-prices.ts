@@ -4,10 +4,13 @@ import {
   type Draft,
   draft,
   fieldsOf,
+  modifierDraft,
+  givenTwice,
   NumberText,
   parseKeepingDigits,
   type Place,
   type PriceBook,
+  shortestWrite,
 } from './price-book.ts';
 import type { ModelKind } from './prices.ts';
 
@@ -21,6 +24,8 @@ const LITELLM: ReadonlyMap<string, readonly [string, number]> = new Map([
   ['output_cost_per_reasoning_token', ['reasoning', 6]],
   ['input_cost_per_image_token', ['image_input', 6]],
   ['output_cost_per_image_token', ['image_output', 6]],
+  ['input_cost_per_audio_token', ['audio_input', 6]],
+  ['output_cost_per_audio_token', ['audio_output', 6]],
   ['output_cost_per_image', ['image', 0]],
   ['file_search_cost_per_1k_calls', ['file_search', 0]],
 ]);
@@ -48,9 +53,15 @@ function litellmPlace(name: string): (Omit<Place, 'field'> & { readonly tier: st
 /** Throws SyntaxError when `text` is not JSON. */
 export function readLiteLlm(text: string): PriceBook {
   const book = new BookBuilder();
-  for (const [model, entry] of fieldsOf(parseKeepingDigits(text)) ?? []) {
+  const entries = fieldsOf(parseKeepingDigits(text)) ?? [];
+  const twice = givenTwice(text, 0);
+  for (const [model, entry] of entries) {
     const fields = fieldsOf(entry);
     if (model === 'sample_spec') continue;
+    if (twice.has(JSON.stringify([model]))) {
+      book.skip(model, 'has two prices in the file');
+      continue;
+    }
     const kind = KIND_OF_MODE.get(String(fields?.get('mode')));
     if (fields === undefined || kind === undefined) {
       book.skip(model, `mode ${String(fields?.get('mode') ?? 'missing')} is not served`);
@@ -58,6 +69,7 @@ export function readLiteLlm(text: string): PriceBook {
     }
     const price = draft();
     for (const [name, value] of fields) {
+      if (name === 'provider_specific_entry') multipliers(book, model, price, value);
       if (!/cost/.test(name)) continue;
       if (name === 'search_context_cost_per_query') searchCost(book, model, price, value);
       else if (kind === 'image' && name === 'input_cost_per_image') book.set(model, price, { field: name, rate: 'image' }, value);
@@ -67,16 +79,27 @@ export function readLiteLlm(text: string): PriceBook {
         else book.set(model, tierOf(price, place.tier), { field: name, ...place }, value);
       }
     }
+    if (String(fields.get('litellm_provider')) === 'openai') shortestWrite(price);
     book.add(model, kind, price);
   }
   return book;
 }
 
 function tierOf(price: Draft, tier: string | undefined): Draft {
-  if (tier === undefined) return price;
-  const found = price.tiers.get(tier) ?? draft();
-  price.tiers.set(tier, found);
-  return found;
+  return tier === undefined ? price : modifierDraft(price, 'service_tiers', tier);
+}
+
+/** Regions by the names that answers have for them (`inference_geo`), which are those of this catalogue. */
+const REGION = /^[a-z]{2}$/;
+
+/** Multiples of the whole price: `fast` is a speed, two letters are a region. */
+function multipliers(book: BookBuilder, model: string, price: Draft, value: unknown): void {
+  for (const [name, factor] of fieldsOf(value) ?? []) {
+    const field = `provider_specific_entry.${name}`;
+    if (name === 'fast') book.multiply(model, price, 'speeds', name, field, factor);
+    else if (REGION.test(name)) book.multiply(model, price, 'geos', name, field, factor);
+    else if (factor instanceof NumberText) book.ignore(model, field, 'has no counterpart');
+  }
 }
 
 /** One rate a search is ours; where sizes differ, the medium size, which is the default of the upstreams, counts. */

@@ -2,6 +2,9 @@
  * A public price catalogue as price records of ours, as it is read: the amounts by their digits as they are written, so that no price
  * passes through a float, and what was left out and why. Knows no catalogue; the data is the operator's.
  */
+import { visit } from 'jsonc-parser';
+import { shiftDecimal } from './decimal.ts';
+import { parseMultiplier } from './multiplier.ts';
 import type { ModelKind, PriceRecord, Rates } from './prices.ts';
 import { parsePrice } from './prices.ts';
 
@@ -38,20 +41,6 @@ export function parseKeepingDigits(text: string): unknown {
   });
 }
 
-/** The plain decimal spelling of `text` × 10^shift, or undefined when it is no finite non-negative number. */
-export function shiftDecimal(text: string, shift: number): string | undefined {
-  const match = /^([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,3}))?$/.exec(text);
-  if (match === null) return undefined;
-  const [, whole = '', fraction = '', exponent = '0'] = match;
-  const digits = whole + fraction;
-  const point = whole.length + Number(exponent) + shift;
-  const padded = point <= 0 ? digits.padStart(digits.length - point + 1, '0') : digits.padEnd(point, '0');
-  const at = Math.max(point, 1);
-  const integer = padded.slice(0, at).replace(/^0+(?=[0-9])/, '');
-  const rest = padded.slice(at).replace(/0+$/, '');
-  return rest === '' ? integer : `${integer}.${rest}`;
-}
-
 type Fields = Map<string, unknown>;
 
 /** The members of an object; undefined for anything else. */
@@ -60,24 +49,71 @@ export function fieldsOf(value: unknown): Fields | undefined {
   return isObject ? new Map(Object.entries(value)) : undefined;
 }
 
+/** What changes a price, by the name of the member that holds it. */
+const MODIFIERS = ['service_tiers', 'speeds', 'geos'] as const;
+export type ModifierKind = (typeof MODIFIERS)[number];
+
 /** A price under construction. */
 export interface Draft {
   readonly rates: Map<string, string>;
   readonly long: Map<string, string>;
   above?: number;
-  readonly tiers: Map<string, Draft>;
+  /** Prices by name, or multipliers. */
+  readonly modifiers: Readonly<Record<ModifierKind, Map<string, Draft | string>>>;
 }
 
-export const draft = (): Draft => ({ rates: new Map(), long: new Map(), tiers: new Map() });
+export const draft = (): Draft => ({
+  rates: new Map(),
+  long: new Map(),
+  modifiers: { service_tiers: new Map(), speeds: new Map(), geos: new Map() },
+});
 
-function recordOf({ rates, long, above, tiers }: Draft): PriceRecord {
+/** The prices of a tier, a speed or a region, begun where they were not. */
+export function modifierDraft(price: Draft, kind: ModifierKind, name: string): Draft {
+  const found = price.modifiers[kind].get(name);
+  if (found !== undefined && typeof found !== 'string') return found;
+  const begun = draft();
+  price.modifiers[kind].set(name, begun);
+  return begun;
+}
+
+function recordOf({ rates, long, above, modifiers }: Draft): PriceRecord {
   return Object.fromEntries<PriceRecord[string]>([
     ...rates,
     ...(above === undefined ? [] : [['long_context', { above, ...Object.fromEntries(long) }] as const]),
-    ...(tiers.size === 0
-      ? []
-      : [['service_tiers', Object.fromEntries([...tiers].map(([name, tier]) => [name, recordOf(tier)]))] as const]),
+    ...MODIFIERS.flatMap((kind) => {
+      const named = [...modifiers[kind]].map(
+        ([name, value]) => [name, typeof value === 'string' ? value : recordOf(value)] as const,
+      );
+      return named.length === 0 ? [] : [[kind, Object.fromEntries(named)] as const];
+    }),
   ]);
+}
+
+/** The paths, as JSON lists, that an object gives twice at one of these depths: JSON readers keep the last and say nothing. */
+export function givenTwice(text: string, ...depths: readonly number[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  visit(text, {
+    onObjectProperty(name, _offset, _length, _line, _character, pathSupplier) {
+      const path = pathSupplier();
+      if (!depths.includes(path.length)) return;
+      const place = JSON.stringify([...path, name]);
+      if (seen.has(place)) twice.add(place);
+      seen.add(place);
+    },
+  });
+  return twice;
+}
+
+/**
+ * OpenAI keeps nothing for less than thirty minutes, so its one price of a cache write is the price of that lifetime. Nothing else that a
+ * catalogue says tells which lifetime it means.
+ */
+export function shortestWrite({ rates, modifiers }: Draft): void {
+  const write = rates.get('cache_write_5m');
+  if (write !== undefined) rates.set('cache_write_30m', write);
+  for (const tier of modifiers.service_tiers.values()) if (typeof tier !== 'string') shortestWrite(tier);
 }
 
 /** Where an amount comes from and goes to. */
@@ -121,6 +157,13 @@ export class BookBuilder {
     }
     into.above = above;
     into.long.set(rate, amount);
+  }
+
+  /** A multiplier of every token price, for a speed or a region. */
+  multiply(model: string, price: Draft, kind: 'speeds' | 'geos', name: string, field: string, value: unknown): void {
+    const text = value instanceof NumberText ? shiftDecimal(value.text, 0) : undefined;
+    if (text === undefined || !parseMultiplier(text, field).ok) this.ignore(model, field, 'is not a multiplier');
+    else price.modifiers[kind].set(name, text);
   }
 
   add(model: string, kind: ModelKind, price: Draft): void {

@@ -18,6 +18,8 @@ export const TOKEN_CLASSES = [
   'reasoning',
   'image_input',
   'image_output',
+  'audio_input',
+  'audio_output',
 ] as const;
 export type TokenClass = (typeof TOKEN_CLASSES)[number];
 

@@ -36,6 +36,8 @@ export function sseDecode(options: SseDecodeOptions): Stage<Uint8Array, SseEvent
 
 /** The longest field name with its colon and space, which a line has beside its data. */
 const FIELD_PREFIX_BYTES = 'event: '.length;
+/** Of the line that the end cut off, for the log. */
+const MOST_TOLD = 1024;
 const BYTE_ORDER_MARK = '\xef\xbb\xbf';
 const MAGIC: readonly { readonly name: string; readonly bytes: readonly number[] }[] = [
   { name: 'gzip', bytes: [0x1f, 0x8b] },
@@ -103,7 +105,8 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
       throw this.#foreign.error();
     }
     if (FIELD_BEGINNING.test(rest) || this.#hasOpenEvent()) {
-      throw new StreamError('truncated_event', 'the stream ended inside an event');
+      const told = rest === '' ? {} : { text: decoded(rest.slice(0, MOST_TOLD)) };
+      throw new StreamError('truncated_event', 'the stream ended inside an event', told);
     }
     if (!rest.startsWith(':')) this.#ignore(rest);
     if (!this.#dispatched && !this.#unknown.blank) throw this.#unknown.error();

@@ -4,7 +4,7 @@
  */
 
 const STREAM_ERROR_REASONS = [
-  /** The input ended inside an event. */
+  /** The input ended inside an event; `text` has the line that was cut off. */
   'truncated_event',
   /** The body holds text that is no event stream; `text` has its beginning. */
   'not_event_stream',
@@ -35,7 +35,10 @@ export type StreamErrorReason = (typeof STREAM_ERROR_REASONS)[number];
 export class StreamError extends Error {
   override readonly name = 'StreamError';
   readonly reason: StreamErrorReason;
-  /** Only with `not_event_stream`: the foreign text, at most 64 Ki characters. Unchecked bytes from outside: never shown to a client. */
+  /**
+   * With `not_event_stream` the foreign text, at most 64 Ki characters; with `truncated_event` the beginning of its last line. Unchecked bytes from outside:
+   * never shown to a client.
+   */
   readonly text: string | undefined;
 
   constructor(reason: StreamErrorReason, message: string, detail: { readonly text?: string; readonly cause?: unknown } = {}) {

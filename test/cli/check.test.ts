@@ -5,26 +5,22 @@ import { codecs } from '../../src/codecs/registry.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
 import { checkVerb } from '../../src/cli/check.ts';
 import { parsePrice } from '../../src/store/prices.ts';
-import { systemClock } from '../../src/streams/clock.ts';
+import { typed } from '../support/verbs.ts';
 
 async function notesOf(file: object): Promise<string[]> {
   const printed: string[] = [];
-  const code = await checkVerb(codecs.textTypes)({
-    args: [],
-    options: {},
-    json: true,
-    clock: systemClock,
-    mint: (prefix) => prefix,
-    print: (text) => void printed.push(text),
-    readFile: () => '',
-    config: () =>
-      parseConfig(JSON.stringify(file), {
-        ...{ env: {}, readFile: () => '', parsePrice, path: '/etc/mizu/mizu.config.json' },
-        ...{ revision: 1, nowMs: 0 },
-      }),
-    store: () => assert.fail('no store is needed'),
-    interrupted: () => new AbortController().signal,
-  });
+  const config = () =>
+    parseConfig(JSON.stringify(file), {
+      ...{ env: {}, readFile: () => '', parsePrice, path: '/etc/mizu/mizu.config.json' },
+      ...{ revision: 1, nowMs: 0 },
+    });
+  const code = await typed(
+    [checkVerb(codecs.textTypes)],
+    ['check'],
+    { json: true },
+    { config },
+    (text) => void printed.push(text),
+  );
   assert.equal(code, 0);
   const { notes }: { notes: string[] } = JSON.parse(printed.join(''));
   return notes;

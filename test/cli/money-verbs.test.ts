@@ -2,18 +2,19 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { parseConfig } from '../../src/http/config/parse.ts';
-import { accounts } from '../../src/cli/accounts.ts';
-import { keys } from '../../src/cli/keys.ts';
-import { balance, ledger } from '../../src/cli/ledger.ts';
-import { prices } from '../../src/cli/prices.ts';
-import { spend } from '../../src/cli/spend.ts';
-import type { Verb } from '../../src/cli/verb.ts';
+import { ACCOUNTS } from '../../src/cli/accounts.ts';
+import { KEYS } from '../../src/cli/keys.ts';
+import { BALANCE, LEDGER } from '../../src/cli/ledger.ts';
+import { PRICES } from '../../src/cli/prices.ts';
+import { SPEND } from '../../src/cli/spend.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import type { Store } from '../../src/store/store.ts';
-import { systemClock } from '../../src/streams/clock.ts';
+import type { VerbContext } from '../../src/cli/verb.ts';
 import { entry, funded, openStore } from '../store/support/store.ts';
+import { typed } from '../support/verbs.ts';
 
-const VERBS = { accounts, keys, balance, spend, ledger, prices } satisfies Record<string, Verb>;
+const VERBS = [...ACCOUNTS, ...KEYS, BALANCE, SPEND, ...LEDGER, ...PRICES];
+type Family = 'accounts' | 'keys' | 'balance' | 'spend' | 'ledger' | 'prices';
 
 type Options = Record<string, string | boolean>;
 // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
@@ -28,15 +29,10 @@ class Operator {
     this.store = store;
   }
 
-  async run(verb: keyof typeof VERBS, args: string[], options: Options = {}): Promise<{ code: number; text: string }> {
+  async run(verb: Family, args: string[], options: Options = {}): Promise<{ code: number; text: string }> {
     const printed: string[] = [];
-    const code = await VERBS[verb]({
-      args,
-      options,
-      json: options['json'] === true,
-      clock: systemClock,
+    const has: Partial<VerbContext> = {
       mint: (prefix) => `${prefix}${++this.#minted}`,
-      print: (text) => void printed.push(text),
       readFile: (path) => this.files.get(path) ?? '',
       config: () =>
         parseConfig(
@@ -58,12 +54,12 @@ class Operator {
           { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 },
         ),
       store: () => Promise.resolve(this.store),
-      interrupted: () => new AbortController().signal,
-    });
+    };
+    const code = await typed(VERBS, [verb, ...args], options, has, (text) => void printed.push(text));
     return { code, text: printed.join('\n') };
   }
 
-  async json(verb: keyof typeof VERBS, args: string[], options: Options = {}): Promise<Json> {
+  async json(verb: Family, args: string[], options: Options = {}): Promise<Json> {
     return JSON.parse((await this.run(verb, args, { ...options, json: true })).text);
   }
 
@@ -256,7 +252,7 @@ test('a span is counted from now', async (t) => {
 });
 
 /** Each is refused with these words, and changes nothing. `KEY` is the id of ada's key. */
-const REFUSED: readonly (readonly [keyof typeof VERBS, readonly string[], Options, RegExp])[] = [
+const REFUSED: readonly (readonly [Family, readonly string[], Options, RegExp])[] = [
   ['accounts', ['credit', 'ada', '1.0000000001'], {}, /^USD has more than 9 digits after the point$/],
   ['accounts', ['credit', 'ada', '1e3'], {}, /^USD must be a plain decimal number/],
   ['accounts', ['credit', 'ada', '+1'], {}, /^USD must be a plain decimal/],
@@ -366,7 +362,7 @@ const BOOK = JSON.stringify({
     input_cost_per_token: 1e-6,
     output_cost_per_token: 5e-6,
     cache_read_input_token_cost: 1.5e-7,
-    input_cost_per_audio_token: 1e-6,
+    input_cost_per_character: 1e-6,
   },
   slow: { mode: 'chat', input_cost_per_token: 2e-6, output_cost_per_token: 4e-6 },
   negative: { mode: 'chat', input_cost_per_token: -1, output_cost_per_token: 1 },
@@ -376,7 +372,7 @@ test('a price book is imported as the models of a configuration', async (t) => {
   const ops = await operator(t);
   ops.files.set('book.json', BOOK);
   const { text } = await ops.run('prices', ['import', 'book.json'], { from: 'litellm', models: 'claude-fast' });
-  assert.match(text, /claude-fast input_cost_per_audio_token: has no counterpart/);
+  assert.match(text, /claude-fast input_cost_per_character: has no counterpart/);
   const { models } = JSON.parse(text.replace(/^\/\/.*$/gm, ''));
   assert.deepEqual(models, { 'claude-fast': { price: { input: '1', output: '5', cached_input: '0.15' } } });
   assert.equal(parsePrice(models['claude-fast'].price, { kind: 'text' }).ok, true);

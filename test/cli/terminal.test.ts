@@ -2,36 +2,27 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { logs } from '../../src/cli/logs.ts';
+import { LOGS } from '../../src/cli/logs.ts';
+import type { Typed } from '../../src/cli/perform.ts';
 import { table, type VerbContext } from '../../src/cli/verb.ts';
-import { parseConfig } from '../../src/http/config/parse.ts';
-import { parsePrice } from '../../src/store/prices.ts';
 import type { AttemptEntry } from '../../src/store/request-log.ts';
 import type { Store } from '../../src/store/store.ts';
-import { systemClock } from '../../src/streams/clock.ts';
 import { entry, funded, openStore } from '../store/support/store.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { eventually } from '../support/test-gateway.ts';
+import { typed } from '../support/verbs.ts';
 
 const EVIL = 'm\u001b]0;owned\u0007\u001b[2J\u009b31m\r\n2026-01-01T00:00:00.000Z req_forged\u2028\u202egpj.exe';
 const FORBIDDEN = /[\p{Cc}\u2028\u202e]/u;
 
 /** What `mizu logs` prints. */
-async function printed(store: Store, more: Partial<VerbContext>, lines: string[] = []): Promise<string[]> {
-  await logs({
-    args: [],
-    options: {},
-    json: false,
-    clock: systemClock,
-    mint: (prefix) => prefix,
-    print: (text) => void lines.push(text),
-    readFile: () => '',
-    config: () =>
-      parseConfig('{}', { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 }),
-    store: () => Promise.resolve(store),
-    interrupted: () => new AbortController().signal,
-    ...more,
-  });
+async function printed(
+  store: Store,
+  values: Typed['values'],
+  has: Partial<VerbContext> = {},
+  lines: string[] = [],
+): Promise<string[]> {
+  await typed([LOGS], ['logs'], values, { store: () => Promise.resolve(store), ...has }, (text) => void lines.push(text));
   return lines;
 }
 
@@ -51,7 +42,7 @@ test('F42: mizu logs: models, errors and upstream words of anybody are one line 
   await store.settlements.flush();
   const [row] = await store.requestLog.list({ limit: 1 });
   assert.equal(row?.model, EVIL, 'the record itself is exact');
-  const run = (options: VerbContext['options'], json = false): Promise<string[]> => printed(store, { options, json });
+  const run = (values: Typed['values'], json = false): Promise<string[]> => printed(store, { ...values, json });
   const listed = await run({});
   assert.equal(listed.length, 1);
   assert.doesNotMatch(listed[0] ?? '', FORBIDDEN);
@@ -69,7 +60,7 @@ test('mizu logs: as many rows as were asked for, over the pages of the store', a
   for (let n = 0; n < 1_010; n++) void store.settlements.settle({ entry: entry(owner, `ex_${n}`, 0n) });
   await store.settlements.flush();
   const rowsOf = async (limit: string): Promise<string[]> =>
-    (await printed(store, { options: { limit }, json: true })).map((text) => JSON.parse(text).exchangeId);
+    (await printed(store, { limit, json: true })).map((text) => JSON.parse(text).exchangeId);
   for (const limit of [7, 1_000, 1_005, 2_000]) {
     const rows = await rowsOf(String(limit));
     assert.equal(rows.length, Math.min(limit, 1_010));
@@ -84,7 +75,7 @@ test('mizu logs --json says what meters counted', async (t) => {
     entry: entry(owner, 'ex_1', 5n, { usage: { input: 3, meters: new Map([['web_search', 2]]) } }),
   });
   await store.settlements.flush();
-  const [row = ''] = await printed(store, { options: {}, json: true });
+  const [row = ''] = await printed(store, { json: true });
   assert.deepEqual(JSON.parse(row).usage, { input: 3, meters: { web_search: 2 } });
 });
 
@@ -99,7 +90,7 @@ test('mizu logs --follow prints what comes after it began, oldest first, until i
   const clock = createFakeClock();
   const interrupt = new AbortController();
   const lines: string[] = [];
-  const followed = printed(store, { options: { follow: true }, clock, interrupted: () => interrupt.signal }, lines);
+  const followed = printed(store, { follow: true }, { clock, interrupted: () => interrupt.signal }, lines);
   await eventually(() => clock.pending === 1);
   await settle('ex_1', 'ex_2');
   clock.advance(500);

@@ -1,7 +1,7 @@
 /** Literal upstream answers through the pipeline to a client, and literal requests to an upstream: what the ledger's tests are made of. */
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
-import type { CanonicalRequest, ReasoningFace } from '../../src/codecs/canonical/request.ts';
+import type { CanonicalRequest, Refusable } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec, CodecOptions, DecodeContext, Frame, ModelFacts, UpstreamCodec } from '../../src/codecs/codec.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import {
@@ -133,7 +133,7 @@ export function convert(
   clientName: ClientName,
   upstreamName: UpstreamName,
   body: object,
-  target: { readonly options?: CodecOptions; readonly facts?: ModelFacts; readonly without?: ReadonlySet<ReasoningFace> } = {},
+  target: { readonly options?: CodecOptions; readonly facts?: ModelFacts; readonly without?: ReadonlySet<Refusable> } = {},
 ): Json {
   return JSON.parse(sent(clientName, upstreamName, body, target).body);
 }
@@ -142,7 +142,7 @@ export function sent(
   clientName: ClientName,
   upstreamName: UpstreamName,
   body: object,
-  target: { readonly options?: CodecOptions; readonly facts?: ModelFacts; readonly without?: ReadonlySet<ReasoningFace> } = {},
+  target: { readonly options?: CodecOptions; readonly facts?: ModelFacts; readonly without?: ReadonlySet<Refusable> } = {},
 ) {
   const upstream = upstreamOf(upstreamName);
   const text = JSON.stringify({ model: 'logical-model', ...body });

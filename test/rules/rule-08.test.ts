@@ -60,17 +60,19 @@ test('rule 8: failed and cancelled are errors on chat and messages', () => {
 });
 
 test('rule 8: messages keeps pause, compaction and context limit; others say them as documented', () => {
-  for (const [reason, chat, details] of [
-    ['pause_turn', 'stop', 'pause_turn'],
-    ['compaction', 'stop', 'compaction'],
-    ['model_context_window_exceeded', 'length', 'max_output_tokens'],
+  for (const [reason, chat] of [
+    ['pause_turn', 'stop'],
+    ['compaction', 'stop'],
+    ['model_context_window_exceeded', 'length'],
   ] as const) {
     const events = [messageStart(), ...block(0, { type: 'text', text: '' }, say('x')), ...messageEnd(reason)];
     assert.equal(through('messages', 'messages', events).body.stop_reason, reason);
     const choice = through('messages', 'chat', events).body.choices[0];
     assert.deepEqual([choice.finish_reason, choice.native_finish_reason], [chat, reason]);
     const { body } = through('messages', 'responses', events);
-    assert.deepEqual([body.status, body.incomplete_details.reason], ['incomplete', details]);
+    // Its protocol has a closed set of reasons; the word of messages stands beside the one that fits.
+    assert.equal(body.status, 'incomplete');
+    assert.deepEqual(body.incomplete_details, { reason: 'max_output_tokens', native_reason: reason });
   }
 });
 

@@ -320,6 +320,39 @@ test('a lifetime of the cache without a rate is billed at that of the next short
   assert.deepEqual(of({ input: '1' }), [20_000n, ...flags]);
 });
 
+test('another model: its passes and its answers at its own price, flagged where it has none', () => {
+  const main = rates({ input: '1', output: '4', geos: { us: '2' } });
+  const advisor = rates({ input: '10', output: '40', geos: { us: '3' } });
+  const ratesOf = (name: string) => (name === 'advisor' ? advisor : undefined);
+  const pass = { type: 'advisor_message', model: 'advisor', input: 100, output: 10 } as const;
+  const told = ({ total, flags, lines }: ReturnType<typeof chargeFor>) => [total, flags, lines.map(({ model = '' }) => model)];
+  assert.deepEqual(told(chargeFor({ input: 100, passes: [pass] }, main, ratesOf)), [
+    100_000n + 1_000_000n + 400_000n,
+    [],
+    ['', 'advisor', 'advisor'],
+  ]);
+  assert.deepEqual(told(chargeFor({ input: 100, geo: 'us', speed: 'fast', passes: [pass] }, main, ratesOf)), [
+    200_000n + 3_000_000n + 1_200_000n,
+    ['unknown_speed', 'geo:us'],
+    ['', 'advisor', 'advisor'],
+  ]);
+  assert.deepEqual(told(chargeFor({ passes: [{ ...pass, model: 'nobody' }] }, main, ratesOf)), [
+    100_000n + 40_000n,
+    ['unpriced_model:nobody'],
+    ['', ''],
+  ]);
+  assert.deepEqual(told(chargeFor({ input: 100, model: 'advisor' }, main, ratesOf)), [1_000_000n, [], ['advisor']]);
+  assert.deepEqual(told(chargeFor({ input: 100, model: 'nobody' }, main)), [100_000n, ['unpriced_model:nobody'], ['']]);
+});
+
+test('sound has a price of its own, or is billed as text and flagged', () => {
+  const usage = { input: 10, audioInput: 10, audioOutput: 10 };
+  const own = chargeFor(usage, rates({ input: '1', output: '2', audio_input: '10', audio_output: '20' }));
+  assert.deepEqual([own.total, own.flags], [10_000n + 100_000n + 200_000n, []]);
+  const none = chargeFor(usage, rates({ input: '1', output: '2' }));
+  assert.deepEqual([none.total, none.flags], [40_000n, ['no_rate:audio_input', 'no_rate:audio_output']]);
+});
+
 test('a line names the class that was billed only where it is another; the largest sum is the largest that can be kept', () => {
   const [line] = chargeFor({ input: 1 }, rates({ input: '1' })).lines;
   assert.deepEqual(line, { item: 'input', quantity: 1, rate: 1_000_000_000n, per: 'million', amount: 1_000_000_000n });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { readLiteLlm } from '../../src/store/litellm-prices.ts';
 import { readModelsDev } from '../../src/store/models-dev-prices.ts';
-import { shiftDecimal } from '../../src/store/price-book.ts';
+import { shiftDecimal } from '../../src/store/decimal.ts';
 
 test('a number is shifted as it is spelled', () => {
   assert.equal(shiftDecimal('1.5e-07', 6), '0.15');
@@ -49,6 +49,7 @@ test('a LiteLLM catalogue', () => {
     cached_input: '0.125',
     cache_write_5m: '1.5625',
     cache_write_1h: '2.5',
+    audio_input: '1',
     web_search: '35',
     long_context: { above: 200_000, input: '2.5', output: '15' },
     service_tiers: { priority: { input: '2.5' }, flex: { output: '5' } },
@@ -63,7 +64,7 @@ test('a LiteLLM catalogue', () => {
   assert.deepEqual(book.skipped.map(({ model }) => model).sort(), ['fine', 'free', 'rerank']);
   assert.deepEqual(
     book.ignored.filter(({ model }) => model === 'm').map(({ field }) => field),
-    ['input_cost_per_audio_token', 'search_context_cost_per_query.search_context_size_low'],
+    ['search_context_cost_per_query.search_context_size_low'],
   );
 });
 
@@ -77,6 +78,7 @@ test('a models.dev catalogue', () => {
     output: '15',
     cached_input: '0.25',
     cache_write_5m: '3.125',
+    audio_input: '1',
     long_context: { above: 200_000, input: '5', output: '22.5' },
   });
   assert.deepEqual(
@@ -85,8 +87,90 @@ test('a models.dev catalogue', () => {
   );
   assert.deepEqual(
     book.ignored.map(({ field }) => field),
-    ['input_audio', 'context_over_200k.x'],
+    ['context_over_200k.x'],
   );
+});
+
+test('a LiteLLM catalogue: speeds and regions are multipliers, and OpenAI writes its cache for thirty minutes', () => {
+  const book = readLiteLlm(`{
+    "c": {"mode": "chat", "litellm_provider": "anthropic", "input_cost_per_token": 5e-06, "output_cost_per_token": 2.5e-05,
+          "cache_creation_input_token_cost": 6.25e-06, "cache_creation_input_token_cost_above_1hr_above_200k_tokens": 2e-05,
+          "provider_specific_entry": {"us": 1.10, "fast": 6.0, "eu": 0, "slow": 0.5, "zz": 1.00001, "options": {"a": 1}}},
+    "o": {"mode": "responses", "litellm_provider": "openai", "input_cost_per_token": 2e-06, "output_cost_per_token": 1e-05,
+          "cache_creation_input_token_cost": 2.5e-06, "cache_creation_input_token_cost_priority": 5e-06}
+  }`);
+  assert.deepEqual(book.prices.get('c')?.price, {
+    input: '5',
+    output: '25',
+    cache_write_5m: '6.25',
+    long_context: { above: 200_000, cache_write_1h: '20' },
+    speeds: { fast: '6' },
+    geos: { us: '1.1' },
+  });
+  assert.deepEqual(book.prices.get('o')?.price, {
+    input: '2',
+    output: '10',
+    cache_write_5m: '2.5',
+    cache_write_30m: '2.5',
+    service_tiers: { priority: { cache_write_5m: '5', cache_write_30m: '5' } },
+  });
+  assert.deepEqual(
+    book.ignored.map(({ field, reason }) => `${field} ${reason}`),
+    [
+      'provider_specific_entry.eu is not a multiplier',
+      'provider_specific_entry.slow has no counterpart',
+      'provider_specific_entry.zz is not a multiplier',
+    ],
+  );
+});
+
+test('a models.dev catalogue: thresholds from the list, and modes as what turns them on', () => {
+  const book = readModelsDev(`{"anthropic": {"models": {"c": {"cost": {"input": 5, "output": 25},
+      "experimental": {"modes": {"fast": {"cost": {"input": 30, "output": 150}, "provider": {"body": {"speed": "fast"}}},
+        "odd": {"cost": {"input": 1}}, "free": {"provider": {"body": {"speed": "x"}}}}}}}},
+    "openai": {"models": {"g": {"cost": {"input": 10, "output": 50, "cache_read": 1, "cache_write": 12.5,
+        "tiers": [{"tier": {"type": "context", "size": 272000}, "input": 20, "output": 75}, {"tier": {"type": "hours", "size": 5}, "input": 1}],
+        "context_over_200k": {"input": 20, "output": 75}},
+      "experimental": {"modes": {"fast": {"cost": {"input": 20, "output": 100, "cache_write": 25,
+        "tiers": [{"tier": {"size": 272000}, "output": 150}]}, "provider": {"body": {"service_tier": "priority"}}}}}}}}}`);
+  assert.deepEqual(book.prices.get('anthropic/c')?.price, {
+    input: '5',
+    output: '25',
+    speeds: { fast: { input: '30', output: '150' } },
+  });
+  assert.deepEqual(book.prices.get('openai/g')?.price, {
+    input: '10',
+    output: '50',
+    cached_input: '1',
+    cache_write_5m: '12.5',
+    cache_write_30m: '12.5',
+    long_context: { above: 272_000, input: '20', output: '75' },
+    service_tiers: {
+      priority: {
+        input: '20',
+        output: '100',
+        cache_write_5m: '25',
+        cache_write_30m: '25',
+        long_context: { above: 272_000, output: '150' },
+      },
+    },
+  });
+  assert.deepEqual(
+    book.ignored.map(({ field }) => field),
+    ['experimental.modes.odd.cost', 'tiers[1]'],
+  );
+});
+
+test('a name with two prices has none, and is named', () => {
+  const one = '{"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}';
+  const litellm = readLiteLlm(`{"m": ${one}, "n": ${one}, "m": ${one}}`);
+  assert.deepEqual([...litellm.prices.keys()], ['n']);
+  assert.deepEqual(litellm.skipped, [{ model: 'm', reason: 'has two prices in the file' }]);
+  const dev = readModelsDev(
+    '{"a": {"models": {"m": {"cost": {"input": 1, "output": 1}}, "m": {"cost": {"input": 2, "output": 2}}}}, "b": {"models": {"m": {"cost": {"input": 1, "output": 1}}}}}',
+  );
+  assert.deepEqual([...dev.prices.keys()], ['b/m']);
+  assert.deepEqual(dev.skipped, [{ model: 'a/m', reason: 'has two prices in the file' }]);
 });
 
 test('F36: what is not a catalogue converts to nothing, and what is not JSON throws', () => {

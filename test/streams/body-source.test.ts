@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
-import { BATCH_BYTES, bodySource, readBody } from '../../src/streams/body-source.ts';
+import { BATCH_BYTES, readBody } from '../../src/streams/body-source.ts';
+import { bodyStream } from '../support/streams/body-stream.ts';
 import { systemClock } from '../../src/streams/clock.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 import { collect, settled } from '../support/batches.ts';
@@ -19,7 +20,7 @@ test('an upstream that dies while the reader is slow: everything that had arrive
     setTimeout(() => response.socket?.destroy(), 40);
   });
   const { body } = await upstream.ask();
-  const source = bodySource(body);
+  const source = bodyStream(body);
   const reader = source.getReader();
   const first = await reader.read();
   await until(() => body.destroyed, 'the body notices the dead upstream');
@@ -31,7 +32,7 @@ test('an upstream that dies while the reader is slow: everything that had arrive
 
 test('a regular end closes the stream', async () => {
   await using upstream = await serve((_request, response) => response.end('whole'));
-  const got = await collect(bodySource((await upstream.ask()).body));
+  const got = await collect(bodyStream((await upstream.ask()).body));
   assert.deepEqual([text(got.values), got.failure], ['whole', undefined]);
 });
 
@@ -39,7 +40,7 @@ test('a hundred chunks of one network read are few batches', async () => {
   const body = new PassThrough();
   for (let i = 0; i < 100; i++) body.write(`${i};`);
   body.end();
-  const got = await collect(bodySource(body));
+  const got = await collect(bodyStream(body));
   assert.equal(text(got.values), Array.from({ length: 100 }, (_, i) => `${i};`).join(''));
   assert.ok(got.batches <= 2, `${got.batches} batches`);
 });
@@ -49,7 +50,7 @@ test('a batch ends at 64 KiB, give or take one buffer', async () => {
   const body = new PassThrough({ highWaterMark: 1_000_000 });
   for (let i = 0; i < 40; i++) body.write(piece);
   body.end();
-  const reader = bodySource(body).getReader();
+  const reader = bodyStream(body).getReader();
   let total = 0;
   for (;;) {
     const { done, value } = await reader.read();
@@ -71,7 +72,7 @@ test('back-pressure: a reader that does not ask holds the upstream back', async 
     more();
   });
   const { body } = await upstream.ask();
-  const reader = bodySource(body).getReader();
+  const reader = bodyStream(body).getReader();
   await reader.read();
   let before = -1;
   // The kernel takes some megabytes; then it stands still.
@@ -94,7 +95,7 @@ test('cancel destroys the body and closes the upstream connection, also while a 
       });
     });
     const { body } = await upstream.ask();
-    const reader = bodySource(body).getReader();
+    const reader = bodyStream(body).getReader();
     await reader.read();
     const pending = stalled ? undefined : reader.read();
     await reader.cancel(new Error('left'));
@@ -108,7 +109,7 @@ test('an abort of the request is the failure that the reader gets', async () => 
   await using upstream = await serve((_request, response) => response.write('a'));
   const abort = new AbortController();
   const { body } = await upstream.ask({ signal: abort.signal });
-  const reader = bodySource(body).getReader();
+  const reader = bodyStream(body).getReader();
   await reader.read();
   const read = assert.rejects(reader.read(), /gone/);
   abort.abort(new Error('gone'));
@@ -118,7 +119,7 @@ test('an abort of the request is the failure that the reader gets', async () => 
 test('a body that closes without an end and without an error is a failure', async () => {
   const body = new PassThrough();
   body.write('a');
-  const source = bodySource(body);
+  const source = bodyStream(body);
   body.destroy();
   const got = await collect(source);
   assert.equal(text(got.values), 'a');
@@ -129,12 +130,12 @@ test('a body that was over before anybody read it', async () => {
   const ended = Readable.from([]);
   ended.resume();
   await once(ended, 'end');
-  assert.deepEqual(await collect(bodySource(ended)), { values: [], batches: 0, failure: undefined });
+  assert.deepEqual(await collect(bodyStream(ended)), { values: [], batches: 0, failure: undefined });
   const failed = new PassThrough();
   failed.on('error', () => undefined);
   failed.destroy(new Error('early'));
   await settled();
-  assert.match(String((await collect(bodySource(failed))).failure), /early/);
+  assert.match(String((await collect(bodyStream(failed))).failure), /early/);
 });
 
 test('a reader is woken once, by whatever there is to take: bytes, an end, a failure, a close without either', async () => {
@@ -264,7 +265,7 @@ test('once everything was said, a body that ends by itself keeps its connection 
   });
   for (let i = 0; i < 3; i++) {
     const { body } = await upstream.ask();
-    const reader = bodySource(body, { clock: systemClock, ms: 5000 }).getReader();
+    const reader = bodyStream(body, { clock: systemClock, ms: 5000 }).getReader();
     await reader.read();
     await reader.cancel(SAID);
     await until(() => body.closed, 'the end of the body');
@@ -276,14 +277,14 @@ test('a body that does not end by itself, or goes on talking, is destroyed', asy
   const clock = createFakeClock();
   const silent = new PassThrough();
   silent.write('a');
-  await bodySource(silent, { clock, ms: 100 }).cancel(SAID);
+  await bodyStream(silent, { clock, ms: 100 }).cancel(SAID);
   clock.advance(99);
   assert.equal(silent.destroyed, false);
   clock.advance(1);
   assert.equal(silent.destroyed, true);
 
   const talking = new PassThrough();
-  await bodySource(talking, { clock, ms: 100 }).cancel(SAID);
+  await bodyStream(talking, { clock, ms: 100 }).cancel(SAID);
   talking.write(Buffer.alloc(BATCH_BYTES + 1));
   await until(() => talking.closed, 'the body is destroyed');
   assert.equal(clock.pending, 0);
@@ -292,6 +293,6 @@ test('a body that does not end by itself, or goes on talking, is destroyed', asy
 test('a client that leaves is no end: nothing is drained', async () => {
   const body = new PassThrough();
   body.on('error', () => undefined);
-  await bodySource(body, { clock: systemClock, ms: 5000 }).cancel(new StreamError('client_gone', 'left'));
+  await bodyStream(body, { clock: systemClock, ms: 5000 }).cancel(new StreamError('client_gone', 'left'));
   assert.equal(body.destroyed, true);
 });

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bodySource, readBody } from '../../src/streams/body-source.ts';
+import { readBody } from '../../src/streams/body-source.ts';
+import { bodyStream } from '../support/streams/body-stream.ts';
 import { chain, chainSealed } from '../../src/streams/chain.ts';
 import { systemClock } from '../../src/streams/clock.ts';
 import { type PumpSource, pump } from '../../src/streams/pump.ts';
-import { sinkTo } from '../../src/streams/response-sink.ts';
+import { sinkTo } from '../support/streams/response-sink.ts';
 import { createResponseWriter } from '../../src/streams/response-writer.ts';
 import { seal, sealed } from '../../src/streams/seal.ts';
 import { type SseEvent, sseDecode } from '../../src/streams/sse-decode.ts';
@@ -118,10 +119,10 @@ test('pump = pipe: bytes and endings', async () => {
       };
       const piped = await run((body, stage, response) =>
         // A seal that has ended cancels its source, which rejects only the pipes above it.
-        bodySource(body).pipeThrough(toTransform(decoder())).pipeThrough(seal(stage, message)).pipeTo(sinkTo(response, options)),
+        bodyStream(body).pipeThrough(toTransform(decoder())).pipeThrough(seal(stage, message)).pipeTo(sinkTo(response, options)),
       );
       const fused = await run((body, stage, response) =>
-        bodySource(body)
+        bodyStream(body)
           .pipeThrough(seal(chainSealed(decoder(), stage), message))
           .pipeTo(sinkTo(response, options)),
       );

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { systemClock } from '../../src/streams/clock.ts';
-import { sinkTo } from '../../src/streams/response-sink.ts';
+import { sinkTo } from '../support/streams/response-sink.ts';
 import { createResponseWriter } from '../../src/streams/response-writer.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 import { batchSource, settled } from '../support/batches.ts';

@@ -1,12 +1,12 @@
 /** The dialects that are spoken on both sides, with what each can say without loss: what the laws are called with. */
 import { chatClient, chatUpstream } from '../../src/codecs/chat/index.ts';
-import { checkClientEnd, checkClientFrame, type ClientState } from '../../src/codecs/chat/lifecycle.ts';
+import { checkChatStream } from './client-order/chat.ts';
 
 import type { Frame } from '../../src/codecs/codec.ts';
 import { messagesClient, messagesUpstream } from '../../src/codecs/messages/index.ts';
-import { checkClientStream } from '../../src/codecs/messages/lifecycle.ts';
+import { checkMessagesStream } from './client-order/messages.ts';
 import { responsesClient, responsesUpstream } from '../../src/codecs/responses/index.ts';
-import { checkResponsesStream } from '../../src/codecs/responses/lifecycle.ts';
+import { checkResponsesStream } from './client-order/responses.ts';
 import { bedrockFraming } from '../../src/http/platforms/bedrock/frames.ts';
 import { chunkMessage } from '../../src/simulator/clouds/event-stream.ts';
 import type { Whole } from '../../src/codecs/canonical/fold.ts';
@@ -88,10 +88,7 @@ export const chat: TwoSided = {
   },
   comparable: chatFacts,
   check(frames) {
-    let state: ClientState = 'idle';
-    for (const { data } of frames) state = checkClientFrame(state, data);
-    checkClientEnd(state);
-    return state === 'failed' ? 'failure' : 'success';
+    return checkChatStream(frames.map(({ data }) => data)) === 'failed' ? 'failure' : 'success';
   },
 };
 
@@ -126,7 +123,7 @@ export const messages: TwoSided = {
   features: { summary: true, opaque: true },
   comparable: messagesFacts,
   check(frames) {
-    checkClientStream(frames);
+    checkMessagesStream(frames);
     return endsWith(frames, 'message_stop') ? 'success' : 'failure';
   },
 };

@@ -21,6 +21,9 @@ import { createFakeClock } from './fake-clock.ts';
 import { Injector } from './injector.ts';
 import { server } from './postgres.ts';
 
+/** What the real work of one exchange may take on a busy machine. */
+const PATIENCE_MS = 20_000;
+
 export interface Rig {
   readonly url: string;
   readonly store: Store;
@@ -202,7 +205,13 @@ export async function exchangeRig(engine: EngineName, durability: 'batched' | 's
           if (!busy()) return seconds;
           if (injector.outstanding > 0) calm = 0;
         }
-        if (seconds >= limit) throw new Error(`not over after ${limit} s`);
+        if (seconds >= limit) {
+          // A disk or a core that others keep busy is no fault of the exchange: it gets time of the real clock, and none of its own.
+          for (let patience = 0; patience < PATIENCE_MS && busy(); patience += 10)
+            await new Promise((resolve) => setTimeout(resolve, 10));
+          if (busy()) throw new Error(`not over after ${limit} s`);
+          return seconds;
+        }
         clock.advance(1000);
         seconds += 1;
       }

@@ -164,6 +164,8 @@ export const MENDED: ReadonlySet<string> = new Set([
   'openai-responses/pydantic-ai__test_openai_responses_model_mcp_list_tools_stream_backfills_missing_results.response.sse',
   'openai-responses/vercel-ai__openai-custom-tool.1.chunks.txt',
   'openai-responses/vercel-ai__openai-phase.1.chunks.txt',
+  // Content is a list of blocks.
+  'mistral-chat/vercel-ai__mistral-reasoning.chunks.txt',
   // No role.
   'groq-chat/pydantic-ai__test_groq_model_web_search_tool_stream.response.sse',
   'mistral-chat/vercel-ai__mistral-incremental-tool-call.chunks.txt',

@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Step } from '../../src/codecs/canonical/event.ts';
-import type { ClientEncoder, EventDecoder, Frame } from '../../src/codecs/codec.ts';
-import { type Framing, pipeAnswer, pipeFrames, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { answer, fractions } from './arbitraries/response.ts';
-import { batchSource, collect } from './batches.ts';
 import { damaged, nameOf, type TwoSided, type UpstreamSide } from './laws.ts';
 import {
   countingMint,
@@ -18,8 +14,8 @@ import {
   requestOf,
   responseContext,
   sseText,
-  toFailure,
 } from './wire.ts';
+import { pipedInBatches, pumped } from './wiring.ts';
 
 /** Law 6: with the same dialect on both sides only the response id, the model and sealed values differ; nothing was sealed here. */
 export function lawSameDialectIsLossless(dialect: TwoSided): void {
@@ -43,34 +39,6 @@ export function lawSameDialectIsLossless(dialect: TwoSided): void {
 /** A member that nobody knows, in spellings that a re-serialisation would change. */
 const unknownMember = fc.constantFrom('"x_new":1.0', '"x_new" : [1e2, {"b":1,"10":2,"2":3}]', '"x_new":"\\u00e9\\/"');
 
-const MAX_EVENT_BYTES = 1 << 20;
-
-/** The frames that the gateway writes for these reads: each read is decoded, ordered and encoded in one go. */
-function pumped(
-  reads: readonly Uint8Array[],
-  { decoder, encoder }: { decoder: EventDecoder; encoder: ClientEncoder },
-  framing?: Framing,
-): Frame[] {
-  const { steps } = readAnswer(decoder, MAX_EVENT_BYTES, framing);
-  const writer = writeAnswer(encoder, toFailure);
-  const frames: Frame[] = [];
-  const pass = (read: (out: Step[]) => void): void => {
-    const out: Step[] = [];
-    try {
-      read(out);
-    } catch (thrown) {
-      writer.push(out, frames);
-      writer.abort(thrown, frames);
-      return;
-    }
-    writer.push(out, frames);
-  };
-  for (const bytes of reads) if (!writer.over && !steps.ended) pass((out) => steps.push(bytes, out));
-  if (!writer.over && !steps.ended) pass((out) => steps.end(out));
-  if (!writer.over) writer.end(frames);
-  return frames;
-}
-
 /** Law 12: fused, piped and batched anywhere, the client reads the same bytes. */
 export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided): void {
   const dialects = `${nameOf(upstream)} upstream, ${client.client.dialect} client`;
@@ -82,8 +50,7 @@ export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided)
       fc.asyncProperty(fc.oneof(valid, damaged(upstream)), fractions, fractions, async (bytes, cuts, batches) => {
         const pieces = cutBytes(bytes, cuts);
         const at = batches.map((fraction) => Math.floor(fraction * pieces.length)).sort((a, b) => a - b);
-        const source = () =>
-          batchSource([0, ...at].map((from, index) => pieces.slice(from, at[index] ?? pieces.length))).readable;
+        const inBatches = [0, ...at].map((from, index) => pieces.slice(from, at[index] ?? pieces.length));
         const stages = () => {
           const mint = countingMint();
           const request = requestOf(client.client.dialect, { logprobs: { top: 20 } });
@@ -91,13 +58,12 @@ export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided)
           return {
             decoder: upstream.upstream.decodeEvents(decodeContext(owner, { request, mint })),
             encoder: client.client.encodeEvents(responseContext(client.client, owner, { request })),
+            framing: upstream.framing,
           };
         };
-        const one = stages();
-        const { steps } = pipeAnswer(source(), one.decoder, MAX_EVENT_BYTES, upstream.framing);
-        const piped = await collect(pipeFrames(steps, one.encoder, toFailure));
-        assert.equal(sseText(pumped(pieces, stages(), upstream.framing)), sseText(piped.values));
-        assert.equal(sseText(pumped([bytes], stages(), upstream.framing)), sseText(piped.values));
+        const text = sseText(await pipedInBatches(inBatches, stages()));
+        assert.equal(sseText(pumped(pieces, stages())), text);
+        assert.equal(sseText(pumped([bytes], stages())), text);
       }),
       { numRuns: 60 },
     );

@@ -67,6 +67,7 @@ async function runShard(shard: readonly string[], index: number): Promise<number
   const report = join(folder, `${index}.tap`);
   const options = [
     ...(isFast ? ['--test-isolation=none'] : ['--test-concurrency=2']),
+    '--import=./test/support/seeded.ts',
     `--test-timeout=${isFast ? PATIENCE.fast : PATIENCE.slow}`,
     ...['--test-reporter=./test/support/failures.ts', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],

@@ -97,7 +97,7 @@ export function decodeBytes(
   framing?: Framing,
 ): Decoded {
   const decoder = upstream.decodeEvents(decodeContext(ownerOf(upstream), changes));
-  const { steps: stage, fold } = readAnswer(decoder, 32 * 1024 * 1024, framing);
+  const { steps: stage, fold } = readAnswer(decoder, 32 * 1024 * 1024, undefined, framing);
   const steps: Step[] = [];
   let failure: GatewayError | undefined;
   try {

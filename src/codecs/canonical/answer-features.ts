@@ -15,7 +15,24 @@ export function featuresOfAnswer({ items, usage, outcome }: FoldedAnswer): Reado
   if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
   for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
   found.add(featureOfOutcome(outcome));
+  if (outcome.status === 'completed' && found.has('native item') && !items.some(isSaid)) found.add('native items alone');
   return found;
+}
+
+/** Whether the item is something that every dialect says, or refuses. Reasoning is no answer. */
+export function isSaid(item: OutputItem): boolean {
+  switch (item.kind) {
+    case 'text':
+      return item.text !== '' || item.citations.length > 0;
+    case 'refusal':
+      return item.text !== '';
+    case 'toolCall':
+    case 'media':
+      return true;
+    case 'reasoning':
+    case 'native':
+      return false;
+  }
 }
 
 /** The features of the answer that a dialect with these losses drops. */

@@ -3,6 +3,15 @@
  * dialect sees only canonical meaning"), so a missing decision does not compile.
  */
 
+/** Members of a function that only its own dialect can honour. */
+const FUNCTION_FEATURES = [
+  'function tool: async',
+  'function tool: output schema',
+  'function tool: allowed callers',
+  'function tool: deferred loading',
+] as const;
+export type FunctionFeature = (typeof FUNCTION_FEATURES)[number];
+
 /** What a request can hold; decided by each upstream encoder. */
 export const REQUEST_FEATURES = [
   'system text',
@@ -42,6 +51,7 @@ export const REQUEST_FEATURES = [
   'function tool',
   'function tool: strict',
   'function tool: namespace',
+  ...FUNCTION_FEATURES,
   'custom tool with object schema',
   'custom tool: freeform',
   'native tool',
@@ -66,6 +76,7 @@ export const REQUEST_FEATURES = [
   'reasoning effort: none',
   'reasoning budget',
   'reasoning summary asked',
+  'reasoning between tools',
   'user',
   'metadata',
   'service tier',
@@ -73,6 +84,7 @@ export const REQUEST_FEATURES = [
   'safety identifier',
   'store',
   'include',
+  'fallback models',
   'unknown members',
 ] as const;
 export type RequestFeature = (typeof REQUEST_FEATURES)[number];
@@ -102,6 +114,7 @@ export const RESPONSE_FEATURES = [
   'audio',
   'file',
   'native item',
+  'native items alone',
   'native event',
   'usage: cache',
   'usage: reasoning',
@@ -137,52 +150,3 @@ export const keep: Decision = { does: 'keep' };
 export const coerce = (to: string): Decision => ({ does: 'coerce', to });
 export const drop = (why: string): Decision => ({ does: 'drop', why });
 export const refuse = (why: string): Decision => ({ does: 'refuse', why });
-
-/** Features that conversion rules 1 to 15 protect: no loss table may answer `drop` for them (an explicit refusal is allowed). */
-export const MUST_KEEP: readonly (RequestFeature | ResponseFeature)[] = [
-  'system text',
-  'developer text',
-  'user text',
-  'assistant text',
-  'refusal in history',
-  'reasoning: opaque of this owner',
-  'function call',
-  'custom tool call',
-  'tool result: text',
-  'tool result: image',
-  'tool result: file',
-  'tool result: error flag',
-  'image: inline',
-  'image: url',
-  'image: reference',
-  'audio: inline',
-  'file: inline',
-  'file: url',
-  'file: reference',
-  'function tool',
-  'function tool: namespace',
-  'custom tool with object schema',
-  'custom tool: freeform',
-  'tool choice: one tool',
-  'tool choice: native',
-  'output cap',
-  'temperature, top_p',
-  'format: json schema',
-  'reasoning effort',
-  'reasoning effort: none',
-  'text',
-  'several texts',
-  'refusal',
-  'image',
-  'audio',
-  'file',
-  'usage: cache',
-  'usage: reasoning',
-  'incomplete: max output',
-  'incomplete: content filter',
-  'incomplete: context window',
-  'incomplete: pause',
-  'incomplete: compaction',
-  'failed with partial output',
-  'cancelled',
-];

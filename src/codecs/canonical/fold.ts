@@ -140,7 +140,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
 }
 
 /** The item that its deltas amount to so far. Undefined for kinds without deltas. */
-function partialItem(open: OpenItem): OutputItem | undefined {
+export function partialItem(open: OpenItem): OutputItem | undefined {
   const { head } = open;
   const id = head.id === undefined ? {} : { id: head.id };
   switch (head.kind) {

@@ -61,14 +61,20 @@ export type Part =
   | { readonly kind: 'media'; readonly media: Media }
   | { readonly kind: 'native'; readonly dialect: Dialect; readonly body: JsonValue };
 
+/** Ends a prefix of the prompt that the upstream is to cache. */
+export interface CacheBreakpoint {
+  /** How long at least: `5m`, `30m`, `1h`, `12h`, or whatever the client wrote. Absent: as the vendor does. */
+  readonly ttl?: string;
+}
+
 /** What any item may have beside its content. */
 export interface ItemFacts {
   /** The id that its own dialect gave it (`msg_…`, `rs_…`, `fc_…`); kept within the same dialect, remade elsewhere. */
   readonly id?: string;
   /** Request items: the ordinal of the source message, so that neighbouring messages of one role stay separate. */
   readonly turn?: number;
-  /** A prompt cache breakpoint (messages; chat of routers): `{type: "ephemeral", ttl?}`. */
-  readonly cacheControl?: JsonObject;
+  /** The prompt up to and with this item is to be cached. */
+  readonly breakpoint?: CacheBreakpoint;
   /** Path in the client's body, for errors. */
   readonly at?: string;
 }

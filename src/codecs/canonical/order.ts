@@ -5,7 +5,7 @@
  */
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
-import { upstreamFault } from './error.ts';
+import { type GatewayError, upstreamFault } from './error.ts';
 import type { CanonicalEvent, ItemDelta, Step } from './event.ts';
 import { extend, Fold, type OpenItem } from './fold.ts';
 import { FITS, ITEM, type ItemState, RESPONSE, type ResponseState, type ResponseVerb } from './lifecycle.ts';
@@ -25,6 +25,12 @@ export class Order implements Stage<Step, Step> {
   readonly #items: ItemState[] = [];
   /** Undefined unless the last event was a delta. */
   #legalDelta: LegalDelta | undefined;
+  readonly #word: ((error: GatewayError) => GatewayError) | undefined;
+
+  /** `word`: puts an error that the answer reports into the words of the client. */
+  constructor(word?: (error: GatewayError) => GatewayError) {
+    this.#word = word;
+  }
 
   push(step: Step, out: Step[]): void {
     try {
@@ -41,8 +47,10 @@ export class Order implements Stage<Step, Step> {
     const given = step.events;
     let events: CanonicalEvent[] | undefined;
     for (let at = 0; at < given.length; at++) {
-      const event = given[at];
-      if (event === undefined) continue;
+      const said = given[at];
+      if (said === undefined) continue;
+      const event = said.type === 'response.end' ? this.#worded(said) : said;
+      if (event !== said) events ??= given.slice(0, at);
       if (!this.#continues(event)) {
         if (event.type === 'item.end') {
           for (const delta of this.#missing(event)) {
@@ -57,6 +65,13 @@ export class Order implements Stage<Step, Step> {
       events?.push(event);
     }
     return events === undefined ? step : { ...step, events };
+  }
+
+  #worded(end: Extract<CanonicalEvent, { type: 'response.end' }>): typeof end {
+    const { outcome } = end;
+    if (this.#word === undefined || !('error' in outcome)) return end;
+    const error = this.#word(outcome.error);
+    return error === outcome.error ? end : { ...end, outcome: { ...outcome, error } };
   }
 
   /** Nothing for an item that is not open: its end is refused. */

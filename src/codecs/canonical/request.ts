@@ -1,6 +1,7 @@
 /** A decoded request: what the client wants in canonical form, and the exact text that it sent. */
 import type { Dialect } from './dialect.ts';
-import type { Item, ToolName } from './item.ts';
+import type { FunctionFeature } from './features.ts';
+import type { CacheBreakpoint, Item, ToolName } from './item.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
 export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
@@ -13,7 +14,11 @@ export type Tool =
       /** JSON Schema; absent when the client gave none. */
       readonly parameters?: JsonObject;
       readonly strict?: boolean;
-      readonly cacheControl?: JsonObject;
+      readonly breakpoint?: CacheBreakpoint;
+      /** What only its own dialect can honour (`tools/function-members.ts`). */
+      readonly beyond?: readonly FunctionFeature[];
+      /** Only programs that the model writes may call it. */
+      readonly isForProgramsOnly?: true;
       readonly at: string;
     }
   | {
@@ -24,6 +29,8 @@ export type Tool =
       readonly format?: JsonObject;
       /** Only a custom tool with a schema has a form in messages (spec rule 14). */
       readonly inputSchema?: JsonObject;
+      readonly beyond?: readonly FunctionFeature[];
+      readonly isForProgramsOnly?: true;
       readonly at: string;
     }
   /** A tool that only its own dialect has, such as one that the upstream runs itself. */
@@ -64,10 +71,20 @@ export interface ReasoningControl {
   readonly summary?: string;
   /** The client asked for thinking and leaves its extent to the upstream: messages `thinking: {type: "adaptive"}`, a member of chat vendors. */
   readonly adaptive?: boolean;
+  /** messages `thinking: {type: "between_tools"}`. */
+  readonly betweenTools?: boolean;
 }
 
-/** The kinds of reasoning in a history that an upstream may refuse: opaque values that it did not make, and raw text of any model. */
-export type ReasoningFace = 'opaque' | 'raw';
+/**
+ * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any model, and cache
+ * breakpoints.
+ */
+export type Refusable = 'opaque' | 'raw' | 'breakpoints';
+
+export interface CacheOptions extends CacheBreakpoint {
+  /** The upstream chooses the position of a breakpoint: top-level `cache_control`, or OpenAI's mode `implicit`. */
+  readonly isAutomatic: boolean;
+}
 
 /** The members that a decoder reads of an object, or of each entry of a list. */
 export interface ReadMembers {
@@ -126,9 +143,11 @@ export interface CanonicalRequest {
   /** The client's `store` member, absent when not given. */
   readonly store?: boolean;
   readonly include?: readonly string[];
+  /** The client named models to fall back to. */
+  readonly fallbacks?: true;
   readonly modalities?: readonly string[];
-  /** A cache breakpoint of the whole request, whose position the upstream chooses. */
-  readonly cacheControl?: JsonObject;
+  /** What the client says of caching for the whole request. */
+  readonly cache?: CacheOptions;
   readonly previousResponseId?: string;
   readonly conversation?: JsonValue;
   /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */

@@ -30,6 +30,10 @@ export interface Usage {
   readonly serviceTier?: string;
   readonly speed?: string;
   readonly geo?: string;
+  /** The model that answered in place of the one that was asked, as the upstream names it (messages `fallback_message`). */
+  readonly servedModel?: string;
+  /** What changed the upstream's own price of the answer and is no count: `fallback_credit`. */
+  readonly discounts?: readonly string[];
   /** True when the gateway counted because the upstream reported nothing. */
   readonly estimated?: boolean;
   /** Usage members of the upstream that have no canonical reading, for the same dialect. */
@@ -38,6 +42,8 @@ export interface Usage {
 
 export interface UsageIteration {
   readonly type: string;
+  /** The model that made it, where the upstream names one. */
+  readonly model?: string;
   readonly input: number;
   readonly cacheRead: number;
   /** Cache writes whose lifetime the upstream did not report. */

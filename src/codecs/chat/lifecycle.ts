@@ -2,7 +2,7 @@
  * The order of a chat-completions stream: this file alone decides which chunk may follow which. `UPSTREAM` is what vendors really send
  * (usage anywhere, repeated finish chunks); `CLIENT` is the stricter order of what the gateway sends.
  */
-import { advance, illegal, type Transitions } from '../../streams/lifecycle.ts';
+import { illegal, type Transitions } from '../../streams/lifecycle.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
 
 const no = illegal;
@@ -54,19 +54,6 @@ const CONTENT_MEMBERS = [
 ] as const;
 export type ContentMember = (typeof CONTENT_MEMBERS)[number];
 
-/** The verb of a frame that the gateway sent. */
-function clientVerbOf(data: string): ClientVerb {
-  if (data === '[DONE]') return 'done';
-  const chunk: JsonValue = JSON.parse(data);
-  if (!isObject(chunk)) return 'content';
-  if (isObject(chunk['error'])) return 'error';
-  const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : [];
-  const choice: JsonValue | undefined = choices[0];
-  if (!isObject(choice)) return isObject(chunk['usage']) ? 'usage' : 'note';
-  if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') return 'finish';
-  return isObject(choice['delta']) && hasContent(choice['delta']) ? 'content' : 'note';
-}
-
 /** True when the delta holds content of the answer. */
 export function hasContent(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
   for (const key of CONTENT_MEMBERS) if (!isEmpty(delta[key])) return true;
@@ -86,14 +73,4 @@ function isEmpty(value: JsonValue | undefined): boolean {
 
 function isBlank(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
-}
-
-/** The state after a frame that the gateway sent. Throws LifecycleError. For tests over everything that the encoder emits. */
-export function checkClientFrame(state: ClientState, data: string): ClientState {
-  return advance('chat client stream', CLIENT, state, clientVerbOf(data));
-}
-
-/** Throws LifecycleError unless the state is one that a stream may end in. */
-export function checkClientEnd(state: ClientState): void {
-  if (state !== 'ended' && state !== 'failed') advance('chat client stream', CLIENT, 'ended', 'done');
 }

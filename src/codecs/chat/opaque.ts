@@ -122,7 +122,7 @@ export function signTexts(content: readonly Item[], signed: readonly SignedText[
 /** Undefined where the ranges do not fit the text. */
 function splitText(item: TextItem, signed: readonly SignedText[]): readonly TextItem[] | undefined {
   // A cache breakpoint belongs to the whole text.
-  if (item.cacheControl !== undefined) return undefined;
+  if (item.breakpoint !== undefined) return undefined;
   const parts: TextItem[] = [];
   let from = 0;
   for (const { start, end, opaque } of signed.toSorted((a, b) => a.start - b.start)) {

@@ -2,9 +2,17 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Media } from '../canonical/item.ts';
+import { fittingId } from '../requests/short-id.ts';
 import { dataUri, sourceOfUrl } from '../media.ts';
 
 export const DONE = '[DONE]';
+
+/** The longest call id that OpenAI takes in a history (`string_above_max_length`). */
+const MAX_CALL_ID = 40;
+
+export function wireCallId(id: string): string {
+  return fittingId(id, MAX_CALL_ID);
+}
 
 export function malformed(what: string): GatewayError {
   return upstreamFault('malformed_event', `The upstream sent a malformed chunk (${what}).`);

@@ -27,6 +27,7 @@ export const responseLosses: ResponseLosses = {
   audio: refuse('legacy completions are text only'),
   file: refuse('legacy completions are text only'),
   'native item': textOnly,
+  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
   'native event': textOnly,
   'usage: cache': keep,
   'usage: reasoning': keep,

@@ -2,7 +2,7 @@
  * The order of a generative-content stream. Real servers repeat the finish reason and send more content after it, so only the end of the
  * stream ends an answer. A blocked prompt and an error object end it at once.
  */
-import { advance, illegal, LifecycleError, type Transitions } from '../../streams/lifecycle.ts';
+import { illegal, type Transitions } from '../../streams/lifecycle.ts';
 
 const no = illegal;
 
@@ -17,15 +17,3 @@ export const STREAM = {
   finished: { chunk: 'finished', finish: 'finished', blocked: 'ended', error: 'ended', close: 'ended' },
   ended: { chunk: no, finish: no, blocked: no, error: no, close: no },
 } as const satisfies Transitions<StreamState, StreamVerb>;
-
-/** True when the verbs are those of a complete stream in order. For tests and generated streams. */
-export function checkStream(verbs: Iterable<StreamVerb>): boolean {
-  let state: StreamState = 'idle';
-  try {
-    for (const verb of verbs) state = advance('stream', STREAM, state, verb);
-  } catch (error) {
-    if (error instanceof LifecycleError) return false;
-    throw error;
-  }
-  return state === 'ended';
-}

@@ -8,7 +8,6 @@ import { requestLosses, responseLosses } from './losses.ts';
 import { decodeRequest } from './request/decode.ts';
 import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
-export { checkClientStream } from './lifecycle.ts';
 export { DEFAULT_VERSION } from './wire.ts';
 
 export const messagesClient: ClientCodec = {

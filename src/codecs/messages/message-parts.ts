@@ -41,7 +41,7 @@ const MOST_CARRIED_CHARS = 64 * 1024;
  * The signature of reasoning that its upstream did not sign. Clients send signed thinking back and drop the rest, and some keep the signature
  * alone; so the envelope holds the text.
  */
-export function unsignedSignature({ raw, summary }: ReasoningItem, context: ResponseContext): string {
+export function unsignedSignature({ raw, summary }: Pick<ReasoningItem, 'raw' | 'summary'>, context: ResponseContext): string {
   const text = JSON.stringify({ raw, summary });
   const value = text.length <= MOST_CARRIED_CHARS ? text : '{}';
   return context.seal({ owner: context.owner, value, form: UNSIGNED });

@@ -2,12 +2,22 @@
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { RequestFeature } from '../canonical/features.ts';
+import { MOST_BREAKPOINTS } from '../requests/cache-breakpoints.ts';
 
 export const DEFAULT_MAX_TOKENS = 128_000;
 export const DEFAULT_VERSION = '2023-06-01';
 /** Needed when any block refers to a private file (semantics 5.6). */
 export const FILES_BETA = 'files-api-2025-04-14';
-const MAX_CACHE_BREAKPOINTS = 4;
+/** The longest lifetime of a cache breakpoint. */
+const LONGEST = '1h';
+
+/** In place of a last turn of the user that holds nothing but white space: without it the model would go on with its own answer. */
+export const NO_CONTENT = '(no content)';
+
+/** The vendor refuses a text of nothing but white space wherever it stands. */
+export function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
 
 /** What a tool's name may be on this wire. */
 export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as const;
@@ -73,10 +83,21 @@ export function renderAll(blocks: readonly WireBlock[]): string {
   return `[${blocks.map(render).join(',')}]`;
 }
 
-/** Removes all but the latest breakpoints, in wire order (semantics 6.6.1). `elsewhere`: how many are not on a block. */
-export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Set<RequestFeature>): void {
+/**
+ * Removes all but the latest breakpoints, in wire order (semantics 6.6.1), and makes none live shorter than one behind it, which the vendor
+ * refuses. `whole`: the breakpoint that is on no block, whose place is behind them all.
+ */
+export function limitBreakpoints(blocks: readonly WireBlock[], whole: JsonObject | undefined, losses: Set<RequestFeature>): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);
-  const surplus = marked.slice(0, Math.max(0, marked.length + elsewhere - MAX_CACHE_BREAKPOINTS));
+  const surplus = marked.slice(0, Math.max(0, marked.length + (whole === undefined ? 0 : 1) - MOST_BREAKPOINTS));
   for (const block of surplus) block.cacheControl = undefined;
   if (surplus.length > 0) losses.add('cache breakpoint');
+  let longest = whole?.['ttl'];
+  for (const block of marked.slice(surplus.length).toReversed()) {
+    if (longest === LONGEST && block.cacheControl?.['ttl'] !== LONGEST) {
+      block.cacheControl = { ...block.cacheControl, ttl: LONGEST };
+      losses.add('cache breakpoint');
+    }
+    longest = block.cacheControl?.['ttl'];
+  }
 }

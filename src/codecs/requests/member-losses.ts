@@ -18,7 +18,8 @@ const FEATURES = {
   safetyIdentifier: 'safety identifier',
   store: 'store',
   include: 'include',
-  cacheControl: 'cache breakpoint',
+  cache: 'cache breakpoint',
+  fallbacks: 'fallback models',
 } as const satisfies Partial<Record<keyof CanonicalRequest, RequestFeature>>;
 
 export type FeatureMember = keyof typeof FEATURES;

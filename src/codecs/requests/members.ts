@@ -25,7 +25,7 @@ export function gatewayMembers(json: JsonObject): string[] {
   return Object.keys(json).filter(isGatewayMember);
 }
 
-function memberPath(path: string, key: string): string {
+export function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 

@@ -11,7 +11,12 @@ export function shortId(id: string, legal: string, maxLength: number): string {
   return `${legal.slice(0, maxLength - DIGEST_CHARS - 1).toWellFormed()}_${digest}`;
 }
 
+/** A call id of at most `most` characters. Calls and their results get the same one. */
+export function fittingId(id: string, most: number): string {
+  return id.length <= most ? id : shortId(id, id, most);
+}
+
 /** An end user's id for a vendor that takes no long one. */
 export function shortUser(user: string | undefined): string | undefined {
-  return user === undefined || user.length <= MAX_USER_CHARS ? user : shortId(user, user, MAX_USER_CHARS);
+  return user === undefined ? user : fittingId(user, MAX_USER_CHARS);
 }

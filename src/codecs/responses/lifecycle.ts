@@ -1,13 +1,13 @@
 /**
  * The order of a responses stream. Rule: whatever decides which event may follow which lives in this file. The same tables
- * check upstream streams before their meaning is decoded and, in tests, every stream that the gateway emits.
+ * check upstream streams before their meaning is decoded and, in tests, every stream that the gateway writes.
  *
  * Joint rules beside the tables: items are keyed by `output_index` (ids may rotate), else by item id; several items may be
  * open at once; `output_item.done` closes the parts that are still open; a `completed` or `incomplete` terminal needs every
  * item closed or repeated in its output; a contradiction in text is the decoder's to find.
  */
 import { advance, illegal, LifecycleError, type Transitions } from '../../streams/lifecycle.ts';
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import { needIndex, malformed, needObject, needString } from './wire.ts';
 
 const no = illegal;
@@ -117,6 +117,9 @@ const EVENTS: ReadonlyMap<string, EventSpec> = new Map<string, EventSpec>([
   ['response.refusal.done', content('textDone', message, 'refusal')],
   ['response.reasoning_text.delta', content('delta', reasoning, 'delta')],
   ['response.reasoning_text.done', content('textDone', reasoning, 'text')],
+  // What Open Responses calls the same.
+  ['response.reasoning.delta', content('delta', reasoning, 'delta')],
+  ['response.reasoning.done', content('textDone', reasoning, 'text')],
   ['response.reasoning_summary_part.added', summary('added')],
   ['response.reasoning_summary_part.done', summary('done')],
   ['response.reasoning_summary_text.delta', summary('delta', 'delta')],
@@ -235,46 +238,4 @@ export class ResponsesOrder {
 function partVerb({ fits }: EventSpec, verb: PartVerb, state: PartState): PartVerb {
   const isText = verb === 'delta' || verb === 'textDone';
   return fits === reasoning && isText && (state === 'unseen' || state === 'implicit') ? 'implicit' : verb;
-}
-
-/**
- * For tests: checks a whole stream that the gateway emitted. Beside the order: contiguous sequence numbers and output indices, exactly one
- * terminal, and an output in it that repeats the finished items. Throws on the first fault. `isNative`: the events are an upstream's own,
- * whose terminal may differ from its item events.
- */
-export function checkResponsesStream(
-  frames: Iterable<{ readonly event: string | undefined; readonly data: string }>,
-  isNative = false,
-): void {
-  const order = new ResponsesOrder();
-  const done: JsonObject[] = [];
-  let sequence = 0;
-  let announced = 0;
-  for (const frame of frames) {
-    const body: unknown = JSON.parse(frame.data);
-    if (!isObject(body)) throw malformed('event');
-    const name = needString(body, 'type', 'event');
-    if (frame.event !== undefined && frame.event !== name) throw new LifecycleError('frame', frame.event, name, []);
-    checkNumber('sequence', sequence++, needIndex(body, 'sequence_number', name));
-    const track = order.accept(name, body);
-    if (name === 'response.output_item.added') checkNumber('output index', announced++, track?.outputIndex);
-    if (name === 'response.output_item.done' && track !== undefined) done[track.outputIndex] = needObject(body, 'item', name);
-    if (order.state !== 'ended' || isNative) continue;
-    if (order.open().length > 0) throw new LifecycleError('response', 'open item', name, ['response.output_item.done']);
-    checkRepeats(done, needObject(body, 'response', name)['output'], name);
-  }
-  if (order.state !== 'ended') throw new LifecycleError('response', order.state, 'end of stream', ['response.completed']);
-}
-
-function checkNumber(subject: string, wanted: number, found: number | undefined): void {
-  if (found !== wanted) throw new LifecycleError(subject, String(wanted), String(found), []);
-}
-
-/** The terminal repeats the items as their `output_item.done` has them. */
-function checkRepeats(done: readonly JsonObject[], output: JsonValue | undefined, name: string): void {
-  if (!Array.isArray(output) || output.length !== done.length)
-    throw new LifecycleError('response', `${done.length} items`, name, []);
-  for (const [index, item] of output.entries()) {
-    if (JSON.stringify(item) !== JSON.stringify(done[index])) throw new LifecycleError('response', `item ${index}`, name, []);
-  }
 }

@@ -220,5 +220,7 @@ function codecOptions(raw: RawOptions): CodecOptions {
     ...('accept_done_without_finish' in raw && raw.accept_done_without_finish ? { acceptDoneWithoutFinish: true } : {}),
     ...('developer_as_system' in raw && raw.developer_as_system ? { developerAsSystem: true } : {}),
     ...('lower_custom_tools' in raw && raw.lower_custom_tools ? { lowerCustomTools: true } : {}),
+    ...('cache_breakpoints' in raw && raw.cache_breakpoints === 'auto' ? { cacheBreakpoints: 'auto' } : {}),
+    ...('router_cache_control' in raw && raw.router_cache_control ? { routerCacheControl: true } : {}),
   };
 }

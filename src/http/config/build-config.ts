@@ -59,6 +59,8 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     trustedProxies,
     durability: file.ledger.durability,
     unpricedTools: file.ledger.unpriced_tools,
+    unpriced: file.ledger.unpriced,
+    chargeFailures: file.ledger.charge_failures,
     log: camelKeys(file.log),
     limits: limitsOf(file),
     dispatch: camelKeys(file.dispatch),

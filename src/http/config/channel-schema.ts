@@ -88,6 +88,12 @@ const compaction = Type.Optional(
   }),
 );
 
+const cache_breakpoints = Type.Optional(
+  Type.Literal('auto', {
+    description: 'Set cache breakpoints where the client set none: behind the instructions and the last two turns of the user.',
+  }),
+);
+
 const pictures = {
   size: Type.Optional(Type.String({ description: 'The size of a picture.' })),
   quality: Type.Optional(Type.String({ description: 'Its quality.' })),
@@ -120,16 +126,25 @@ const OWN = {
     ),
     lower_custom_tools,
     compaction,
+    cache_breakpoints,
+    router_cache_control: withDefault(
+      Type.Boolean({
+        description:
+          'Send cache breakpoints as `cache_control`, as OpenRouter and Alibaba read them, in place of OpenAI’s member.',
+      }),
+      false,
+    ),
   },
   responses: {
     compaction,
+    cache_breakpoints,
     image_enable_openai_generation_tool: withDefault(
       Type.Boolean({ description: 'Serve the image endpoints by means of the image tool.' }),
       false,
     ),
     image_defaults,
   },
-  messages: { replay_reasoning_content, lower_custom_tools, compaction },
+  messages: { replay_reasoning_content, lower_custom_tools, compaction, cache_breakpoints },
   gemini: { lower_custom_tools, compaction },
   openai_image: { image_defaults },
 };

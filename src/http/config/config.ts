@@ -121,6 +121,10 @@ export interface Config {
   readonly durability: SectionOf<'ledger'>['durability'];
   /** What becomes of a request with a server tool whose calls the price has no rate for. */
   readonly unpricedTools: SectionOf<'ledger'>['unpriced_tools'];
+  /** What becomes of a request with any other member that changes the vendor's price and has no price here. */
+  readonly unpriced: SectionOf<'ledger'>['unpriced'];
+  /** What a failure before any output costs that reported usage. */
+  readonly chargeFailures: SectionOf<'ledger'>['charge_failures'];
   readonly log: Camel<SectionOf<'log'>>;
   /** Undefined: no traces. */
   readonly tracing?: Camel<NonNullable<SectionOf<'tracing'>>>;

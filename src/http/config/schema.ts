@@ -150,6 +150,19 @@ const Ledger = Type.Object(
       }),
       'forward',
     ),
+    unpriced: withDefault(
+      Type.Union([Type.Literal('flag'), Type.Literal('refuse')], {
+        description:
+          'What happens to a request with a tier, speed, region, cache lifetime or fallback model that changes the vendor’s price and has no price here: its charge is flagged, or it is a 403. What only the answer tells is always flagged.',
+      }),
+      'flag',
+    ),
+    charge_failures: withDefault(
+      Type.Union([Type.Literal('reported'), Type.Literal('never')], {
+        description: 'What an answer that failed before its first output costs: the usage that the failure reported, or nothing.',
+      }),
+      'reported',
+    ),
   },
   closed,
 );

@@ -3,6 +3,8 @@
  * signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { namingModel } from '../../codecs/errors/model-names.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
@@ -53,7 +55,7 @@ async function callOnce<Answer>(
   read: Read<Answer>,
   first: boolean,
 ): Promise<Answer> {
-  const { channel, upstreamModel, note, signal } = target;
+  const { channel, upstreamModel, model, note, signal } = target;
   const { stream, method, clientHeaders, trace } = options;
   const openedAt = options.clock.monotonic();
   const call = options.upstreams.open(channel, outgoing, {
@@ -77,13 +79,13 @@ async function callOnce<Answer>(
       timers.stop();
       const receivedAtMs = options.clock.now();
       const text = withoutKey(await readErrorText(head, options.clock), channel.apiKey);
-      const refused = { status: head.status, headers: head.headers, text, receivedAtMs };
-      if (!isHosted(channel)) throw options.decodeError(refused);
-      const { answer, again } = options.upstreams
-        .session(channel)
-        .platform.refused({ ...refused, text: withoutTokens(text) }, openedAt);
-      if (again && first) return await callOnce(target, outgoing, options, read, false);
-      throw options.decodeError(answer);
+      const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
+      const told = isHosted(channel)
+        ? options.upstreams.session(channel).platform.refused(withoutTokens(raw), openedAt)
+        : undefined;
+      if (told?.again === true && first) return await callOnce(target, outgoing, options, read, false);
+      const refused = options.decodeError(told?.answer ?? raw);
+      throw refused instanceof GatewayError && model !== undefined ? namingModel(refused, upstreamModel, model) : refused;
     }
     const answer = await read(head, timers);
     if (options.goesOn !== true) timers.stop();

@@ -3,7 +3,7 @@
  * its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be tried.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { ReasoningFace } from '../../codecs/canonical/request.ts';
+import type { Refusable } from '../../codecs/canonical/request.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import { type Clock, pause } from '../../streams/clock.ts';
 import { billableUsage } from '../exchange/billable.ts';
@@ -14,15 +14,18 @@ import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
+import type { UnknownMembers } from './unknown-members.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
-import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from './verdict.ts';
+import { failureOf, finalError, isTransient, noneFit, refusedPart, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
   readonly channel: Channel;
   readonly upstreamModel: string;
+  /** The name that clients know it by; absent where no client reads what goes wrong. */
+  readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
-  readonly without: ReadonlySet<ReasoningFace>;
+  readonly without: ReadonlySet<Refusable>;
   /** Aborted when the client leaves, or must be told to come again. */
   readonly signal: AbortSignal;
   /** For the request log; the attempt fills in what it learns. */
@@ -44,8 +47,8 @@ export interface Plan {
   readonly circuit?: string;
   /** {@link Affinity}; undefined where an endpoint has no conversations. */
   readonly conversation?: string;
-  /** What the request holds of reasoning; absent: none. */
-  readonly carries?: ReadonlySet<ReasoningFace>;
+  /** What of the request a Channel may refuse that can do without it; absent: nothing. */
+  readonly carries?: ReadonlySet<Refusable>;
   readonly maxAttempts: number;
   readonly maxRetryWaitMs: number;
   readonly signal: AbortSignal;
@@ -63,6 +66,7 @@ export interface Dispatcher {
   readonly affinity: Affinity;
   readonly concurrency: Concurrency;
   readonly retries: RetryBudget;
+  readonly unknown: UnknownMembers;
 }
 
 /** A Channel that may be asked again in the same exchange. */
@@ -77,8 +81,6 @@ interface Failure {
 const BACKOFF_MS = 250;
 /** No longer than this many doublings of it. */
 const MOST_DOUBLINGS = 4;
-
-const NOTHING: ReadonlySet<ReasoningFace> = new Set();
 
 /** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
 export function dispatch<Answer>(
@@ -106,8 +108,8 @@ class AttemptLoop<Answer> {
   readonly #shut = new Set<Channel>();
   /** Channels whose own invitation has been used: each is waited for once. */
   readonly #awaited = new Set<Channel>();
-  /** What of the reasoning each Channel refused: it is sent none of that any more. */
-  readonly #refused = new Map<string, ReadonlySet<ReasoningFace>>();
+  /** What each Channel refused of the request: it is sent none of that any more. */
+  readonly #refused = new Map<string, ReadonlySet<Refusable>>();
   /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
   readonly #readyAt = new Map<string, number | undefined>();
   /** The last attempt failed before the upstream had said anything. */
@@ -188,18 +190,20 @@ class AttemptLoop<Answer> {
     return { failure: undefined };
   }
 
-  /** One attempt with its own repeats: without the reasoning that was refused, and after a kept connection turned out to be dead. */
+  /** One attempt with its own repeats: without what was refused, and after a kept connection turned out to be dead. */
   async #send(channel: Channel): Promise<Answer> {
-    const refused = this.#refused.get(channel.id) ?? NOTHING;
+    const { unknown } = this.#dispatcher;
+    const refused = this.#refused.get(channel.id) ?? unknown.of(channel.id, this.#modelOf(channel));
     try {
       return await this.#once(channel, refused);
     } catch (thrown) {
       const error = upstreamFailure(thrown);
       if (verdictOf(error) === 'lost') throw error;
       if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
-      const more = refusedReasoning(error);
+      const more = refusedPart(error);
       if (more !== undefined && this.#plan.carries?.has(more) === true && !refused.has(more)) {
         this.#refused.set(channel.id, new Set([...refused, more]));
+        unknown.refused(channel.id, this.#modelOf(channel), more);
         return await this.#send(channel);
       }
       if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, refused);
@@ -216,7 +220,7 @@ class AttemptLoop<Answer> {
     }
   }
 
-  async #once(channel: Channel, refused: ReadonlySet<ReasoningFace>): Promise<Answer> {
+  async #once(channel: Channel, refused: ReadonlySet<Refusable>): Promise<Answer> {
     if (this.#plan.beforeAttempt !== undefined) await this.#prepare(channel);
     const { clock } = this.#dispatcher;
     const note: AttemptNote = {};
@@ -239,6 +243,7 @@ class AttemptLoop<Answer> {
       const answer = await this.#attempt({
         channel,
         upstreamModel: this.#modelOf(channel),
+        model: this.#plan.model,
         without: refused,
         signal: this.#plan.signal,
         note,

@@ -1,6 +1,6 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
-import type { ReasoningFace } from '../../codecs/canonical/request.ts';
+import type { Refusable } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel } from '../config/config.ts';
@@ -118,12 +118,18 @@ const RAW_MEMBER = String.raw`(\breasoning_(content|details)|\bmessages\b\S{0,30
 const NOT_TAKEN = String.raw`\b(unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
 const RAW_MEMBER_WORDS = new RegExp(`${RAW_MEMBER}.{0,60}${NOT_TAKEN}|${NOT_TAKEN}.{0,60}${RAW_MEMBER}`, 'is');
 
-/** What of the reasoning in the history this error refuses; undefined for all other errors. */
-export function refusedReasoning(error: GatewayError): ReasoningFace | undefined {
+/** Servers that do not know the members of cache breakpoints, or a model that takes none. */
+const CACHE_MEMBER = String.raw`\b(prompt_cache_(breakpoint|options)|cache_control)\b`;
+const UNKNOWN = String.raw`\b(unknown|extra|additional|unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
+const CACHE_WORDS = new RegExp(`${CACHE_MEMBER}.{0,80}${UNKNOWN}|${UNKNOWN}.{0,80}${CACHE_MEMBER}`, 'is');
+
+/** What of the request this error refuses that it can be sent without; undefined for all other errors. */
+export function refusedPart(error: GatewayError): Refusable | undefined {
   const upstream = error.details.upstream;
   if (upstream?.status !== 400 && upstream?.status !== 422) return undefined;
   const said = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
   if (RAW_ITEM_WORDS.test(said) || RAW_MEMBER_WORDS.test(said)) return 'raw';
+  if (CACHE_WORDS.test(said)) return 'breakpoints';
   return OPAQUE_WORDS.test(said) ? 'opaque' : undefined;
 }
 

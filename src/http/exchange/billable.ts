@@ -1,46 +1,82 @@
 /** Canonical usage as what the store prices: disjoint classes (spec rule 9: what is reported on top is added once). */
 import { type Usage, type UsageIteration, wholeOutput } from '../../codecs/canonical/usage.ts';
-import type { BillableUsage } from '../../store/charge.ts';
+import type { BillableUsage, UsagePass } from '../../store/charge.ts';
+
+/** Members of a usage that are counts. */
+type CountName = { [Name in keyof BillableUsage]-?: number extends BillableUsage[Name] ? Name : never }[keyof BillableUsage];
 
 /** The counts that the main generation and a pass on top of it share; the main one may lack some. */
-type Pass = Partial<Omit<UsageIteration, 'type'>>;
+type Pass = Partial<Omit<UsageIteration, 'type' | 'model'>>;
 
 /** Meter names come from the upstream and are written to every log row. No price has more of them, or longer ones. */
 const MAX_METERS = 32;
 const MAX_NAME = 64;
+/** So are passes, each of which has a line of its own in the charge; more than that are counted with the answer. */
+const MAX_PASSES = 16;
+const MAX_MODEL = 128;
 
-/** The main generation and every pass on top of it, in disjoint classes; classes without a count are left out. */
+/**
+ * The main generation and every pass on top of it, in disjoint classes; classes without a count are left out. Passes that name a model of
+ * their own stand apart, since that model's price counts.
+ */
 export function billableUsage(usage: Usage): BillableUsage {
   const reasoned = usage.reasoning ?? 0;
   const main: Pass = { ...usage, output: wholeOutput(usage.output ?? 0, reasoned) };
-  const passes = [main, ...(usage.extra ?? [])];
+  const extra = usage.extra ?? [];
+  const apart = extra.filter(({ model }) => model !== undefined && model.length <= MAX_MODEL).slice(0, MAX_PASSES);
+  const passes = [main, ...extra.filter((pass) => !apart.includes(pass))];
   const sum = (count: keyof Pass): number => passes.reduce((total, pass) => total + (pass[count] ?? 0), 0);
   const input = sum('input');
   const output = sum('output');
   const imageInput = Math.min(sum('imageInput'), input);
   const imageOutput = Math.min(sum('imageOutput'), output);
-  const reasoning = Math.min(reasoned, output - imageOutput);
-  const classes: [keyof BillableUsage, number][] = [
-    ['input', input - imageInput],
+  const audioInput = Math.min(usage.audioInput ?? 0, input - imageInput);
+  const audioOutput = Math.min(usage.audioOutput ?? 0, output - imageOutput);
+  const reasoning = Math.min(reasoned, output - imageOutput - audioOutput);
+  const classes: [CountName, number][] = [
+    ['input', input - imageInput - audioInput],
     ['cachedInput', sum('cacheRead')],
     ['cacheWrite5m', sum('cacheWrite5m')],
     ['cacheWrite30m', usage.cacheWrite30m ?? 0],
     ['cacheWrite1h', sum('cacheWrite1h')],
     ['cacheWrite12h', usage.cacheWrite12h ?? 0],
     ['cacheWriteUnsplit', sum('cacheWrite')],
-    ['output', output - reasoning - imageOutput],
+    ['output', output - reasoning - imageOutput - audioOutput],
     ['reasoning', reasoning],
     ['imageInput', imageInput],
     ['imageOutput', imageOutput],
+    ['audioInput', audioInput],
+    ['audioOutput', audioOutput],
     ['images', usage.images ?? 0],
   ];
   return {
-    ...Object.fromEntries(classes.filter(([, count]) => count !== 0)),
+    ...counted(classes),
     ...(usage.meters === undefined ? {} : { meters: boundedMeters(usage.meters) }),
     ...(usage.serviceTier === undefined ? {} : { serviceTier: usage.serviceTier.slice(0, MAX_NAME) }),
     ...(usage.speed === undefined ? {} : { speed: usage.speed.slice(0, MAX_NAME) }),
     ...(usage.geo === undefined ? {} : { geo: usage.geo.slice(0, MAX_NAME) }),
+    ...(usage.servedModel === undefined ? {} : { model: usage.servedModel.slice(0, MAX_MODEL) }),
+    ...(apart.length === 0 ? {} : { passes: apart.map(passOf) }),
   };
+}
+
+function passOf({ type, model = '', ...pass }: UsageIteration): UsagePass {
+  return {
+    type: type.slice(0, MAX_NAME),
+    model,
+    ...counted([
+      ['input', pass.input],
+      ['cachedInput', pass.cacheRead],
+      ['cacheWrite5m', pass.cacheWrite5m ?? 0],
+      ['cacheWrite1h', pass.cacheWrite1h ?? 0],
+      ['cacheWriteUnsplit', pass.cacheWrite],
+      ['output', pass.output],
+    ]),
+  };
+}
+
+function counted<Class extends string>(classes: readonly (readonly [Class, number])[]): { readonly [Name in Class]?: number } {
+  return Object.fromEntries(classes.filter(([, count]) => count !== 0)) as { [Name in Class]?: number };
 }
 
 function boundedMeters(meters: ReadonlyMap<string, number>): ReadonlyMap<string, number> {

@@ -3,7 +3,7 @@
  * answers meanwhile: it is settled once, it has one line and one row, and its reservation is given back. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Rates } from '../../store/prices.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
@@ -15,7 +15,7 @@ import { type Attempt, dispatch, type Plan } from '../dispatch/dispatch.ts';
 import { isClientGone } from '../errors.ts';
 import type { CallContext } from '../gateway.ts';
 import { type Estimate, estimateNanos, fromStore, limited, reserve, type Reserved } from './admit.ts';
-import { billableUsage } from './billable.ts';
+import { billOf } from './bill.ts';
 import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
 
@@ -26,6 +26,8 @@ export interface Asked {
   readonly estimate: Estimate;
   readonly stream: boolean;
   readonly effort?: string | undefined;
+  /** For the charge: what of the request changes the vendor's price and no answer tells. */
+  readonly flags?: readonly string[];
   /** False where the limits by time are taken for several exchanges at once. */
   readonly isLimited?: false;
 }
@@ -309,11 +311,10 @@ export class Exchange implements AsyncDisposable {
     const { gateway } = this.#call;
     const accepted = this.#accepted;
     try {
-      // Placeholder zeros are no report.
-      const reported = usage === undefined || isPlaceholder(usage) ? undefined : usage;
-      const billed = reported === undefined ? this.#usageOfFailedAttempts() : billableUsage(reported);
-      const charge = billed === undefined ? undefined : gateway.chargeFor(billed, this.#rates);
-      const isEstimated = charge !== undefined && reported?.estimated === true;
+      const bill = billOf({
+        ...{ config: this.#call.config, chargeFor: gateway.chargeFor, rates: this.#rates, channel: accepted?.channel },
+        ...{ usage, attempts: this.#attempts, flags: this.#asked.flags },
+      });
       return rowOf({
         ...facts,
         durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
@@ -324,7 +325,7 @@ export class Exchange implements AsyncDisposable {
         },
         firstOutputMs: this.#since(this.#firstOutputAt),
         lastOutputMs: this.#since(this.#lastOutputAt),
-        ...{ reported, billed, charge: isEstimated ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge },
+        ...bill,
       });
     } catch (thrown) {
       this.#tell(thrown, 'an exchange could not be priced: it is billed by the estimate of its admission');
@@ -332,11 +333,6 @@ export class Exchange implements AsyncDisposable {
       const charge = accepted === undefined ? undefined : { lines: [], total, flags: ['estimated' as const] };
       return rowOf({ ...facts, durationMs: 0, charge });
     }
-  }
-
-  /** Of the last failed attempt that reported one: billed where no attempt was answered. */
-  #usageOfFailedAttempts(): AttemptEntry['usage'] {
-    return this.#accepted === undefined ? this.#attempts.findLast(({ usage }) => usage !== undefined)?.usage : undefined;
   }
 
   #since(at: number | undefined): number | undefined {

@@ -91,6 +91,8 @@ export function reportExchange({ gateway, trace }: CallContext, entry: RequestLo
     metrics.tokens('cached_input', counts.cachedInputTokens ?? 0);
     metrics.tokens('cache_write', counts.cacheWriteTokens ?? 0);
     metrics.tokens('output', counts.outputTokens ?? 0);
+    const { inputTokens: none = 0, cachedInputTokens: read = 0, cacheWriteTokens: write = 0 } = counts;
+    if (entry.channelId !== undefined) metrics.promptTokens(entry.channelId, entry.model, { read, write, none });
   }
 }
 

@@ -16,6 +16,8 @@ export interface Metrics {
   firstToken(route: string, seconds: number): void;
   tokenGap(route: string, seconds: number): void;
   tokens(kind: 'input' | 'cached_input' | 'cache_write' | 'output', count: number): void;
+  /** Input tokens by what the upstream's prompt cache did for them. */
+  promptTokens(channelId: string, model: string, counts: PromptTokens): void;
   /** A circuit of the Channel went to this state. */
   circuitMoved(channelId: string, state: CircuitState): void;
   probed(channelId: string, good: boolean): void;
@@ -24,6 +26,12 @@ export interface Metrics {
   configReload(accepted: boolean): void;
   /** Refused for a limit by time, or at once. */
   rateLimited(scope: LimitScope, kind: LimitKind): void;
+}
+
+export interface PromptTokens {
+  readonly read: number;
+  readonly write: number;
+  readonly none: number;
 }
 
 export interface MetricsOptions {
@@ -57,6 +65,11 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
   const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
   for (const kind of ['input', 'cached_input', 'cache_write', 'output']) tokens.inc({ kind }, 0);
+  const prompts = counter(
+    'mizu_prompt_tokens_total',
+    "Input tokens of a Channel's model, by what its prompt cache did: read, write, none.",
+    ...(['channel', 'model', 'cache'] as const),
+  );
   const thinned = counter('mizu_refusals_unwritten_total', 'Refusals without a row, because their key caused many.');
   thinned.inc(0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
@@ -88,6 +101,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     tokenGap: (route, seconds) => gap.observe({ route }, seconds),
     tokens(kind, count) {
       if (count > 0) tokens.inc({ kind }, count);
+    },
+    promptTokens(channel, model, counts) {
+      for (const [cache, count] of Object.entries(counts)) if (count > 0) prompts.inc({ channel, model, cache }, count);
     },
     refusalThinned: () => thinned.inc(),
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),

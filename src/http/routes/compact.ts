@@ -27,7 +27,7 @@ import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, parsed, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
-import { needOf, reasoningKindsIn } from '../text/need.ts';
+import { needOf, refusablesIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
 export const compact: Handler = async (call) => {
@@ -66,7 +66,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
       model: request.model,
       circuit: request.model + COMPACT_SUFFIX,
       conversation: conversationOf(principal.key.id, request),
-      carries: reasoningKindsIn(request),
+      carries: refusablesIn(request, channels),
     },
     attempt: (target) =>
       bySummary(target.channel, model)

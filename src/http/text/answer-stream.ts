@@ -7,7 +7,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
-import { type Answer, type Framing, readAnswer, readWhole } from '../../codecs/pipeline.ts';
+import { type Answer, type Framing, readAnswer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
@@ -24,6 +24,8 @@ export interface AnswerStreamOptions {
   readonly maxBytes: number;
   /** Running since the request was sent. */
   readonly timers: IdleTimers;
+  /** Words the errors that the answer reports. */
+  readonly word?: Wording;
   /** Default: SSE. */
   readonly framing?: Framing | undefined;
 }
@@ -44,6 +46,7 @@ export class AnswerStream implements AnswerSource {
   readonly fold: Fold;
   readonly #timers: IdleTimers;
   readonly #clock: Clock;
+  readonly #word: Wording | undefined;
   /** Running once the dialect's finish was seen. */
   #silence: Deadline | undefined;
   readonly #maxBytes: number;
@@ -56,12 +59,13 @@ export class AnswerStream implements AnswerSource {
   constructor(body: BodyReader, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = body;
     this.#decoder = decoder;
-    const { steps, fold } = readAnswer(decoder, options.maxEventBytes, options.framing);
+    const { steps, fold } = readAnswer(decoder, options.maxEventBytes, options.word, options.framing);
     this.#stages = steps;
     this.fold = fold;
     this.#timers = options.timers;
     this.#maxBytes = options.maxBytes;
     this.#clock = options.clock;
+    this.#word = options.word;
   }
 
   get ended(): boolean {
@@ -79,7 +83,8 @@ export class AnswerStream implements AnswerSource {
       else for (const bytes of batch) if (!this.#stages.ended) this.#push(bytes, out);
       this.#over = batch === null || this.#stages.ended;
     } catch (thrown) {
-      this.#failed = upstreamFailure(thrown);
+      const failure = upstreamFailure(thrown);
+      this.#failed = this.#word?.(failure) ?? failure;
       this.cancel(thrown);
       throw this.#failed;
     } finally {
@@ -131,9 +136,9 @@ export class AnswerStream implements AnswerSource {
 }
 
 /** A whole JSON answer to a request for a stream, as a stream that arrives at once. */
-export function wholeAsSource(step: Step): AnswerSource {
+export function wholeAsSource(step: Step, word: Wording): AnswerSource {
   // Without its text: that is a whole body and not an event, so the client's events are built from the canonical ones.
-  return new WholeSource(readWhole({ events: step.events }));
+  return new WholeSource(readWhole({ events: step.events }, word));
 }
 
 class WholeSource implements AnswerSource {

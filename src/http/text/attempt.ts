@@ -11,7 +11,9 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import { type Answer, type Framing, readWhole } from '../../codecs/pipeline.ts';
+import { namingModel } from '../../codecs/errors/model-names.ts';
+import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
+import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -65,6 +67,7 @@ interface Sent {
   readonly encoded: UpstreamRequest;
   readonly head: UpstreamHead;
   readonly timers: IdleTimers;
+  readonly word: Wording;
   readonly framing: Framing | undefined;
 }
 
@@ -80,13 +83,13 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
 /** Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next Channel may be tried. */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
-    const { codec, context, encoded, head, timers } = sent;
+    const { context, encoded, head, timers } = sent;
     let answer: Answer<readonly Step[]>;
     if (contentTypeOf(head) === 'text/event-stream') {
       const source = await openSource(sent, options);
       answer = { steps: await readToEnd(source), fold: source.fold };
     } else {
-      answer = readWhole(codec.decodeResponse(await readBody(head.body, options.config.limits.answerBytes), context));
+      answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
     }
     timers.stop();
     const { steps, fold } = answer;
@@ -134,7 +137,8 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     },
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
-      return read({ codec, context, encoded, head, timers, framing: framingOf(channel) });
+      const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
+      return read({ codec, context, encoded, head, timers, word, framing: framingOf(channel) });
     },
   );
 }
@@ -159,11 +163,12 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
   const type = contentTypeOf(head);
   if (type === 'text/html') return refusePage(head, options.clock);
   if (type === 'application/json') return openWhole(sent, options);
-  return new AnswerStream(head.body, codec.decodeEvents(context), {
+  return new AnswerStream(head.body, stoppingDecoder(codec.decodeEvents(context), sent.encoded.ownStops), {
     clock: options.clock,
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
     timers,
+    word: sent.word,
     framing,
   });
 }
@@ -173,10 +178,14 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
   throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
 }
 
-async function openWhole({ codec, context, head, timers }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(head.body, options.config.limits.answerBytes);
-  timers.stop();
-  return wholeAsSource(codec.decodeResponse(text, context));
+async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+  const text = await readBody(sent.head.body, options.config.limits.answerBytes);
+  sent.timers.stop();
+  return wholeAsSource(decodeWhole(sent, text), sent.word);
+}
+
+function decodeWhole({ codec, context, encoded }: Sent, text: string): Step {
+  return stoppedStep(codec.decodeResponse(text, context), encoded.ownStops);
 }
 
 async function readUntilCommit(source: AnswerSource): Promise<Step[]> {

@@ -1,8 +1,10 @@
 /** What a text request needs of the Channel that serves it. */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { Item, Media } from '../../codecs/canonical/item.ts';
-import type { CanonicalRequest, ReasoningFace } from '../../codecs/canonical/request.ts';
+import type { CanonicalRequest, Refusable } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
+import { asksForCaching } from '../../codecs/requests/cache-breakpoints.ts';
+import type { Channel } from '../config/config.ts';
 import type { Need } from '../dispatch/candidates.ts';
 
 export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass: string): Need {
@@ -50,10 +52,11 @@ function mediaOf(item: Item): readonly Media[] {
   return item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []));
 }
 
-/** Which forms of reasoning a request carries: opaque values, and text (raw or summary). */
-export function reasoningKindsIn({ items }: CanonicalRequest): ReadonlySet<ReasoningFace> {
-  const kinds = new Set<ReasoningFace>();
-  for (const item of items) {
+/** What of a request these Channels may refuse that they can do without. */
+export function refusablesIn(request: CanonicalRequest, channels: readonly Channel[]): ReadonlySet<Refusable> {
+  const kinds = new Set<Refusable>();
+  if (asksForCaching(request) || channels.some(({ codec }) => codec.cacheBreakpoints === 'auto')) kinds.add('breakpoints');
+  for (const item of request.items) {
     if ('opaque' in item && item.opaque !== undefined) kinds.add('opaque');
     if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) kinds.add('raw');
   }

@@ -10,12 +10,14 @@ import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
+import { ratesOfUpstreamModel } from '../exchange/rates-of.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
-import { needOf, reasoningKindsIn } from './need.ts';
+import { needOf, refusablesIn } from './need.ts';
+import { checkMembers } from './unpriced-members.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextAnswer } from './text-answer.ts';
 
@@ -66,17 +68,25 @@ async function prepareExchange(
   const model = checkModel(config, principal, request.model, 'text');
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class));
   checkMeters(request, { codecs: gateway.codecs, channels, rates: model.rates, unpricedTools: config.unpricedTools });
+  const ratesOf = ratesOfUpstreamModel(config, channels);
+  const flags = checkMembers(request, {
+    ...{ codecs: gateway.codecs, channels, model: model.name, rates: model.rates, unpriced: config.unpriced },
+    hasPrice: (name) => ratesOf(name) !== undefined,
+  });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const search = {
     channels,
     model: request.model,
     // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
-    carries: reasoningKindsIn(request),
+    carries: refusablesIn(request, channels),
   };
-  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply });
+  const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
-  return { answer, exchange: await Exchange.admit(call, { principal, model, estimate, stream, effort: reasoning?.effort }) };
+  return {
+    answer,
+    exchange: await Exchange.admit(call, { principal, model, estimate, stream, effort: reasoning?.effort, flags }),
+  };
 }
 
 function withTransport(decoded: CanonicalRequest, { previousResponseId, stream }: PreparedRequest): CanonicalRequest {

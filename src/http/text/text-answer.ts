@@ -39,6 +39,8 @@ export interface TextAnswerOptions {
   readonly search: Search;
   readonly prepared: PreparedRequest;
   readonly reply: Reply;
+  /** {@link ResponseContext.inputEstimate} */
+  readonly inputEstimate: number;
 }
 
 export class TextAnswer {
@@ -50,10 +52,11 @@ export class TextAnswer {
   readonly #usage: TextUsage;
   readonly #remember: PreparedRequest['remember'];
   readonly #reply: Reply;
+  readonly #inputEstimate: number;
   /** Dropped once an upstream has answered. */
   #upstreams: Upstreams | undefined;
 
-  constructor({ call, codec, request, model, search, prepared, reply }: TextAnswerOptions) {
+  constructor({ call, codec, request, model, search, prepared, reply, inputEstimate }: TextAnswerOptions) {
     const { gateway, config } = call;
     this.#call = call;
     this.#codec = codec;
@@ -63,6 +66,7 @@ export class TextAnswer {
     this.#usage = new TextUsage(gateway, this.#request, model);
     this.#remember = prepared.remember;
     this.#reply = reply;
+    this.#inputEstimate = inputEstimate;
     const options: TextAttemptOptions = {
       request,
       model,
@@ -212,6 +216,7 @@ export class TextAnswer {
       createdAt: Math.floor(startedAtMs / 1000),
       now: () => Math.floor(gateway.clock.now() / 1000),
       request: this.#request,
+      inputEstimate: this.#inputEstimate,
       owner,
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       mint: gateway.mint,

@@ -1,5 +1,6 @@
 /** What is asked of a video Channel: a submission, as an attempt of the loop that serves every endpoint, and a poll; and which Channels can make a request at all. */
 import { GatewayError, type UpstreamFacts } from '../../codecs/canonical/error.ts';
+import { namingModel } from '../../codecs/errors/model-names.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import { videoUpstream } from '../../codecs/videos/registry.ts';
 import type { VideoRequest } from '../../codecs/videos/request.ts';
@@ -77,7 +78,7 @@ export async function attemptSubmission(
   const judge = (answer: UpstreamAnswer): string | GatewayError => {
     const submission = codec.readSubmission(answer);
     if (submission.said === 'accepted') return submission.upstreamId;
-    judged = submissionError(submission, answer);
+    judged = namingModel(submissionError(submission, answer), target.upstreamModel, target.model ?? target.upstreamModel);
     return judged;
   };
   try {

@@ -1,10 +1,23 @@
 /** The shapes of the rows that every exchange adds or changes. Their order is the format of the store: new members go to the end. */
-import type { BillableUsage, Charge, ChargeLine } from '../charge.ts';
+import type { BillableUsage, Charge, ChargeLine, UsagePass } from '../charge.ts';
 import type { JournalRow } from '../ledger.ts';
 import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { INTEGER, listed, listOf, PAIRS } from './listed.ts';
 import { listText } from './text-encoder.ts';
+
+const PASSES = listOf(
+  listed<UsagePass>({
+    type: 'plain',
+    model: 'plain',
+    input: 'plain',
+    cachedInput: 'plain',
+    cacheWrite5m: 'plain',
+    cacheWrite1h: 'plain',
+    cacheWriteUnsplit: 'plain',
+    output: 'plain',
+  }),
+);
 
 const USAGE = listed<BillableUsage>(
   {
@@ -25,6 +38,10 @@ const USAGE = listed<BillableUsage>(
     cacheWrite12h: 'plain',
     speed: 'plain',
     geo: 'plain',
+    audioInput: 'plain',
+    audioOutput: 'plain',
+    model: 'plain',
+    passes: PASSES,
   },
   (usage) => [
     usage.input,
@@ -44,6 +61,10 @@ const USAGE = listed<BillableUsage>(
     usage.cacheWrite12h,
     usage.speed,
     usage.geo,
+    usage.audioInput,
+    usage.audioOutput,
+    usage.model,
+    usage.passes && PASSES.list(usage.passes),
   ],
 );
 
@@ -83,6 +104,7 @@ const LINE = listed<ChargeLine>(
     per: 'plain',
     amount: INTEGER,
     multiplier: 'plain',
+    model: 'plain',
   },
   (line) => [
     line.item,
@@ -92,6 +114,7 @@ const LINE = listed<ChargeLine>(
     line.per,
     INTEGER.list(line.amount),
     line.multiplier,
+    line.model,
   ],
 );
 

@@ -29,7 +29,7 @@ export class SettlementQueue implements Settlements {
   readonly #engine: SettlementEngine;
   readonly #log: SettlementLog;
   readonly #flusher: Flusher;
-  readonly #waiting = new Set<QueueRow>();
+  #waiting: QueueRow[] = [];
   /** Those of them that are only to be opened. */
   readonly #openWaiting = new Map<string, QueueRow>();
   /** Rows that are not in the log yet. Openings among them wait for a settlement or for the sync. */
@@ -53,7 +53,7 @@ export class SettlementQueue implements Settlements {
   }
 
   get pending(): number {
-    return this.#waiting.size + (this.#inHand?.rows.length ?? 0);
+    return this.#waiting.length + (this.#inHand?.rows.length ?? 0);
   }
 
   open(exchange: OpenExchange, strict = false): PromiseLike<void> {
@@ -113,7 +113,7 @@ export class SettlementQueue implements Settlements {
 
   async caughtUp(): Promise<void> {
     const inHand = this.#inHand === undefined ? 0 : 1;
-    for (let left = inHand + Math.ceil(this.#waiting.size / this.#engine.batchRows); left > 0; left--) {
+    for (let left = inHand + Math.ceil(this.#waiting.length / this.#engine.batchRows); left > 0; left--) {
       if (!this.#flusher.flushing && (this.pending === 0 || this.#flusher.failing)) return;
       if (!(await this.#flusher.flush())) return;
     }
@@ -146,7 +146,7 @@ export class SettlementQueue implements Settlements {
       this.#fail(row, new StoreError('closed', 'the store is closed'));
       return false;
     }
-    this.#waiting.add(row);
+    this.#waiting.push(row);
     this.#flusher.rowAdded();
     return true;
   }
@@ -232,7 +232,7 @@ export class SettlementQueue implements Settlements {
 
   /** False when the engine refused: what waits is on the local disk, too, where that has room. */
   async #write(): Promise<boolean> {
-    const { rows, batch } = this.#inHand ?? this.#next([...this.#waiting].slice(0, this.#engine.batchRows));
+    const { rows, batch } = this.#inHand ?? this.#next(this.#taken(this.#engine.batchRows));
     try {
       this.#done(rows, await batch.run());
     } catch (error) {
@@ -246,14 +246,15 @@ export class SettlementQueue implements Settlements {
   }
 
   #next(rows: readonly QueueRow[]): InHand {
-    for (const row of rows) this.#take(row);
     this.#inHand = { rows, batch: this.#engine.batch(rows) };
     return this.#inHand;
   }
 
-  #take(row: QueueRow): void {
-    this.#waiting.delete(row);
-    if (row.entry === undefined) this.#openWaiting.delete(row.exchangeId);
+  /** The oldest rows, which wait no longer. */
+  #taken(most: number): QueueRow[] {
+    const rows = this.#waiting.splice(0, most);
+    for (const { entry, exchangeId } of rows) if (entry === undefined) this.#openWaiting.delete(exchangeId);
+    return rows;
   }
 
   /** While the engine is there, who waits is told what it says. While it is away, the disk must do. */
@@ -283,9 +284,7 @@ export class SettlementQueue implements Settlements {
 
   /** At the head of the queue again, in their order. */
   #putBack(rows: readonly QueueRow[]): void {
-    const later = [...this.#waiting];
-    this.#waiting.clear();
-    for (const row of [...rows, ...later]) this.#waiting.add(row);
+    this.#waiting = [...rows, ...this.#waiting];
   }
 
   /** Only now, with the rows in the engine, does this process's memory follow. */
@@ -307,15 +306,14 @@ export class SettlementQueue implements Settlements {
   }
 
   #giveUp(): void {
-    for (const row of this.#rows()) {
-      this.#take(row);
+    for (const row of [...(this.#inHand?.rows ?? []), ...this.#taken(this.#waiting.length)]) {
       if (!row.isKept) this.#fail(row, new StoreError('unavailable', 'the store was closed while nothing took the row'));
     }
     this.#inHand = undefined;
   }
 
   #tidyLog(): void {
-    if (this.#log.isTaken()) this.#logAnew([...this.#waiting].filter(({ isLogged }) => isLogged));
+    if (this.#log.isTaken()) this.#logAnew(this.#waiting.filter(({ isLogged }) => isLogged));
     this.#log.tidy();
   }
 }

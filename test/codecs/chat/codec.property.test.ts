@@ -6,7 +6,7 @@ import type { Step } from '../../../src/codecs/canonical/event.ts';
 import type { JsonObject, JsonValue } from '../../../src/codecs/canonical/json.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
-import { checkClientEnd, checkClientFrame, type ClientState } from '../../../src/codecs/chat/lifecycle.ts';
+import { checkChatStream } from '../../support/client-order/chat.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { chunk, decode, decodeContext, encode, frame, requestContext, responseContext, withoutNative } from './support.ts';
 
@@ -52,13 +52,6 @@ const framesOf = (deltas: readonly JsonObject[]): Frame[] => [
   chunk({}, 'stop'),
   frame('[DONE]'),
 ];
-
-function accepts(frames: readonly string[]): ClientState {
-  let state: ClientState = 'idle';
-  for (const data of frames) state = checkClientFrame(state, data);
-  checkClientEnd(state);
-  return state;
-}
 
 const cite = (at: number): JsonObject => ({
   annotations: [
@@ -238,7 +231,7 @@ describe('chat laws', () => {
             encoder.fail(error, out);
           }
           assert.equal(encoder.ended, true);
-          accepts(out.map(({ data }) => data));
+          checkChatStream(out.map(({ data }) => data));
         }
       }),
       { numRuns: 300 },

@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { isObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
-import { checkClientEnd, checkClientFrame, type ClientState } from '../../../src/codecs/chat/lifecycle.ts';
+import { checkChatStream } from '../../support/client-order/chat.ts';
 import {
   decode,
   decodeContext,
@@ -39,12 +39,6 @@ function verdict(run: () => { status: string; error?: GatewayError }): unknown {
   }
 }
 
-function accepts(frames: readonly string[]): void {
-  let state: ClientState = 'idle';
-  for (const data of frames) state = checkClientFrame(state, data);
-  checkClientEnd(state);
-}
-
 /** A chunk without what the gateway owns in it, and without what official clients need (Groq, Mistral and Azure leave it out). */
 function foreign(data: string): unknown {
   if (data === '[DONE]') return data;
@@ -53,8 +47,28 @@ function foreign(data: string): unknown {
   const { id: _id, model: _model, usage: _usage, ...rest } = json;
   const text = JSON.stringify(rest).replaceAll(/"(signature|data)":"[^"]*"/g, '"$1":"opaque"');
   return JSON.parse(text, (key, value) =>
-    NEEDED.has(`${key}:${value}`) || (key === 'message' && isBare(value)) ? undefined : value,
+    NEEDED.has(`${key}:${value}`) || (key === 'message' && isBare(value)) ? undefined : asText(value),
   );
+}
+
+/** A delta or a message whose content is a list of texts and thoughts (Mistral), as clients of the protocol read it. */
+function asText(value: unknown): unknown {
+  if (!isObject(value) || !Array.isArray(value['content'])) return value;
+  const { content, ...rest } = value;
+  const said = { text: '', thinking: '' };
+  const read = (blocks: readonly unknown[], kind: 'text' | 'thinking'): void => {
+    for (const block of blocks) {
+      if (!isObject(block)) continue;
+      if (Array.isArray(block['thinking'])) read(block['thinking'], 'thinking');
+      else said[kind] += String(block['text'] ?? '');
+    }
+  };
+  read(content, 'text');
+  return {
+    ...rest,
+    content: said.text === '' ? null : said.text,
+    ...(said.thinking === '' ? {} : { reasoning_content: said.thinking }),
+  };
 }
 
 const NEEDED = new Set(['role:assistant', 'index:0', 'type:function']);
@@ -69,8 +83,8 @@ describe('chat recordings', { skip: noRecordings }, () => {
           const { outcome, items } = order.fold.whole({ status: 'completed', stop: 'end' });
           for (const request of [asking, responseContext().request]) {
             const native = encode(steps, responseContext({ request }));
-            accepts(native);
-            accepts(encode(withoutNative(steps), responseContext({ request })));
+            checkChatStream(native);
+            checkChatStream(encode(withoutNative(steps), responseContext({ request })));
             if (outcome.status === 'failed') continue;
             // Nothing but the gateway's own members differs from what the upstream sent for the first choice.
             const sent = new Set(native.map((data) => JSON.stringify(foreign(data))));

@@ -10,7 +10,8 @@ import type { Frame, ResponseContext } from '../../../src/codecs/codec.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
 import { inOrder } from '../../support/wire.ts';
 import { completionsClient } from '../../../src/codecs/completions/index.ts';
-import { type ClientState, checkClientFrame } from '../../../src/codecs/completions/lifecycle.ts';
+import type { ClientState } from '../../../src/codecs/completions/lifecycle.ts';
+import { afterCompletionsFrame } from '../../support/client-order/completions.ts';
 
 const requestOf = (body: JsonObject) => completionsClient.decodeRequest(JSON.stringify(body), body, { open: () => undefined });
 
@@ -48,7 +49,7 @@ function stream(events: readonly CanonicalEvent[], body: JsonObject = { model: '
   const out: Frame[] = [];
   for (const step of inOrder(events.map((event) => ({ events: [event] })))) encoder.push(step, out);
   let state: ClientState = 'open';
-  for (const { data } of out) state = checkClientFrame(state, data);
+  for (const { data } of out) state = afterCompletionsFrame(state, data);
   assert.match(state, /ended|failed/);
   return out.map(({ data }) => data);
 }

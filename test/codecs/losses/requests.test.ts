@@ -131,8 +131,11 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'assistant turn first': { items: [says('assistant', PROBE), { ...user, text: 'go on' }] },
   'native item': told({ kind: 'native', dialect: 'completions', body: { a: PROBE }, at }),
   'cache breakpoint': {
-    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { cacheControl: { type: 'ephemeral' } })),
-    sign: { coerce: /"a"}.*"e","cache_control":{"type":"ephemeral"}/, drop: /ephemeral|cache/ },
+    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { breakpoint: {} })),
+    sign: {
+      coerce: /"a"}.*"e","(cache_control|prompt_cache_breakpoint)":{"(type":"ephemeral|mode":"explicit)"}/,
+      drop: /ephemeral|cache/,
+    },
   },
   'function tool': { tools: [named(PROBE)] },
   'function tool: strict': (upstream) => {
@@ -144,6 +147,16 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     tools: [tool, { ...tool, tool: { name: 'f', namespace: PROBE }, at: 'tools[1]' } as Tool],
     sign: new RegExp(`${PROBE}__f`),
   },
+  'function tool: async': { tools: [named('f', { beyond: ['function tool: async'] })], sign: /async/ },
+  'function tool: output schema': { tools: [named('f', { beyond: ['function tool: output schema'] })], sign: /output_schema/ },
+  'function tool: allowed callers': {
+    tools: [
+      named(PROBE, { beyond: ['function tool: allowed callers'] }),
+      named('g', { beyond: ['function tool: allowed callers'], isForProgramsOnly: true, at: 'tools[1]' }),
+    ],
+    sign: { coerce: /^(?!.*"name":"g").*PROBE7/ },
+  },
+  'function tool: deferred loading': { tools: [named(PROBE, { beyond: ['function tool: deferred loading'] })] },
   'custom tool with object schema': {
     tools: [{ kind: 'custom', tool: { name: PROBE }, inputSchema: { type: 'object', properties: {} }, at: 'tools[0]' }],
   },
@@ -183,7 +196,11 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     sign: { keep: /0\.4321.*0\.8765/, drop: /0\.4321|0\.8765/ },
   },
   'logit bias': { logitBias: { 4321: 7 }, sign: /"4321":7/ },
-  'stop sequences': ({ dialect }) => ({ stop: dialect === 'messages' ? ['\n', PROBE] : [PROBE, 'b', 'c', 'd', 'e', 'f'] }),
+  // A responses upstream gets none: the gateway itself stops (`answers/own-stops.test.ts`).
+  'stop sequences': ({ dialect }) => ({
+    stop: dialect === 'messages' ? ['\n', PROBE] : [PROBE, 'b', 'c', 'd', 'e', 'f'],
+    ...(dialect === 'responses' ? { sign: /"model"/ } : {}),
+  }),
   logprobs: { logprobs: { top: 7 }, sign: /ogprobs":7/ },
   'format: json object': { format: { type: 'json_object' }, sign: /json_object|application\/json|one JSON object/ },
   'format: json schema': { format: { type: 'json_schema', name: 'a', schema } },
@@ -195,6 +212,7 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   },
   'reasoning effort: none': { reasoning: { effort: 'none' }, sign: /"none"|disabled|thinkingBudget":0/ },
   'reasoning budget': { reasoning: { budget: 2000 }, sign: /"medium"|2000/ },
+  'reasoning between tools': { reasoning: { betweenTools: true }, sign: /between/ },
   'reasoning summary asked': {
     reasoning: { effort: 'low', summary: 'auto' },
     sign: { keep: /"summary":"auto"/, coerce: /"display":"summarized"|"includeThoughts":true/, drop: /summar|auto/ },
@@ -206,6 +224,7 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'safety identifier': { safetyIdentifier: PROBE },
   store: { store: true, sign: /"store"/ },
   include: { include: [PROBE] },
+  'fallback models': { fallbacks: true, sign: /fallback/ },
   'unknown members': {
     json: { model: 'logical-model', x_unknown: PROBE },
     text: `{"model":"logical-model","x_unknown":"${PROBE}"}`,

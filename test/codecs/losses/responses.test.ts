@@ -87,6 +87,7 @@ const ANSWERS: Record<ResponseFeature, Said> = {
   audio: { items: [media('audio', 'audio/wav')], sign: data },
   file: { items: [media('file', 'application/pdf')], sign: data },
   'native item': { items: [{ kind: 'native', dialect: 'gemini', body: { a: PROBE } }, text('x')] },
+  'native items alone': { items: [{ kind: 'native', dialect: 'gemini', body: { a: PROBE } }] },
   'native event': { event: { type: 'native.event', dialect: 'gemini', name: PROBE, body: { a: PROBE } } },
   'usage: cache': { usage: { input: 1, cacheRead: 4321, output: 1 }, sign: /:4321[,}]/ },
   'usage: reasoning': { usage: { input: 1, output: 5000, reasoning: 4321 }, sign: /:4321[,}]/ },

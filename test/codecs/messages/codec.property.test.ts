@@ -10,7 +10,7 @@ import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
 import { UNSIGNED } from '../../../src/codecs/messages/message-parts.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
-import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
+import { checkMessagesStream } from '../../support/client-order/messages.ts';
 import { decodeContext, decodeFrames, encodeSteps, open, owner, payloads, responseContext } from './support.ts';
 
 const opaque: fc.Arbitrary<Opaque> = fc.string({ minLength: 1 }).map((value) => ({ owner, value }));
@@ -96,7 +96,7 @@ function openedItems(whole: Whole): OutputItem[] {
 
 function roundTrip(events: readonly CanonicalEvent[]): OutputItem[] {
   const frames = encodeSteps(events.map((event) => ({ events: [event] })));
-  checkClientStream(frames);
+  checkMessagesStream(frames);
   const decoded = decodeFrames(frames);
   assert.equal(decoded.error, undefined);
   return openedItems(fold(decoded.events));
@@ -138,7 +138,7 @@ test('every prefix, failed or cut, is a legal client stream with one ending', ()
         );
       const cut: CanonicalEvent[] = [...ends, { type: 'response.end', outcome }];
       const frames = fails ? encodeSteps(steps, upstreamFault('truncated', 'cut')) : encodeSteps([...steps, { events: cut }]);
-      checkClientStream(frames);
+      checkMessagesStream(frames);
       assert.equal(frames.at(-1)?.event, fails ? 'error' : 'message_stop');
     }),
     { numRuns: 200 },
@@ -168,8 +168,8 @@ test('garbage gets only documented errors, and its client still gets a legal str
     fc.property(fc.array(fragment, { maxLength: 12 }), (list) => {
       const { steps, error } = decodeFrames(payloads(list as never[]));
       assert.ok(error === undefined || (error instanceof GatewayError && error.blame === 'upstream'));
-      checkClientStream(encodeSteps(steps, error));
-      checkClientStream(
+      checkMessagesStream(encodeSteps(steps, error));
+      checkMessagesStream(
         encodeSteps(
           steps.map(({ events }) => ({ events })),
           error,

@@ -10,7 +10,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { isObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
-import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
+import { checkMessagesStream } from '../../support/client-order/messages.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { decodeContext, decodeFrames, encodeSteps, framesOf, responseContext, stripped } from './support.ts';
 
@@ -82,7 +82,7 @@ test('a messages client gets the same stream but for ids, model and sealed value
     const { steps, error } = decodeFrames(frames);
     if (error !== undefined) continue;
     const out = encodeSteps(steps);
-    checkClientStream(out);
+    checkMessagesStream(out);
     const sent = frames.filter((frame) => !/"type":\s*"ping"/.test(frame.data) || frame.event !== 'ping');
     const got = name.includes('incomplete_partial_json')
       ? out.filter(({ data }) => data !== '{"type":"content_block_stop","index":1}')
@@ -113,7 +113,7 @@ test('the same answers without their own text are legal client streams, too', { 
     const { steps, error } = decodeFrames(frames);
     if (error !== undefined) continue;
     const out = encodeSteps(stripped(steps));
-    checkClientStream(out);
+    checkMessagesStream(out);
     const again = decodeFrames(out);
     assert.equal(again.error, undefined, name);
   }
@@ -127,7 +127,7 @@ test('a stream that is cut before its end is an error, wherever it is cut', { sk
       assert.ok(error instanceof GatewayError, `${name} cut at ${cut}`);
       const out = encodeSteps(steps, error);
       assert.equal(out.at(-1)?.event, 'error');
-      checkClientStream(out);
+      checkMessagesStream(out);
     }
   }
 });

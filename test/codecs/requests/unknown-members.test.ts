@@ -69,8 +69,6 @@ const WITHIN: Readonly<Record<string, readonly JsonObject[]>> = {
   ],
   completions: [],
   responses: [
-    { tools: [{ type: 'function', ...tool, output_schema: { type: 'object' } }] },
-    { tools: [{ type: 'function', ...tool, defer_loading: true }] },
     { reasoning: { effort: 'low', mode: 'pro' } },
     {
       input: [

@@ -11,7 +11,7 @@ import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
-import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
+import { checkResponsesStream } from '../../support/client-order/responses.ts';
 import { wholeHead } from '../../../src/codecs/responses/answer/slot.ts';
 import { decodeAll, encodeAll, OWNER, objectFrom, open, responseContext, terminalOf } from './support.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
-import { checkResponsesStream, ResponsesOrder } from '../../../src/codecs/responses/lifecycle.ts';
+import { ResponsesOrder } from '../../../src/codecs/responses/lifecycle.ts';
+import { checkResponsesStream } from '../../support/client-order/responses.ts';
 
 const CREATED: JsonObject = { type: 'response.created', response: {} };
 const ADDED: JsonObject = { type: 'response.output_item.added', output_index: 0, item: { type: 'message', id: 'm' } };

@@ -12,7 +12,7 @@ import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../src/codecs/canonical/json.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
-import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
+import { checkResponsesStream } from '../../support/client-order/responses.ts';
 import { MENDED } from '../../support/fixtures.ts';
 import {
   decode,

@@ -95,17 +95,6 @@ export function terminalOf(frames: readonly Frame[]): JsonObject {
   return response;
 }
 
-/** The sections of a document of cases, and the lines of the fenced blocks in each. */
-export function casesOf(text: string): { readonly title: string; readonly block: (name: string) => string[] }[] {
-  return text
-    .split(/^## /m)
-    .slice(1)
-    .map((section) => ({
-      title: section.split('\n', 1)[0] ?? '',
-      block: (name) => new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\\n\`\`\``).exec(section)?.[1]?.split('\n') ?? [],
-    }));
-}
-
 /** How the streams of the case documents begin, where they write `…`. */
 export const CREATED =
   '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","status":"in_progress","output":[]}}';

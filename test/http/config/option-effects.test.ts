@@ -28,6 +28,8 @@ const ON_THE_WIRE: Readonly<Record<string, unknown>> = {
   'options.replay_reasoning_content': true,
   'options.developer_as_system': true,
   'options.lower_custom_tools': true,
+  'options.cache_breakpoints': 'auto',
+  'options.router_cache_control': true,
   'options.image_defaults.size': '1024x1024',
   'options.image_defaults.quality': 'low',
   'options.image_defaults.background': 'opaque',
@@ -154,7 +156,15 @@ const TALKS: readonly (readonly [path: string, body: object])[] = [
             { type: 'tool_use', id: 'toolu_1', name: 'read', input: {} },
           ],
         },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'It says hello.' }] },
+        {
+          role: 'user',
+          content: [
+            {
+              ...{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'It says hello.' },
+              cache_control: { type: 'ephemeral' },
+            },
+          ],
+        },
       ],
       tools: [{ name: 'read', input_schema: READ }],
     },

@@ -9,6 +9,7 @@ import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
 import { type Attempt, dispatch, type Plan, type Target } from '../../../src/http/dispatch/dispatch.ts';
 import { Health } from '../../../src/http/dispatch/health.ts';
 import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
+import { UnknownMembers } from '../../../src/http/dispatch/unknown-members.ts';
 import type { Accepted } from '../../../src/http/dispatch/accepted.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
@@ -35,6 +36,7 @@ function setUp(
     affinity: new Affinity(clock, { maxEntries: 10, idleMs: 1e6 }),
     concurrency: new Concurrency(clock),
     retries: new RetryBudget(),
+    unknown: new UnknownMembers(clock),
   };
   const client = new AbortController();
   const asked: string[] = [];

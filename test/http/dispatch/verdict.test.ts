@@ -7,7 +7,7 @@ import {
   finalError,
   isTransient,
   noneFit,
-  refusedReasoning,
+  refusedPart,
   reportTo,
   verdictOf,
 } from '../../../src/http/dispatch/verdict.ts';
@@ -106,19 +106,16 @@ test('a 429 hands its wait to the circuit; our own figure goes before the upstre
 test('a refused opaque value: a 400 or 422 that names one, wherever it does', () => {
   const words = 'thinking_signature_invalid';
   for (const upstream of [{ code: words }, { type: words }, { text: words }]) {
-    assert.equal(refusedReasoning(fault({ upstream: { status: 400, ...upstream } })), 'opaque', JSON.stringify(upstream));
-    assert.equal(refusedReasoning(fault({ upstream: { status: 422, ...upstream } })), 'opaque', JSON.stringify(upstream));
-    assert.equal(refusedReasoning(fault({ upstream: { status: 500, ...upstream } })), undefined, JSON.stringify(upstream));
-    assert.equal(refusedReasoning(fault({ upstream })), undefined, JSON.stringify(upstream));
+    assert.equal(refusedPart(fault({ upstream: { status: 400, ...upstream } })), 'opaque', JSON.stringify(upstream));
+    assert.equal(refusedPart(fault({ upstream: { status: 422, ...upstream } })), 'opaque', JSON.stringify(upstream));
+    assert.equal(refusedPart(fault({ upstream: { status: 500, ...upstream } })), undefined, JSON.stringify(upstream));
+    assert.equal(refusedPart(fault({ upstream })), undefined, JSON.stringify(upstream));
   }
-  assert.equal(
-    refusedReasoning(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })),
-    'opaque',
-  );
-  assert.equal(refusedReasoning(said(400, 'messages.1.content.0: Invalid `data` in `redacted_thinking` block')), 'opaque');
+  assert.equal(refusedPart(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })), 'opaque');
+  assert.equal(refusedPart(said(400, 'messages.1.content.0: Invalid `data` in `redacted_thinking` block')), 'opaque');
   const modified = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.';
-  assert.equal(refusedReasoning(said(400, modified)), 'opaque');
-  assert.equal(refusedReasoning(said(400, 'max_tokens is too large')), undefined);
+  assert.equal(refusedPart(said(400, modified)), 'opaque');
+  assert.equal(refusedPart(said(400, 'max_tokens is too large')), undefined);
 });
 
 test('refused raw reasoning: a 400 that says that the content of an item must be empty', () => {
@@ -127,9 +124,9 @@ test('refused raw reasoning: a 400 that says that the content of an item must be
       400,
       `Invalid '${path}': array too long. Expected an array with maximum length ${most}, but got an array with length 1 instead.`,
     );
-  assert.equal(refusedReasoning(tooLong('input[12].content', 0)), 'raw');
-  assert.equal(refusedReasoning(tooLong('input[12].content', 10)), undefined);
-  assert.equal(refusedReasoning(tooLong('tools', 0)), undefined);
+  assert.equal(refusedPart(tooLong('input[12].content', 0)), 'raw');
+  assert.equal(refusedPart(tooLong('input[12].content', 10)), undefined);
+  assert.equal(refusedPart(tooLong('tools', 0)), undefined);
 });
 
 test('refused raw reasoning: a 400 or 422 that says that a message may not say it at all', () => {
@@ -141,10 +138,10 @@ test('refused raw reasoning: a 400 or 422 that says that a message may not say i
     "Extra inputs are not permitted, field: 'messages[1].reasoning'",
     "Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.1'",
   ]) {
-    assert.equal(refusedReasoning(said(400, words)), 'raw', words);
+    assert.equal(refusedPart(said(400, words)), 'raw', words);
   }
   assert.equal(
-    refusedReasoning(said(422, `{"detail":[{"type":"extra_forbidden","loc":${loc},"msg":"Extra inputs are not permitted"}]}`)),
+    refusedPart(said(422, `{"detail":[{"type":"extra_forbidden","loc":${loc},"msg":"Extra inputs are not permitted"}]}`)),
     'raw',
   );
   for (const words of [
@@ -152,7 +149,7 @@ test('refused raw reasoning: a 400 or 422 that says that a message may not say i
     "Unsupported parameter: 'reasoning' is not supported with this model.",
     'Unrecognized request argument supplied: reasoning',
   ]) {
-    assert.equal(refusedReasoning(said(400, words)), undefined, words);
+    assert.equal(refusedPart(said(400, words)), undefined, words);
   }
 });
 

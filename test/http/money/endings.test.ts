@@ -15,8 +15,8 @@ const USAGE = { input: 11, output: 4 };
 const CHARGE = 11n * 5_000n + 4n * 25_000n;
 const lenient = { health: { failures: 1_000 } };
 
-async function gatewayOf(t: TestContext): Promise<{ gateway: MoneyGateway; owner: Owner }> {
-  const gateway = await moneyGateway(t, lenient);
+async function gatewayOf(t: TestContext, more: object = {}): Promise<{ gateway: MoneyGateway; owner: Owner }> {
+  const gateway = await moneyGateway(t, { ...lenient, ...more });
   return { gateway, owner: await gateway.owner(FUNDS) };
 }
 
@@ -272,6 +272,16 @@ const failure = (stream: boolean): Script => ({
 
 for (const stream of [true, false]) {
   const form = stream ? 'stream' : 'whole';
+
+  test(`with charge_failures "never" such a failure is free, and its attempt still says what it used (${form})`, async (t) => {
+    const { gateway } = await gatewayOf(t, { ledger: { charge_failures: 'never' } });
+    const { row } = await ended(gateway, 'chat', 'responses', stream, failure(stream));
+    assert.equal(row.charge, undefined);
+    assert.deepEqual(row.attempts.at(-1)?.usage, { input: 7, output: 3 });
+    // What came after the first words is not such a failure.
+    const later = await ended(gateway, 'chat', 'responses', stream, { reply: { pieces: HELLO, usage: USAGE } });
+    assert.equal(later.row.charge?.total, CHARGE);
+  });
 
   test(`a failure that says what it used, before a word, costs that where nothing else answers (${form})`, async (t) => {
     const { gateway } = await gatewayOf(t);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ledger } from '../../../src/cli/ledger.ts';
-import { systemClock } from '../../../src/streams/clock.ts';
+import { LEDGER } from '../../../src/cli/ledger.ts';
+import { typed } from '../../support/verbs.ts';
 import { CLIENTS, moneyGateway, PRICE } from '../../support/money-gateway.ts';
 
 const DOCUMENT = readFileSync(new URL('../../../docs/money.md', import.meta.url), 'utf8');
@@ -37,18 +37,8 @@ test('docs/money.md: reservation, charge, journal rows and balances are the real
   assert.equal(gateway.store.admission.reserved(ada.key.id), 0n);
 
   const printed: string[] = [];
-  await ledger({
-    args: ['journal'],
-    options: { account: ada.account.name },
-    json: false,
-    clock: systemClock,
-    mint: (prefix) => prefix,
-    print: (text) => void printed.push(text),
-    readFile: () => '',
-    config: () => assert.fail('no configuration is needed'),
-    store: () => Promise.resolve(gateway.store),
-    interrupted: () => new AbortController().signal,
-  });
+  const has = { store: () => Promise.resolve(gateway.store) };
+  await typed(LEDGER, ['ledger', 'journal'], { account: ada.account.name }, has, (text) => void printed.push(text));
   const lines = printed.join('\n').split('\n').slice(1);
   assert.equal(lines.length, 4);
   for (const line of lines) {

@@ -10,7 +10,8 @@ import { type ConfigSource, fixedConfig } from '../../../src/http/config/source.
 import { createLogger } from '../../../src/http/operations/logger.ts';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../../../src/http/start.ts';
-import type { Verb } from '../../../src/cli/verb.ts';
+import { VIDEOS } from '../../../src/cli/videos.ts';
+import { typed } from '../../support/verbs.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
 import { USD } from '../../../src/store/money.ts';
@@ -150,27 +151,11 @@ export class VideoGateway {
 
   /** Runs a verb of the command line on the open store. */
   verb(
-    verb: Verb,
-    args: readonly string[],
+    words: readonly string[],
     options: Record<string, string> = {},
     print: (text: string) => void = () => undefined,
   ): Promise<number> {
-    return verb({
-      args,
-      options,
-      json: true,
-      clock: systemClock,
-      mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
-      print,
-      readFile: () => {
-        throw new Error('no file is needed');
-      },
-      config: () => {
-        throw new Error('no configuration is needed');
-      },
-      store: () => Promise.resolve(this.store),
-      interrupted: () => new AbortController().signal,
-    });
+    return typed(VIDEOS, ['videos', ...words], { ...options, json: true }, { store: () => Promise.resolve(this.store) }, print);
   }
 
   async principal(secret: string): Promise<{ readonly principal: Principal }> {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { videos as videosVerb } from '../../../src/cli/videos.ts';
 import { USD } from '../../../src/store/money.ts';
 import { VideoGateway } from './video-gateway.ts';
 
@@ -194,7 +193,7 @@ test('created, refused, submitted and ended are lines of the log; the words of a
   assert.match(String(line?.['upstream_text']), /bad duration/);
   assert.deepEqual([ended?.['msg'], ended?.['state'], ended?.['charge_nanos']], ['video ended', 'failed', '0']);
   let printed = '';
-  await gateway.verb(videosVerb, ['show', refused.body.id], {}, (text) => {
+  await gateway.verb(['show', refused.body.id], {}, (text) => {
     printed += text;
   });
   assert.match(printed, /bad duration/);
@@ -473,9 +472,9 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   await gateway.until(good.body.id, 'unknown');
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
-  assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
+  assert.equal(await gateway.verb([]), 0, 'the verb alone lists');
   const printed: string[] = [];
-  await gateway.verb(videosVerb, ['show', good.body.id], {}, (text) => printed.push(text));
+  await gateway.verb(['show', good.body.id], {}, (text) => printed.push(text));
   const { price, request, ...record } = JSON.parse(printed.join(''));
   assert.deepEqual([price, request.model, record.state], ['0.50', 'ark', 'unknown']);
   assert.deepEqual(
@@ -483,17 +482,17 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
     [],
   );
   for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
-    await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
+    await assert.rejects(gateway.verb(['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
   for (const both of [{ succeeded: 'https://r.example/v.mp4', failed: 'lost' }, {}])
-    await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], both), /give --succeeded URL or --failed MESSAGE/);
-  assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
+    await assert.rejects(gateway.verb(['resolve', good.body.id], both), /give --succeeded URL or --failed MESSAGE/);
+  assert.equal(await gateway.verb(['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
   const caused = { failed: '', cause: 'ticket-7', note: 'the vendor lost it' };
-  for (const _time of ['first', 'again']) assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], caused), 0);
+  for (const _time of ['first', 'again']) assert.equal(await gateway.verb(['resolve', bad.body.id], caused), 0);
   const [refund] = (await gateway.store.ledger.journal({ ref: bad.body.id })).slice(-1);
   assert.deepEqual([refund?.kind, refund?.by, refund?.note], ['refund', 'cli', 'ticket-7: the vendor lost it']);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');
   assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.billing.status, 'refunded');
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
-  await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { failed: 'again' }), /succeeded/);
+  await assert.rejects(gateway.verb(['resolve', good.body.id], { failed: 'again' }), /succeeded/);
   assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.error.message, 'The generation failed.');
 });

@@ -39,7 +39,7 @@ function rareItem(owner: Owner): fc.Arbitrary<OutputItem> {
   return fc.oneof(
     { weight: 4, arbitrary: fc.tuple(text(), fc.constantFrom(unplaced, foreign)).map(([value, one]) => says(value, [one])) },
     { weight: 2, arbitrary: fc.constant<OutputItem>({ kind: 'reasoning', opaque: redacted }) },
-    { weight: 2, arbitrary: fc.constant<OutputItem>({ kind: 'native', dialect: 'gemini', body: { a: 1 } }) },
+    { weight: 4, arbitrary: fc.constant<OutputItem>({ kind: 'native', dialect: 'gemini', body: { a: 1 } }) },
     {
       weight: 2,
       arbitrary: callId.map((id): OutputItem => {
@@ -101,7 +101,9 @@ export function everyAnswer(owner: Owner): fc.Arbitrary<EveryAnswer> {
       fc.constantFrom<(NativeEvent | undefined)[]>(undefined, 'native event', 'citation of an ended text'),
     )
     .chain(([said, rare, details, nativeEvent]) => {
-      const items = [...said.items, ...rare];
+      // What only its own dialect has stands alone more often than chance would have it.
+      const [first] = rare;
+      const items = first?.kind === 'native' && rare.length === 1 ? rare : [...said.items, ...rare];
       const usage = said.usage === undefined ? undefined : { ...said.usage, ...details };
       const calls = items.some(({ kind }) => kind === 'toolCall');
       return outcome(calls).map((end) => ({ items, usage, outcome: end, nativeEvent }));

@@ -3,7 +3,7 @@
  * upstream may refuse is rare enough that most requests pass.
  */
 import fc from 'fast-check';
-import type { RequestFeature } from '../../../src/codecs/canonical/features.ts';
+import type { FunctionFeature, RequestFeature } from '../../../src/codecs/canonical/features.ts';
 import type { Item, Media, MediaSource, Part, ToolCallItem } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../../../src/codecs/canonical/opaque.ts';
@@ -53,7 +53,7 @@ const file = (mime: string): MediaSource => ({ from: 'reference', id: 'files/abc
 
 const userItem: fc.Arbitrary<Featured<Item>> = oneOf<Item>(
   [60, words.map((said) => of(says('user', said), 'user text'))],
-  [6, words.map((said) => of(says('user', said, { cacheControl: { type: 'ephemeral' } }), 'user text', 'cache breakpoint'))],
+  [6, words.map((said) => of(says('user', said, { breakpoint: {} }), 'user text', 'cache breakpoint'))],
   [6, always(media('image', inline('image/png', PNG)), 'image: inline')],
   [6, always(media('image', url('a.png')), 'image: url')],
   [6, always(media('file', inline('application/pdf', PDF)), 'file: inline')],
@@ -155,6 +155,15 @@ const moreTool: fc.Arbitrary<Featured<Tool>> = oneOf<Tool>(
     ),
   ],
   [3, always<Tool>({ kind: 'function', tool: { name: 'search', namespace: 'ns' }, at: 'tools[2]' }, 'function tool: namespace')],
+  [
+    3,
+    fc
+      .subarray<FunctionFeature>([
+        ...(['function tool: async', 'function tool: output schema'] as const),
+        ...(['function tool: allowed callers', 'function tool: deferred loading'] as const),
+      ])
+      .map((beyond) => of<Tool>({ kind: 'function', tool: { name: 'beyond' }, beyond, at: 'tools[2]' }, ...beyond)),
+  ],
   [3, always<Tool>({ kind: 'native', dialect: 'completions', type: 't', body: { type: 't' }, at: 'tools[2]' }, 'native tool')],
   [1, always<Tool>({ kind: 'custom', tool: { name: 'free' }, at: 'tools[2]' }, 'custom tool: freeform')],
 );
@@ -192,6 +201,7 @@ const CONTROLS: readonly Featured<Members>[] = [
   member('safety identifier', { safetyIdentifier: 's' }),
   member('store', { store: true }),
   member('include', { include: ['reasoning.encrypted_content'] }),
+  member('fallback models', { fallbacks: true }),
   member('unknown members', unknown),
 ];
 /** At most one of each group. */
@@ -203,6 +213,7 @@ const GROUPS: readonly (readonly Featured<Members>[])[] = [
   [
     member('reasoning effort', { reasoning: { effort: 'low' } }),
     member('reasoning effort: none', { reasoning: { effort: 'none' } }),
+    member('reasoning between tools', { reasoning: { betweenTools: true } }),
     member('reasoning budget', { reasoning: { budget: 2048 } }),
     of<Members>({ reasoning: { effort: 'high', summary: 'auto' } }, 'reasoning effort', 'reasoning summary asked'),
   ],

@@ -33,6 +33,45 @@ export function summaryOf(block: JsonObject): string {
   return joinText(listAt(block['summary'], 'summary'));
 }
 
+/** Content that is a list of blocks, in the members that this protocol has for it. Blocks of other kinds have none. */
+export interface PlainContent {
+  readonly content: string;
+  readonly refusal: string;
+  readonly reasoning: string;
+  readonly hasCalls: boolean;
+  readonly images: readonly JsonObject[];
+}
+
+export function plainContent(blocks: readonly JsonValue[]): PlainContent {
+  const plain = { content: '', refusal: '', reasoning: '', hasCalls: false, images: [] as JsonObject[] };
+  for (const block of blocks) {
+    if (typeof block === 'string') plain.content += block;
+    if (!isObject(block)) continue;
+    switch (block['type']) {
+      case 'text':
+      case 'output_text':
+        plain.content += textAt(block['text'], 'content');
+        break;
+      case 'refusal':
+        plain.refusal += textAt(block['refusal'], 'content');
+        break;
+      case 'thinking':
+      case 'reasoning':
+        plain.reasoning += thoughtOf(block) + summaryOf(block);
+        break;
+      case 'tool_call':
+      case 'function_call':
+      case 'tool_use':
+        plain.hasCalls = true;
+        break;
+      case 'image_url':
+        plain.images.push(block);
+        break;
+    }
+  }
+  return plain;
+}
+
 /** The text of all blocks that have any. */
 export function joinText(blocks: readonly JsonValue[]): string {
   let joined = '';

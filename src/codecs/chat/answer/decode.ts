@@ -3,11 +3,10 @@
  * (`decode-message.ts`). `response.end` is emitted at `[DONE]` or the end of input, because usage may follow the finish chunk.
  */
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
-import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
-import type { DecodeContext, Frame } from '../../codec.ts';
+import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
@@ -46,7 +45,7 @@ interface Continuation {
 
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
-export class ChatDecoder implements Stage<Frame, Step> {
+export class ChatDecoder implements EventDecoder {
   ended = false;
   readonly #context: DecodeContext;
   readonly #answer: Answer;
@@ -111,6 +110,12 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const events: CanonicalEvent[] = [];
     this.#done(events);
     out.push({ events });
+  }
+
+  endInside(out: Step[]): boolean {
+    if (!this.finished) return false;
+    this.end(out);
+    return true;
   }
 
   #done(events: CanonicalEvent[]): void {

@@ -16,6 +16,7 @@ import { openAiErrorFrame } from '../../errors/openai.ts';
 import { TextJoin } from '../../answers/text-join.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../../answers/turns.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import { writeAnnotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { imageSignatureId, sealedEntry, textSignatureId } from '../opaque.ts';
@@ -61,6 +62,7 @@ export class ChatEncoder implements ClientEncoder {
    */
   readonly #turns: Turns<Frame[]>;
   readonly #annotations: JsonObject[] = [];
+  readonly #unsaid = new Unsaid('chat');
   readonly #chunks: ChunkWriter;
   /** The upstream speaks chat: its chunks are passed on. */
   #isNative = false;
@@ -141,6 +143,7 @@ export class ChatEncoder implements ClientEncoder {
       this.fail(outcome.error, out);
       return;
     }
+    if (!this.#isNative) this.#unsaid.check(outcome);
     this.ended = true;
     this.#endsAt = out.length;
     if (this.#native.hasFinish) {
@@ -184,9 +187,12 @@ export class ChatEncoder implements ClientEncoder {
       case 'usage.report':
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
+      case 'item.end':
+        this.#unsaid.note(event.item);
+        this.#turns.push(event, out);
+        return;
       case 'item.start':
       case 'item.delta':
-      case 'item.end':
         this.#turns.push(event, out);
         return;
       default:

@@ -68,7 +68,9 @@ export class NativeCalls {
     }
     known.isPlaceholder = given === NO_ARGUMENTS;
     this.hasPlaceholder ||= known.isPlaceholder;
-    known.hasInput = given !== NULL && given !== '' && given !== null && given !== undefined;
+    // White space alone is no argument either: an object may follow it.
+    known.hasInput =
+      given !== NULL && given !== null && given !== undefined && !(typeof given === 'string' && given.trim() === '');
     return given === NULL;
   }
 
@@ -84,7 +86,7 @@ export class NativeCalls {
     return pieces;
   }
 
-  /** Entries for calls, and the rest of calls, that stand in the whole message alone. */
+  /** Entries for calls, and the rest of calls, that the delta has in no `tool_calls`: they stand in the whole message, or in its content. */
   fromMessage(events: readonly CanonicalEvent[]): readonly JsonObject[] {
     const pieces: JsonObject[] = [];
     const custom = new Set<number>();
@@ -93,11 +95,13 @@ export class NativeCalls {
         this.#byItem.set(event.index, this.#calls.length);
         pieces.push({ index: this.#calls.length, ...toolCallHead(event.head, '') });
         if (event.head.flavour === 'custom') custom.add(event.index);
-        this.#calls.push({ hasItem: true, hasId: true, hasInput: true, isPlaceholder: false });
+        this.#calls.push({ hasItem: true, hasId: true, hasInput: false, isPlaceholder: false });
       }
       if (event.type !== 'item.delta' || event.delta.kind !== 'input') continue;
       const index = this.#byItem.get(event.index);
       const { text } = event.delta;
+      const known = index === undefined ? undefined : this.#calls[index];
+      if (known !== undefined) known.hasInput = true;
       if (index !== undefined)
         pieces.push({ index, ...(custom.has(event.index) ? { custom: { input: text } } : { function: { arguments: text } }) });
     }

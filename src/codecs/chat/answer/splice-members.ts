@@ -7,7 +7,8 @@ import { countOf } from '../../canonical/usage.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { leaveOutPrices } from '../../answers/router-prices.ts';
-import { jsonText } from './content-blocks.ts';
+import { callEntries } from './call-pieces.ts';
+import { jsonText, plainContent } from './content-blocks.ts';
 import { nonEmptyString } from '../wire.ts';
 
 export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
@@ -29,6 +30,26 @@ export function completeMessage(message: JsonValue | undefined, path: JsonPath, 
   if (nonEmptyString(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
   const content = jsonText(message['content']);
   if (content !== undefined) edits.push({ path: [...path, 'content'], value: JSON.stringify(content) });
+}
+
+/**
+ * Content that came as a list of blocks (Mistral, Databricks): clients read one text, and the reasoning beside it. `holder`: the delta or the
+ * message at `path`. `calls`: its calls, for blocks that are calls.
+ */
+export function completeContent(holder: JsonObject, path: JsonPath, calls: () => readonly JsonObject[], edits: JsonEdit[]): void {
+  const { content, refusal, reasoning_content: thought, images, tool_calls: given } = holder;
+  if (!Array.isArray(content)) return;
+  const plain = plainContent(content);
+  const set = (name: string, value: JsonValue) => edits.push({ path: [...path, name], value: JSON.stringify(value) });
+  set('content', plain.content === '' ? null : plain.content);
+  if (plain.refusal !== '') set('refusal', (nonEmptyString(refusal) ?? '') + plain.refusal);
+  if (plain.reasoning !== '') set('reasoning_content', (nonEmptyString(thought) ?? '') + plain.reasoning);
+  if (plain.images.length > 0 && !Array.isArray(images))
+    set(
+      'images',
+      plain.images.map((image, index) => ({ ...image, index })),
+    );
+  if (plain.hasCalls && callEntries(given).length === 0) set('tool_calls', [...calls()]);
 }
 
 /** Usage with any counter needs all three under their standard names, as numbers. Prices of routers are removed. */

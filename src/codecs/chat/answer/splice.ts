@@ -11,11 +11,11 @@ import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { readTokenUsage } from '../../answers/token-usage.ts';
-import { completeChoice, completeDelta, completeMessage, completeUsage } from './splice-members.ts';
+import { completeChoice, completeContent, completeDelta, completeMessage, completeUsage } from './splice-members.ts';
 import { sealSignatures, sealDetails } from '../opaque.ts';
 import { SCALAR_FORM } from '../details.ts';
 import { hasContent } from '../lifecycle.ts';
-import { callsReason } from './encode-message.ts';
+import { callsReason, toolCallHead } from './encode-message.ts';
 import { callEntries } from './call-pieces.ts';
 import { completeCalls, NativeCalls } from './splice-calls.ts';
 import { finishOf, finishReason, outweighs } from './outcome.ts';
@@ -141,6 +141,7 @@ export class NativeStream {
     const calls = delta['tool_calls'];
     if (calls !== undefined && calls !== null) this.#callsOf();
     this.#calls?.complete(calls, [...path, 'tool_calls'], events, edits);
+    completeContent(delta, path, () => this.#callsOf().fromMessage(events), edits);
     sealDetails(delta, path, this.#context, edits);
     sealSignatures(delta, path, this.#context, edits);
     this.#takeScalar(delta, path, edits);
@@ -306,6 +307,12 @@ export function bodyEdits(body: JsonObject, whole: Whole, context: ResponseConte
   }
   if (!isObject(message)) return edits;
   completeCalls(message['tool_calls'], [...path, 'tool_calls'], items, edits);
+  completeContent(
+    message,
+    path,
+    () => items.flatMap((item) => (item.kind === 'toolCall' ? [toolCallHead(item, item.input)] : [])),
+    edits,
+  );
   sealDetails(message, path, context, edits);
   sealSignatures(message, path, context, edits);
   const opaque = message['reasoning_opaque'];

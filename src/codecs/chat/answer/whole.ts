@@ -12,6 +12,7 @@ import { CodePointCounter } from '../../answers/citations.ts';
 import { editJson } from '../../json/edit.ts';
 import { logprobsOf, writeLogprobs } from '../../answers/logprobs.ts';
 import { TextJoin } from '../../answers/text-join.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import { readTokenUsage, writeTokenUsage } from '../../answers/token-usage.ts';
 import { Answer } from './decode-message.ts';
 import { writeAnnotation } from './annotations.ts';
@@ -58,7 +59,8 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
     if (message !== undefined && message !== null) answer.push(objectAt(message, 'message'), choice, 'whole', events);
     if (isObject(message)) answer.addSources(message);
   }
-  if (reason === undefined && context.options.acceptDoneWithoutFinish === true) reason = 'stop';
+  // A whole body was not cut off, so one that says something is the answer.
+  if (reason === undefined && (context.options.acceptDoneWithoutFinish === true || saysSomething(events))) reason = 'stop';
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.addSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
@@ -85,6 +87,10 @@ function hasText({ message }: JsonObject): boolean {
   return content !== undefined && content !== null && content !== '';
 }
 
+function saysSomething(events: readonly CanonicalEvent[]): boolean {
+  return events.some((event) => event.type === 'item.start' && event.head.kind !== 'reasoning' && event.head.kind !== 'native');
+}
+
 function readBody(text: string): JsonObject {
   const body = tryJson(text);
   if (body === undefined) throw undecodable('it is not JSON');
@@ -102,7 +108,12 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, bodyEdits(native.json, whole, context));
   const parts = new Parts(context);
-  for (const { item } of whole.items) parts.add(item);
+  const unsaid = new Unsaid('chat');
+  for (const { item } of whole.items) {
+    unsaid.note(item);
+    parts.add(item);
+  }
+  unsaid.check(whole.outcome);
   const choice = {
     index: 0,
     message: parts.message(),
@@ -116,7 +127,6 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     model: context.model,
     choices: [choice],
     ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
-    // A router's official client refuses an answer without this member; null is what vendors write that have no value.
   });
 }
 

@@ -1,15 +1,16 @@
 /** Decodes the messages of a chat request into items, in order. Knows every role. */
 import { append } from '../../append.ts';
 import { invalid } from '../../canonical/error.ts';
-import type { Item, ToolCallItem } from '../../canonical/item.ts';
+import type { CacheBreakpoint, Item, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { RequestContext } from '../../codec.ts';
 import { type JsonPath, jsonSlicer } from '../../json/text.ts';
+import { readCacheControl } from '../../requests/cache-breakpoints.ts';
 import { arrayAt, objectAt, optionalString, present, requiredString } from '../../requests/members.ts';
 import { callOpaque, signatureOf, imageSignatureId, type SignedText, signTexts, UNKNOWN_RANGE } from '../opaque.ts';
 import { HistoryReasoning, readOpaque } from './decode-reasoning.ts';
 import { readImage } from '../wire.ts';
-import { readContent, readResultParts } from './decode-parts.ts';
+import { breakpointOf, readContent, readResultParts } from './decode-parts.ts';
 
 /** Reads `messages`; `text` is the exact body. Throws `invalid_request` with the path of what is wrong. */
 export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {
@@ -37,14 +38,14 @@ class MessageReader {
   read(message: JsonObject, turn: number): void {
     const from = this.items.length;
     this.#read(message, turn);
-    this.#markLast(from, message['cache_control']);
+    this.#markLast(from, readCacheControl(message, `messages[${turn}]`));
   }
 
   /** A cache breakpoint of the whole message belongs to its last item. */
-  #markLast(from: number, cacheControl: JsonValue | undefined): void {
+  #markLast(from: number, breakpoint: CacheBreakpoint | undefined): void {
     const last = this.items.at(-1);
-    if (last === undefined || this.items.length === from || !isObject(cacheControl)) return;
-    this.items[this.items.length - 1] = { ...last, cacheControl };
+    if (last === undefined || this.items.length === from || breakpoint === undefined) return;
+    this.items[this.items.length - 1] = { ...last, breakpoint };
   }
 
   #read(message: JsonObject, turn: number): void {
@@ -81,8 +82,8 @@ class MessageReader {
     if (callId === '') throw invalid(`${at}.tool_call_id`, `'${at}.tool_call_id' must not be empty.`);
     const flavour = this.#flavours.get(callId) ?? 'function';
     const content = readResultParts(message['content'], `${at}.content`);
-    const cacheControl = breakpointOf(message['content']);
-    const marked = cacheControl === undefined ? {} : { cacheControl };
+    const breakpoint = breakpointIn(message['content'], `${at}.content`);
+    const marked = breakpoint === undefined ? {} : { breakpoint };
     this.items.push({ kind: 'toolResult', flavour, callId, content, isError: false, at, turn, ...marked });
   }
 
@@ -169,9 +170,10 @@ class MessageReader {
 }
 
 /** The cache breakpoint of a result, whichever of its parts holds it. */
-function breakpointOf(content: JsonValue | undefined): JsonObject | undefined {
-  const parts = Array.isArray(content) ? content.filter(isObject) : [];
-  return parts.map((part) => part['cache_control']).findLast(isObject);
+function breakpointIn(content: JsonValue | undefined, at: string): CacheBreakpoint | undefined {
+  if (!Array.isArray(content)) return undefined;
+  const found = content.map((part: JsonValue, index) => (isObject(part) ? breakpointOf(part, `${at}[${index}]`) : undefined));
+  return found.findLast((each) => each !== undefined);
 }
 
 /** `slice` returns the exact text of the arguments. */

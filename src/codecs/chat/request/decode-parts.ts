@@ -1,18 +1,10 @@
 /** Decodes the content of chat messages into items: strings and parts, with media as content, URL or reference. */
 import { invalid } from '../../canonical/error.ts';
-import type { Item, Media, MediaSource, Part, Role } from '../../canonical/item.ts';
+import type { CacheBreakpoint, Item, Media, MediaSource, Part, Role } from '../../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFile, sniffMime, sourceOfUrl } from '../../media.ts';
-import {
-  objectAt,
-  optionalObject,
-  optionalString,
-  present,
-  requiredName,
-  requiredString,
-  stringAt,
-  wrongType,
-} from '../../requests/members.ts';
+import { readCacheControl, readPromptBreakpoint } from '../../requests/cache-breakpoints.ts';
+import { objectAt, optionalString, present, requiredName, requiredString, stringAt, wrongType } from '../../requests/members.ts';
 
 /** The types of text parts; some clients use those of responses. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
@@ -34,14 +26,19 @@ function readPart(value: JsonValue, at: string, { role, turn }: Source): Item {
   if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], at, turn };
   const part = objectAt(value, at);
   const type = requiredString(part, 'type', at);
-  const cacheControl = optionalObject(part, 'cache_control', at);
-  const facts = { at, turn, ...(cacheControl === undefined ? {} : { cacheControl }) };
+  const breakpoint = breakpointOf(part, at);
+  const facts = { at, turn, ...(breakpoint === undefined ? {} : { breakpoint }) };
   if (TEXT_TYPES.has(type)) return { kind: 'text', role, text: requiredString(part, 'text', at), citations: [], ...facts };
   if (type === 'refusal') return { kind: 'refusal', text: requiredString(part, 'refusal', at), ...facts };
   const media = readMedia(type, part, at);
   if (media !== undefined) return { kind: 'media', role, media, ...facts };
   // Parts of one vendor (video, thinking, …), for upstreams of the same dialect only.
   return { kind: 'native', dialect: 'chat', role, body: part, ...facts };
+}
+
+/** The cache breakpoint of a part: that of routers, or OpenAI's. */
+export function breakpointOf(part: JsonObject, at: string): CacheBreakpoint | undefined {
+  return readCacheControl(part, at) ?? readPromptBreakpoint(part, at);
 }
 
 /** The parts of a tool result; images and files in it are an extension of routers. */

@@ -1,7 +1,9 @@
 /** Tools, tool choice and format of a chat request, also in the deprecated form `functions`. Does not know messages. */
 import { invalid } from '../../canonical/error.ts';
+import type { CacheBreakpoint } from '../../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../../canonical/request.ts';
+import { readCacheControl } from '../../requests/cache-breakpoints.ts';
 import { defined } from '../../defined.ts';
 import {
   arrayAt,
@@ -31,11 +33,7 @@ function readTool(value: JsonValue, at: string): Tool {
   const type = present(body['function']) && !present(body['type']) ? 'function' : requiredString(body, 'type', at);
   switch (type) {
     case 'function':
-      return readFunction(
-        objectAt(body['function'], `${at}.function`),
-        optionalObject(body, 'cache_control', at),
-        `${at}.function`,
-      );
+      return readFunction(objectAt(body['function'], `${at}.function`), readCacheControl(body, at), `${at}.function`);
     case 'custom':
       return readCustom(body, at);
     default: {
@@ -47,7 +45,7 @@ function readTool(value: JsonValue, at: string): Tool {
 }
 
 /** `at`: the path of `body`, which refusals of its schema name. */
-function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at: string): Tool {
+function readFunction(body: JsonObject, breakpoint: CacheBreakpoint | undefined, at: string): Tool {
   return {
     kind: 'function',
     tool: { name: requiredName(body, 'name', at) },
@@ -55,7 +53,7 @@ function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at
       description: optionalString(body, 'description', at),
       parameters: optionalObject(body, 'parameters', at),
       strict: optionalBoolean(body, 'strict', at),
-      cacheControl,
+      breakpoint,
     }),
     at,
   };

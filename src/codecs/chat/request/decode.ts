@@ -17,6 +17,7 @@ import {
   refuseSeveralChoices,
   requiredName,
 } from '../../requests/members.ts';
+import { inheritLifetime, readAutomatic, readPromptOptions } from '../../requests/cache-breakpoints.ts';
 import { uniqueTools } from '../../tools/names.ts';
 import { READ_IN } from './read-members.ts';
 import { readMessages } from './decode-messages.ts';
@@ -28,7 +29,7 @@ const READ: ReadonlySet<string> = new Set([
   ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
   ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'stop', 'logprobs'],
   ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort', 'thinking'],
-  ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
+  ...['prompt_cache_key', 'prompt_cache_options', 'safety_identifier', 'cache_control'],
 ]);
 
 const SCHEMAS: SchemaPlaces = {
@@ -66,7 +67,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     safetyIdentifier: optionalString(json, 'safety_identifier'),
     store: optionalBoolean(json, 'store'),
     modalities: optionalStrings(json, 'modalities'),
-    cacheControl: optionalObject(json, 'cache_control'),
+    cache: readAutomatic(json) ?? readPromptOptions(json),
     sessionId: optionalString(json, 'session_id'),
   });
   return {
@@ -78,7 +79,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     schemas: SCHEMAS,
     model,
     ...readStreaming(json),
-    items: readMessages(json['messages'], text, context),
+    items: inheritLifetime(readMessages(json['messages'], text, context), optional.cache?.ttl),
     tools: uniqueTools(readTools(json)),
     ...optional,
   };

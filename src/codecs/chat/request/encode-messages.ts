@@ -21,11 +21,13 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { CodecOptions, Target } from '../../codec.ts';
 import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
+import { wireCallId } from '../wire.ts';
 import { CALL_FORM, signedCall } from '../opaque.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
-import { mediaPart, splitResult, textPart } from './encode-parts.ts';
+import { cacheMember, holdsBreakpoint, mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
 
 /** An assistant message that is being built. */
@@ -50,7 +52,13 @@ export function encodeMessages(
   losses: Set<RequestFeature>,
 ): readonly JsonObject[] {
   const writer = new MessageWriter(request, target, names, losses);
-  for (const item of withAnsweredCalls(request.items, (feature) => losses.add(feature))) writer.add(item);
+  const items = placeBreakpoints(request, {
+    target,
+    holds: holdsBreakpoint,
+    onTools: target.options.routerCacheControl === true,
+    losses,
+  });
+  for (const item of withAnsweredCalls(items, (feature) => losses.add(feature))) writer.add(item);
   return writer.finish();
 }
 
@@ -78,18 +86,17 @@ class MessageWriter {
   }
 
   add(item: Item): void {
-    if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
     if (item.kind !== 'text') this.#isSeparate = true;
     switch (item.kind) {
       case 'text':
         if (item.role === 'assistant') this.#assistantText(item);
-        else this.#addPart(this.#roleOf(item), item.turn, item.text === '' ? undefined : textPart(item.text));
+        else this.#addPart(this.#roleOf(item), item.turn, item.text === '' ? undefined : this.#marked(textPart(item.text), item));
         return;
       case 'media':
         this.#dropSignature(item.opaque);
         if (item.role === 'assistant') this.#draft().media.push(item);
         // System messages hold text only, so their images and files become the user's, in the same place.
-        else this.#addPart('user', item.turn, this.#media(item.media, item.at));
+        else this.#addPart('user', item.turn, this.#marked(this.#media(item.media, item.at), item));
         return;
       case 'refusal':
         this.#draft().refusal += item.text;
@@ -108,6 +115,10 @@ class MessageWriter {
         this.#losses.add('native item');
         return;
     }
+  }
+
+  #marked(part: JsonObject, { breakpoint }: Item): JsonObject {
+    return breakpoint === undefined ? part : { ...part, ...cacheMember(breakpoint, this.#target.options) };
   }
 
   #roleOf({ role }: TextItem): Role {
@@ -222,18 +233,19 @@ class MessageWriter {
     const draft = this.#draft();
     const name = this.#names.toWire(item.tool);
     const opaque = this.#allowed(item.opaque);
-    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: item.callId }, undefined, draft);
+    const id = wireCallId(item.callId);
+    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: id }, undefined, draft);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
-    if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, name));
-    else draft.calls.push(functionCall(item.callId, name, withoutBlank(item.input)));
+    if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, id, name));
+    else draft.calls.push(functionCall(id, name, withoutBlank(item.input)));
   }
 
-  #customCall(item: ToolCallItem, name: string): JsonObject {
+  #customCall(item: ToolCallItem, id: string, name: string): JsonObject {
     const tool = customToolOf(this.#request.tools, item.tool);
-    if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
-    if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
+    if (!isLowered(tool, this.#target.options)) return { id, type: 'custom', custom: { name, input: item.input } };
+    if (tool?.inputSchema === undefined) return functionCall(id, name, wrapFreeform(item.input));
     const input = withoutBlank(item.input);
-    if (isObjectText(input)) return functionCall(item.callId, name, input);
+    if (isObjectText(input)) return functionCall(id, name, input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
@@ -247,11 +259,20 @@ class MessageWriter {
     }
     if (item.isError) this.#losses.add('tool result: error flag');
     const texts = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
-    const content = texts.length <= 1 ? (texts[0] ?? '') : texts.map(textPart);
-    this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
+    const content = texts.length <= 1 && item.breakpoint === undefined ? (texts[0] ?? '') : this.#resultParts(texts, item);
+    this.#messages.push({ role: 'tool', tool_call_id: wireCallId(item.callId), content });
     if (media.length === 0) return;
     for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
-    this.#deferredMedia.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
+    this.#deferredMedia.push(
+      textPart(`Result of tool call ${wireCallId(item.callId)}:`),
+      ...media.map((one) => this.#media(one, item.at)),
+    );
+  }
+
+  #resultParts(texts: readonly string[], item: ToolResultItem): JsonObject[] {
+    const parts = (texts.length === 0 ? [''] : texts).map(textPart);
+    const last = parts.pop();
+    return last === undefined ? parts : [...parts, this.#marked(last, item)];
   }
 
   #media(media: Media, at: string | undefined): JsonObject {
@@ -270,7 +291,8 @@ class MessageWriter {
     this.#open = undefined;
     if (open === undefined) return;
     const only = open.parts.length === 1 ? open.parts[0] : undefined;
-    const content: JsonValue = only?.['type'] === 'text' ? (only['text'] ?? '') : open.parts;
+    const isPlain = only?.['type'] === 'text' && Object.keys(only).length === 2;
+    const content: JsonValue = isPlain ? (only['text'] ?? '') : open.parts;
     this.#messages.push({ role: open.role, content });
   }
 

@@ -1,11 +1,26 @@
 /** Media and text of another dialect as chat content parts. Throws at the client's path for media that chat messages cannot hold. */
 import { notConvertible } from '../../canonical/error.ts';
-import type { Media, Part } from '../../canonical/item.ts';
+import type { CacheBreakpoint, Item, Media, Part } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
+import type { CodecOptions } from '../../codec.ts';
+import { cacheControlOf, promptBreakpointOf } from '../../requests/cache-breakpoints.ts';
 import { audioFormatOf, dataUri, filenameOf, titledText } from '../../media.ts';
 
 export function textPart(text: string): JsonObject {
   return { type: 'text', text };
+}
+
+/** Only content of the user and the system, and results, have parts for certain: many servers take texts of the assistant as a string alone. */
+export function holdsBreakpoint(item: Item): boolean {
+  if (item.kind === 'text' || item.kind === 'media')
+    return item.role !== 'assistant' && (item.kind === 'media' || item.text !== '');
+  return item.kind === 'toolResult';
+}
+
+/** The member of a part that ends a cached prefix. */
+export function cacheMember(breakpoint: CacheBreakpoint, { routerCacheControl }: CodecOptions): JsonObject {
+  if (routerCacheControl === true) return { cache_control: cacheControlOf(breakpoint) };
+  return { prompt_cache_breakpoint: promptBreakpointOf(breakpoint) };
 }
 
 export function mediaPart(media: Media, fallback: string | undefined): JsonObject {

@@ -6,6 +6,7 @@ import type { ToolName } from '../../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../../canonical/request.ts';
 import type { CodecOptions } from '../../codec.ts';
+import { cacheMember } from './encode-parts.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../../tools/freeform.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
@@ -45,11 +46,12 @@ function encodeTool(
   const name = names.toWire(tool.tool);
   const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
   if (tool.kind === 'function') {
-    if (tool.cacheControl !== undefined) losses.add('cache breakpoint');
     const { parameters: schema, strict, isChanged } = strictFunction(tool, dialect);
     if (isChanged) losses.add('function tool: strict');
     const parameters = schema === undefined ? {} : { parameters: withType(schema) };
-    return { type: 'function', function: { ...described, ...parameters, ...(strict === undefined ? {} : { strict }) } };
+    const cache =
+      tool.breakpoint !== undefined && options.routerCacheControl === true ? cacheMember(tool.breakpoint, options) : {};
+    return { type: 'function', function: { ...described, ...parameters, ...(strict === undefined ? {} : { strict }) }, ...cache };
   }
   if (tool.inputSchema !== undefined) {
     const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);

@@ -6,10 +6,12 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { noteMembers } from '../../requests/member-losses.ts';
+import { cacheControlOf, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
-import { firstStops } from '../../requests/stop-sequences.ts';
+import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeMessages } from './encode-messages.ts';
@@ -18,17 +20,20 @@ import { spliceRequest } from './splice.ts';
 
 const PATH = '/chat/completions';
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   const losses = new Set<RequestFeature>();
-  if (request.dialect === 'chat') {
-    const body = spliceRequest(request, target, losses);
+  if (asked.dialect === 'chat') {
+    const body = spliceRequest(asked, target, losses);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
   }
-  refuseForeignBinding(request, 'chat');
+  refuseForeignBinding(asked, 'chat');
+  const request = withDirectTools(asked, (feature) => losses.add(feature));
   const toolNames = nameAllTools(request, NAME_RULE);
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
+  const stops = splitStops(request.stop, MOST_STOPS);
+  if (stops.own !== undefined) losses.add('stop sequences');
   // Undefined members, here and below, are left out by JSON.stringify.
   const body = {
     model: target.owner.model,
@@ -37,19 +42,26 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     tools: tools.length === 0 ? undefined : tools,
     tool_choice: toolChoice,
     parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
-    ...sampling(request, target, losses),
+    ...sampling(request, target, stops.sent),
     ...reasoning(request.reasoning, losses),
     ...identity(request, losses),
+    ...wholeCache(request, target),
   };
   const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
-  return { path: PATH, body: editJson(JSON.stringify(body), schemas), headers: {}, toolNames, losses: [...losses] };
+  return {
+    path: PATH,
+    body: editJson(JSON.stringify(body), schemas),
+    headers: {},
+    toolNames,
+    ...ownStops(stops),
+    losses: [...losses],
+  };
 }
 
 /** OpenAI takes no more. */
 const MOST_STOPS = 4;
 
-function sampling(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonObject {
-  if ((request.stop?.length ?? 0) > MOST_STOPS) losses.add('stop sequences');
+function sampling(request: CanonicalRequest, target: Target, stops: readonly string[] | undefined): JsonObject {
   const cap = target.options.legacyOutputCap === true ? 'max_tokens' : 'max_completion_tokens';
   const { logprobs, format } = request;
   return {
@@ -61,7 +73,7 @@ function sampling(request: CanonicalRequest, target: Target, losses: Set<Request
     presence_penalty: request.presencePenalty,
     frequency_penalty: request.frequencyPenalty,
     logit_bias: request.logitBias,
-    stop: firstStops(request.stop, MOST_STOPS),
+    stop: stops,
     logprobs: logprobs === undefined ? undefined : true,
     top_logprobs: logprobs !== undefined && logprobs.top > 0 ? logprobs.top : undefined,
     response_format: format === undefined ? undefined : encodeFormat(format),
@@ -73,14 +85,21 @@ function sampling(request: CanonicalRequest, target: Target, losses: Set<Request
 function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFeature>): JsonObject {
   if (control === undefined) return {};
   if (control.summary !== undefined) losses.add('reasoning summary asked');
+  if (control.betweenTools === true) losses.add('reasoning between tools');
   if (control.effort !== undefined) return { reasoning_effort: control.effort };
   if (control.budget === undefined) return {};
   losses.add('reasoning budget');
   return { reasoning_effort: effortOfBudget(control.budget) };
 }
 
+function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): JsonObject {
+  if (cache === undefined || without.has('breakpoints')) return {};
+  if (options.routerCacheControl === true) return cache.isAutomatic ? { cache_control: cacheControlOf(cache) } : {};
+  return { prompt_cache_options: promptOptionsOf(cache) };
+}
+
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
-  noteMembers(request, ['serviceTier', 'store', 'include', 'cacheControl'], (feature) => losses.add(feature));
+  noteMembers(request, ['serviceTier', 'store', 'include', 'cache', 'fallbacks'], (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     user: shortUser(request.user),

@@ -4,7 +4,7 @@ import { ofType, own } from '../../requests/unread-members.ts';
 
 const PART: ReadMembers = {
   own: new Set([
-    ...['type', 'text', 'refusal', 'image_url', 'input_audio', 'cache_control'],
+    ...['type', 'text', 'refusal', 'image_url', 'input_audio', 'cache_control', 'prompt_cache_breakpoint'],
     ...['file', 'file_id', 'document_url', 'document_name'],
   ]),
   of: ofType('text', 'input_text', 'output_text', 'refusal', 'image_url', 'input_audio', 'file', 'document_url'),

@@ -2,6 +2,7 @@
  * Writes a chat body for a chat upstream: the client's own text, in which only the gateway's members change, so that prompt caches and unknown
  * members survive.
  */
+import { append } from '../../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { CanonicalRequest, Effort } from '../../canonical/request.ts';
@@ -10,10 +11,13 @@ import type { Item } from '../../canonical/item.ts';
 import type { Target } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
+import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers, present } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { SIGNATURE_PATH, signatureOf } from '../opaque.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
+import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
+import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
 
 const NONE: Effort = 'none';
@@ -30,8 +34,15 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
+  shortenCallIds(json, edits);
   openEnvelopes(request, target, edits, losses);
+  append(edits, cacheEdits(request, target, cacheMembers(target), losses));
   return editJson(request.text, edits);
+}
+
+function cacheMembers({ options }: Target): CacheMembers {
+  const [[member, value] = []] = Object.entries(cacheMember({}, options));
+  return { member: String(member), value: isObject(value) ? value : {}, textType: 'text', holds: holdsBreakpoint };
 }
 
 function forceUsage(json: JsonObject, edits: JsonEdit[]): void {
@@ -63,6 +74,26 @@ function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: L
     if (!isObject(message) || message['role'] !== 'developer') continue;
     edits.push({ path: ['messages', turn, 'role'], value: '"system"' });
     losses.add('developer text');
+  }
+}
+
+/** Longer ids hold what a server wants back (LiteLLM keeps signatures in them). */
+const MAX_FOREIGN_ID = 256;
+
+/** Ids of other vendors that OpenAI would refuse for their length, call by call; a result goes with its call. */
+function shortenCallIds({ messages }: JsonObject, edits: JsonEdit[]): void {
+  const shortened = new Map<JsonValue | undefined, string>();
+  for (const [turn, message] of (Array.isArray(messages) ? messages : []).entries()) {
+    if (!isObject(message)) continue;
+    const { tool_calls: calls, tool_call_id: resultOf } = message;
+    for (const [at, call] of (Array.isArray(calls) ? calls : []).entries()) {
+      const id = isObject(call) ? call['id'] : undefined;
+      if (typeof id !== 'string' || id.length > MAX_FOREIGN_ID || wireCallId(id) === id) continue;
+      shortened.set(id, wireCallId(id));
+      edits.push({ path: ['messages', turn, 'tool_calls', at, 'id'], value: JSON.stringify(wireCallId(id)) });
+    }
+    const id = shortened.get(resultOf);
+    if (id !== undefined) edits.push({ path: ['messages', turn, 'tool_call_id'], value: JSON.stringify(id) });
   }
 }
 

@@ -6,6 +6,7 @@ import { mergeUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import { TextJoin } from '../../answers/text-join.ts';
 import { checkText, finishReason } from './whole.ts';
 
@@ -14,6 +15,7 @@ export class CompletionsEncoder implements ClientEncoder {
   readonly #join = new TextJoin();
   /** How many characters of each open text were said; items of other kinds are not here. */
   readonly #said = new Map<number, boolean>();
+  readonly #unsaid = new Unsaid('completions');
   #usage: Usage | undefined;
   #ended = false;
   /** Where a good ending begins in the words of its batch. */
@@ -67,6 +69,7 @@ export class CompletionsEncoder implements ClientEncoder {
         return;
       }
       case 'item.end':
+        this.#unsaid.note(event.item);
         this.#said.delete(event.index);
         return;
       case 'usage.report':
@@ -85,6 +88,7 @@ export class CompletionsEncoder implements ClientEncoder {
       this.fail(outcome.error, out);
       return;
     }
+    this.#unsaid.check(outcome);
     this.#endsAt = out.length;
     this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReason(outcome) }], null, out);
     if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);

@@ -3,6 +3,7 @@ import type { Whole } from '../../canonical/fold.ts';
 import type { Native, ItemHead } from '../../canonical/event.ts';
 import type { ResponseContext } from '../../codec.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import { TextJoin } from '../../answers/text-join.ts';
 import { notRepresentable } from '../../canonical/error.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
@@ -11,11 +12,14 @@ export function encodeResponse(whole: Whole, _native: Native | undefined, contex
   const finish = finishReason(whole.outcome);
   const join = new TextJoin();
   let text = '';
+  const unsaid = new Unsaid('completions');
   for (const { item } of whole.items) {
+    unsaid.note(item);
     checkText(item.kind);
     join.begin(item.kind, item.kind === 'text' ? item.phase : undefined);
     if ((item.kind === 'text' || item.kind === 'refusal') && item.text !== '') text += join.beforeWords() + item.text;
   }
+  unsaid.check(whole.outcome);
   return JSON.stringify({
     id: context.responseId,
     object: 'text_completion',

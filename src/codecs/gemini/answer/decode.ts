@@ -1,12 +1,11 @@
 /** Chunks of `streamGenerateContent` as canonical events; a whole answer is the same thing in one chunk. */
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
-import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Logprobs } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
-import type { DecodeContext, Frame } from '../../codec.ts';
+import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { compactJson, type JsonPath, jsonSlicer } from '../../json/text.ts';
 import { CitedSources } from './decode-citations.ts';
 import { ItemComposer } from './decode-items.ts';
@@ -29,7 +28,7 @@ import { UsageReports } from './usage.ts';
 /** Metadata without a canonical form, passed on as native events. */
 const METADATA = ['groundingMetadata', 'urlContextMetadata'] as const;
 
-export class GenerateContentDecoder implements Stage<Frame, Step> {
+export class GenerateContentDecoder implements EventDecoder {
   readonly #context: DecodeContext;
   readonly #sources = new CitedSources();
   readonly #items: ItemComposer;
@@ -74,6 +73,12 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     this.#items.finish(outcome.status === 'completed' ? 'completed' : 'incomplete', events);
     this.#close(outcome, events);
     out.push({ events });
+  }
+
+  endInside(out: Step[]): boolean {
+    if (!this.finished) return false;
+    this.end(out);
+    return true;
   }
 
   #read(json: JsonValue, source: string, out: CanonicalEvent[]): void {

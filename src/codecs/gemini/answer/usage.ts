@@ -21,6 +21,15 @@ const SHARES = [
   ['candidatesTokensDetails', 'AUDIO', 'audioOutput'],
 ] as const;
 
+/** Google Cloud names what it billed as a traffic type. */
+const ON_DEMAND = /^ON_DEMAND_?/;
+
+function tierOf(metadata: JsonObject): string | undefined {
+  const traffic = optionalString(metadata, 'trafficType');
+  if (traffic === undefined || traffic === 'TRAFFIC_TYPE_UNSPECIFIED') return undefined;
+  return traffic.replace(ON_DEMAND, '').toLowerCase() || undefined;
+}
+
 /** Merges the reports of one answer: the last value of each counter is kept. */
 export class UsageReports {
   readonly #counts = new Map<Counter | (typeof SHARES)[number][2], number>();
@@ -31,7 +40,7 @@ export class UsageReports {
   read(metadata: JsonObject): void {
     for (const name of COUNTERS) this.#set(name, readCount(metadata[name], name));
     for (const [list, modality, name] of SHARES) this.#set(name, shareOf(metadata, list, modality));
-    this.#serviceTier = optionalString(metadata, 'serviceTier') ?? this.#serviceTier;
+    this.#serviceTier = optionalString(metadata, 'serviceTier') ?? tierOf(metadata) ?? this.#serviceTier;
   }
 
   #set(name: Counter | (typeof SHARES)[number][2], count: number | undefined): void {

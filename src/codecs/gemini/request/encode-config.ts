@@ -3,25 +3,29 @@ import { invalid, notConvertible } from '../../canonical/error.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical/request.ts';
 import type { ModelFacts } from '../../codec.ts';
-import { firstStops } from '../../requests/stop-sequences.ts';
+import type { Stops } from '../../requests/stop-sequences.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
 import type { LossLog } from '../losses.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;
-const MOST_STOPS = 5;
 
 /** The members that the client set; undefined when there is none. */
-export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFacts, log: LossLog): JsonObject | undefined {
+export function encodeGenerationConfig(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  stops: Stops,
+  log: LossLog,
+): JsonObject | undefined {
   if (request.verbosity !== undefined) log.note('verbosity');
   if (request.logitBias !== undefined) log.note('logit bias');
-  if ((request.stop?.length ?? 0) > MOST_STOPS) log.note('stop sequences');
+  if (stops.own !== undefined) log.note('stop sequences');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
     topP: request.topP,
     topK: request.topK,
     maxOutputTokens: request.maxOutputTokens,
-    stopSequences: firstStops(request.stop, MOST_STOPS),
+    stopSequences: stops.sent,
     presencePenalty: request.presencePenalty,
     frequencyPenalty: request.frequencyPenalty,
     // The protocol takes 32 bits. The value does not matter as long as equal seeds stay equal.
@@ -75,8 +79,8 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
   ['max', 32_768],
 ]);
 const LEVELS: ReadonlyMap<string, string> = new Map([
-  ['minimal', 'low'],
-  ['minimum', 'low'],
+  ['minimal', 'minimal'],
+  ['minimum', 'minimal'],
   ['low', 'low'],
   ['medium', 'medium'],
   ['high', 'high'],
@@ -94,6 +98,7 @@ function thinkingOf(request: CanonicalRequest, facts: ModelFacts, log: LossLog):
     log.note('reasoning effort: none');
     return { thinkingBudget: 0 };
   }
+  if (control.betweenTools === true) log.note('reasoning between tools');
   const amount = amountOf(control, facts, request.dialect, log);
   const wantsSummary = control.summary !== undefined && control.summary !== 'none';
   if (wantsSummary) log.note('reasoning summary asked');
@@ -117,7 +122,8 @@ function amountOf(
     if (level === undefined || wanted === undefined) {
       throw notConvertible(effortPath(dialect), 'The selected upstream does not know this reasoning effort.');
     }
-    return byLevel ? { thinkingLevel: level } : { thinkingBudget: clamp(isLeast(effort) ? leastBudget(facts) : wanted, facts) };
+    if (byLevel) return { thinkingLevel: level === 'minimal' && facts.noMinimalThinking === true ? 'low' : level };
+    return { thinkingBudget: clamp(isLeast(effort) ? leastBudget(facts) : wanted, facts) };
   }
   if (budget === undefined) return undefined;
   log.note('reasoning budget');

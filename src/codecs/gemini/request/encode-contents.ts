@@ -59,7 +59,7 @@ class Writer {
   write(): Conversation {
     const answered = new Set(this.#results.values());
     for (const item of this.#request.items) {
-      if (item.cacheControl !== undefined) this.#log.note('cache breakpoint');
+      if (item.breakpoint !== undefined) this.#log.note('cache breakpoint');
       const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
       if (isInstruction && this.#contents.length === 0) {
         this.#log.note(item.role === 'system' ? 'system text' : 'developer text');
@@ -76,6 +76,7 @@ class Writer {
     this.#answerCalls();
     if (this.#signatures.droppedForeign) this.#log.note('reasoning: opaque of another owner');
     this.#refuseEmpty();
+    if (this.#contents[0]?.role === 'model') this.#log.note('assistant turn first');
     if (this.#contents[0]?.role !== 'user') this.#contents.unshift({ role: 'user', parts: [PLACEHOLDER] });
     signForeignCalls(this.#contents);
     return this.#system.length === 0

@@ -70,7 +70,7 @@ function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossL
   if (tool.tool.namespace !== undefined) log.note('function tool: namespace');
   if (tool.kind === 'function') {
     if (tool.strict === true) log.note('function tool: strict');
-    if (tool.cacheControl !== undefined) log.note('cache breakpoint');
+    if (tool.breakpoint !== undefined) log.note('cache breakpoint');
     return { ...head, ...parametersOf(tool.parameters, `${tool.at}.parameters`) };
   }
   if (tool.inputSchema !== undefined) {

@@ -3,6 +3,8 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
+import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeConversation } from './encode-contents.ts';
@@ -11,19 +13,25 @@ import { LossLog } from '../losses.ts';
 import { encodeTools, NAME_RULE } from './encode-tools.ts';
 import { writeJson } from '../wire.ts';
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
-  refuseForeignBinding(request, 'gemini');
+/** The specification's limit. */
+const MOST_STOPS = 5;
+
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+  refuseForeignBinding(asked, 'gemini');
   const log = new LossLog();
+  const request = withDirectTools(asked, (feature) => log.note(feature));
   const toolNames = nameAllTools(request, NAME_RULE);
   const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);
   const { tools, toolConfig } = encodeTools(request, toolNames, target.options, log);
-  const generationConfig = encodeGenerationConfig(request, target.facts, log);
+  const stops = splitStops(request.stop, MOST_STOPS);
+  const generationConfig = encodeGenerationConfig(request, target.facts, stops, log);
   noteLeftOut(request, log);
   return {
     path: pathOf(target.owner.model, request.stream),
     body: writeJson({ contents, systemInstruction, tools, toolConfig, generationConfig }),
     headers: {},
     toolNames,
+    ...ownStops(stops),
     losses: log.names,
   };
 }
@@ -37,7 +45,8 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'safetyIdentifier',
   'store',
   'include',
-  'cacheControl',
+  'cache',
+  'fallbacks',
 ];
 
 function noteLeftOut(request: CanonicalRequest, log: LossLog): void {

@@ -35,7 +35,7 @@ export class ToolBlock implements Block {
   }
 
   get hasNoInput(): boolean {
-    return this.#text === '' && this.#initialInput === '';
+    return this.#text.trim() === '' && this.#initialInput === '';
   }
 
   start(out: CanonicalEvent[]): void {
@@ -50,7 +50,7 @@ export class ToolBlock implements Block {
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
     // A completed call without input has the empty object; one that was cut before its input has none.
-    if (this.#text === '') this.append(this.hasNoInput && status === 'completed' ? '{}' : this.#initialInput, out);
+    if (this.#text.trim() === '') this.append(this.hasNoInput && status === 'completed' ? '{}' : this.#initialInput, out);
     if (!isObjectText(this.#text)) return false;
     if (this.#freeform !== undefined) this.#emit(this.#freeform.end(), out);
     this.#end(status, out);

@@ -3,16 +3,15 @@
  * step keeps the event's own text for clients of the same dialect; what those may see of it is the encoder's business.
  */
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
-import type { CanonicalEvent, Step } from '../../canonical/event.ts';
+import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
-import type { DecodeContext, Frame } from '../../codec.ts';
+import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import { type JsonPath, jsonSlicer, sliceJson } from '../../json/text.ts';
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
-import type { Stage } from '../../../streams/stage.ts';
 import { AnswerReader } from './answer-reader.ts';
 import type { Block } from './block.ts';
 import { reportedError } from '../errors.ts';
@@ -48,11 +47,11 @@ interface DeltaRun {
   readonly hole: number;
 }
 
-export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
-  return new EventDecoder(context);
+export function decodeEvents(context: DecodeContext): EventDecoder {
+  return new MessagesDecoder(context);
 }
 
-class EventDecoder implements Stage<Frame, Step> {
+class MessagesDecoder implements EventDecoder {
   ended = false;
   readonly #answer: AnswerReader;
   readonly #opened = new Set<number>();
@@ -101,6 +100,15 @@ class EventDecoder implements Stage<Frame, Step> {
 
   end(): void {
     if (!this.ended) throw truncated();
+  }
+
+  /** Behind the stop reason only `message_stop` is left to come. */
+  endInside(out: Step[]): boolean {
+    if (this.#state !== 'stopped') return false;
+    const events: CanonicalEvent[] = [];
+    this.#endMessage(events);
+    out.push({ native: MESSAGE_STOP, events });
+    return true;
   }
 
   /** Undefined for what is skipped: data that is not JSON in an event of an unknown name, and an empty event that only keeps the connection open. */
@@ -255,6 +263,13 @@ function deltaRun({ delta }: JsonObject, shape: JsonShape, block: Block): DeltaR
   const hole = found === undefined ? -1 : holeAt(shape, found.path);
   return hole === -1 ? undefined : { shape, block, hole };
 }
+
+const MESSAGE_STOP: Native = {
+  dialect: 'messages',
+  name: 'message_stop',
+  text: '{"type":"message_stop"}',
+  json: { type: 'message_stop' },
+};
 
 const KNOWN: ReadonlySet<string> = new Set([
   'message_start',

@@ -5,7 +5,8 @@
  */
 import type { ItemEvent } from '../../answers/turns.ts';
 import type { ItemDelta, ItemHead } from '../../canonical/event.ts';
-import type { ItemStatus, OutputItem, ToolCallItem } from '../../canonical/item.ts';
+import { grown } from '../../canonical/grown.ts';
+import type { ItemStatus, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
 import { escapeJson, isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { Frame, ResponseContext } from '../../codec.ts';
@@ -24,6 +25,10 @@ interface Entry {
   part: number;
   /** A citation was written. */
   cites: boolean;
+  /** Of reasoning: what was written since its last signature. */
+  unsigned: string;
+  /** Of reasoning: another item took the place of its block, which was signed with what it held. */
+  isSplit: boolean;
 }
 
 /** A signature in a block of its own. */
@@ -82,7 +87,7 @@ export class BlockWriter {
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
     if (head.kind === 'refusal') this.refused = true;
-    const entry: Entry = { head, hasText: false, face: undefined, part: 0, cites: false };
+    const entry: Entry = { head, hasText: false, face: undefined, part: 0, cites: false, unsigned: '', isSplit: false };
     this.#entries[index] = entry;
     if (head.kind !== 'toolCall') return;
     this.calledTool = true;
@@ -104,7 +109,7 @@ export class BlockWriter {
     }
     if (item.kind === 'reasoning') {
       if (item.opaque !== undefined) this.#sign(entry, item.opaque, out);
-      else if (entry === this.#active) this.#writeDelta(signatureDelta(unsignedSignature(item, this.#context)), out);
+      else if (entry === this.#active) this.#signUnsigned(entry, entry.isSplit ? saidIn(entry) : item, out);
     }
     // An item of another dialect is left out, and closes no block.
     if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body, out);
@@ -116,10 +121,17 @@ export class BlockWriter {
 
   #sign(entry: Entry, opaque: Opaque, out: Frame[]): void {
     const signature = this.#context.seal(opaque);
+    entry.unsigned = '';
     if (entry === this.#active) this.#writeDelta(signatureDelta(signature), out);
     else if (isRedacted(opaque) && !entry.hasText)
       this.#writeOpaque({ entry, block: { type: 'redacted_thinking', data: signature } }, out);
     else this.#writeOpaque({ entry, block: EMPTY_THINKING, signature }, out);
+  }
+
+  /** Signs the open block with an envelope of what was said: a client keeps thinking that is signed, and drops the rest. */
+  #signUnsigned(entry: Entry, said: Pick<ReasoningItem, 'raw' | 'summary'>, out: Frame[]): void {
+    entry.unsigned = '';
+    this.#writeDelta(signatureDelta(unsignedSignature(said, this.#context)), out);
   }
 
   /** Behind a text it waits for another block: clients take the last block of an answer as its result. */
@@ -144,6 +156,7 @@ export class BlockWriter {
         this.#writeTextDelta('text_delta', 'text', text, out);
         return;
       case 'reasoning':
+        entry.unsigned = grown(entry.unsigned, text);
         this.#writeTextDelta('thinking_delta', 'thinking', text, out);
         return;
       case 'toolCall':
@@ -173,6 +186,12 @@ export class BlockWriter {
   }
 
   #begin(entry: Entry, block: JsonObject, out: Frame[]): void {
+    const open = this.#active;
+    if (open !== undefined && open.unsigned !== '') {
+      // Its item goes on: what it says later, perhaps a signature of its upstream, stands in a block of its own.
+      open.isSplit = true;
+      this.#signUnsigned(open, saidIn(open), out);
+    }
     this.#close(out);
     this.#active = entry;
     out.push(frame({ type: 'content_block_start', index: this.#index, content_block: block }));
@@ -197,6 +216,11 @@ export class BlockWriter {
     out.push(frame({ type: 'content_block_stop', index: this.#index }));
     this.#index += 1;
   }
+}
+
+/** What an open block of reasoning says. */
+function saidIn({ face, unsigned }: Entry): Pick<ReasoningItem, 'raw' | 'summary'> {
+  return face === 'summary' ? { summary: [unsigned] } : { raw: unsigned };
 }
 
 function signatureDelta(signature: string): JsonObject {

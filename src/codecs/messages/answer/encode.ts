@@ -9,6 +9,7 @@ import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { type Holds, OWN_KIND, Turns } from '../../answers/turns.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import { BlockWriter, frame } from './encode-blocks.ts';
 import { errorFrame } from '../errors.ts';
 import { mediaRefused, unfinishedCall } from '../message-parts.ts';
@@ -34,9 +35,11 @@ class EventEncoder implements ClientEncoder {
   readonly #writer: BlockWriter;
   readonly #turns: Turns<Frame[]>;
   #splicer: AnswerSplicer | undefined;
+  readonly #unsaid = new Unsaid('messages');
   #usage: Usage | undefined;
   /** message_start waits for the first item or the end, so that early usage can be in it. */
   #startWaits = false;
+  #isStarted = false;
   /** Where a good ending begins in the words of its batch. */
   #endsAt = 0;
   /** A step is being written. Still true after one that threw: its frames were cut off, so nothing may continue them. */
@@ -63,6 +66,7 @@ class EventEncoder implements ClientEncoder {
       throw notRepresentable('An answer that was passed through cannot be continued in another form.');
     }
     this.#isWriting = true;
+    if (!this.#isStarted) this.#readUsage(step.events);
     for (const event of step.events) this.#encode(event, out);
     if (this.#startWaits && !this.ended) this.#start(out);
     this.#isWriting = false;
@@ -95,6 +99,11 @@ class EventEncoder implements ClientEncoder {
     this.fail(failure, out);
   }
 
+  /** The usage that comes with the first item, in the same event of the upstream, is known before it. */
+  #readUsage(events: readonly CanonicalEvent[]): void {
+    for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
+  }
+
   #encode(event: CanonicalEvent, out: Frame[]): void {
     switch (event.type) {
       case 'response.start':
@@ -110,8 +119,11 @@ class EventEncoder implements ClientEncoder {
         this.#start(out);
         this.#turns.push(event, out);
         return;
-      case 'item.delta':
       case 'item.end':
+        this.#unsaid.note(event.item);
+        this.#turns.push(event, out);
+        return;
+      case 'item.delta':
         this.#turns.push(event, out);
         return;
       case 'response.end':
@@ -123,6 +135,7 @@ class EventEncoder implements ClientEncoder {
   #start(out: Frame[]): void {
     if (!this.#startWaits) return;
     this.#startWaits = false;
+    this.#isStarted = true;
     const message = {
       id: this.#context.responseId,
       type: 'message',
@@ -131,7 +144,7 @@ class EventEncoder implements ClientEncoder {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: encodeUsage(this.#usage),
+      usage: encodeUsage(this.#usage, this.#context.inputEstimate),
     };
     out.push(frame({ type: 'message_start', message }));
   }
@@ -142,13 +155,16 @@ class EventEncoder implements ClientEncoder {
       this.fail(outcome.error, out);
       return;
     }
+    this.#unsaid.check(outcome);
     this.#start(out);
     this.#writer.finish(out);
     const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
     // Spec rule 11: only a limit may leave arguments unfinished.
-    if (this.#writer.leftUnfinished && !CUTTING_STOPS.has(stop.reason)) throw unfinishedCall();
+    const isCut = CUTTING_STOPS.has(stop.reason) && stop.native === undefined;
+    if (this.#writer.leftUnfinished && !isCut) throw unfinishedCall();
     this.#endsAt = out.length;
-    out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage: encodeUsage(this.#usage) }));
+    const usage = encodeUsage(this.#usage, this.#context.inputEstimate);
+    out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage }));
     out.push(frame({ type: 'message_stop' }));
     this.ended = true;
   }

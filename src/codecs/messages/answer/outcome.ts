@@ -9,7 +9,14 @@ export interface WireStop {
   readonly reason: string;
   readonly sequence?: string | undefined;
   readonly details?: JsonValue | undefined;
+  /** The upstream's own word, where the wire has none for it. */
+  readonly native?: string | undefined;
 }
+
+/** The member beside `stop_reason` for a reason that this wire has no word for; chat has its like for finish reasons. */
+const NATIVE_REASON = 'native_stop_reason';
+
+const SUCCESS_REASONS: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'stop_sequence']);
 
 const INCOMPLETE: ReadonlyMap<string, IncompleteReason> = new Map([
   ['max_tokens', 'max_output'],
@@ -26,15 +33,23 @@ export function endOfLast(reason: string): ItemStatus {
 
 /** The stop that stands in `parent`: a message, or the `delta` of a message_delta. */
 export function readStop(reason: string, parent: JsonObject): WireStop {
-  return { reason, sequence: nullableString(parent, 'stop_sequence', 'stop'), details: parent['stop_details'] };
+  const { stop_details: details, [NATIVE_REASON]: native } = parent;
+  return {
+    reason,
+    sequence: nullableString(parent, 'stop_sequence', 'stop'),
+    details,
+    ...(typeof native === 'string' && native !== '' ? { native } : {}),
+  };
 }
 
 /** `calledTool`: the answer holds a call of a client's tool. A client of another dialect must then answer it, whatever the reason is. */
 export function decodeStop(stop: WireStop, calledTool: boolean): Outcome {
   const spelling = {
-    native: stop.reason,
+    native: stop.native ?? stop.reason,
     ...(stop.details === undefined || stop.details === null ? {} : { details: stop.details }),
   };
+  if (stop.native !== undefined && !SUCCESS_REASONS.has(stop.reason))
+    return { status: 'incomplete', reason: 'other', ...spelling };
   switch (stop.reason) {
     case 'end_turn':
       return { status: 'completed', stop: calledTool ? 'toolUse' : 'end', ...spelling };
@@ -59,7 +74,6 @@ const REASONS: Readonly<Record<Exclude<IncompleteReason, 'other'>, string>> = {
   pause: 'pause_turn',
   compaction: 'compaction',
 };
-const SUCCESS_REASONS: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'stop_sequence']);
 
 /** What of an answer decides its stop reason. */
 export interface Answered {
@@ -69,8 +83,8 @@ export interface Answered {
 
 /**
  * The wire's stop for a finished answer. An answer with a tool call stops with `tool_use` unless it was cut (M1); without a call
- * `tool_use` would leave the client waiting. An incomplete answer whose reason has no word on this wire keeps the upstream's own word,
- * unless that is a word of success. Throws the error of a failed answer.
+ * `tool_use` would leave the client waiting. An incomplete answer whose reason has no word on this wire was cut for this client, and the
+ * upstream's own word stands beside it. Throws the error of a failed answer.
  */
 export function encodeStop(outcome: Outcome, answered: Answered): WireStop {
   if (outcome.status === 'completed') {
@@ -80,10 +94,7 @@ export function encodeStop(outcome: Outcome, answered: Answered): WireStop {
     return { reason: 'end_turn' };
   }
   if (outcome.status !== 'incomplete') throw outcome.error;
-  if (outcome.reason === 'other') {
-    const word = outcome.native;
-    return { reason: word === undefined || word === '' || SUCCESS_REASONS.has(word) ? 'other' : word };
-  }
+  if (outcome.reason === 'other') return { reason: 'max_tokens', native: outcome.native || 'other' };
   const details = isObject(outcome.details) && outcome.details['type'] === 'refusal' ? outcome.details : undefined;
   return { reason: REASONS[outcome.reason], ...(details === undefined ? {} : { details }) };
 }
@@ -94,5 +105,6 @@ export function stopMembers(stop: WireStop): JsonObject {
     stop_reason: stop.reason,
     stop_sequence: stop.sequence ?? null,
     ...(stop.details === undefined ? {} : { stop_details: stop.details }),
+    ...(stop.native === undefined ? {} : { [NATIVE_REASON]: stop.native }),
   };
 }

@@ -10,6 +10,7 @@ import {
   countOf,
   isPlaceholder,
   totalCacheWrite,
+  totalInput,
   type Usage,
   type UsageIteration,
   wholeOutput,
@@ -35,6 +36,7 @@ export class UsageReader {
   readonly #native = new MergedMembers();
   /** The latest iterations that are billed in addition, and the latest report of metered calls. */
   #extra: readonly UsageIteration[] = [];
+  #servedModel: string | undefined;
   #meters: ReadonlyMap<string, number> | undefined;
   /** The latest report of a total came without a split by lifetime. */
   #isSplitOlder = false;
@@ -56,7 +58,10 @@ export class UsageReader {
 
   #set(key: string, value: JsonValue): void {
     this.#known.set(key, value);
-    if (key === 'iterations') this.#extra = extraIterations(value);
+    if (key === 'iterations') {
+      this.#extra = extraIterations(value);
+      this.#servedModel = fallbackModel(value);
+    }
     if (key === 'server_tool_use') this.#meters = isObject(value) ? metersOf(value) : undefined;
     if (!READ_MEMBERS.has(key)) this.#native.set(key, value);
   }
@@ -106,6 +111,8 @@ export class UsageReader {
     if (typeof speed === 'string') usage.speed = speed;
     const geo = known.get('inference_geo');
     if (typeof geo === 'string') usage.geo = geo;
+    if (this.#servedModel !== undefined) usage.servedModel = this.#servedModel;
+    if (isRedeemed(known.get('fallback_credit'))) usage.discounts = ['fallback_credit'];
     const native = this.#native.snapshot();
     if (native !== undefined) usage.native = native;
     return usage;
@@ -149,9 +156,24 @@ function extraIterations(value: JsonValue): readonly UsageIteration[] {
   return listed.filter((one) => EXTRA_ITERATIONS.has(String(one['type']))).map(iteration);
 }
 
+/** A model of the upstream's own answered in place of the one that was asked: the totals are those of its pass. */
+function fallbackModel(value: JsonValue): string | undefined {
+  const listed = Array.isArray(value) ? value.filter(isObject) : [];
+  const model = listed.findLast((one) => one['type'] === 'fallback_message')?.['model'];
+  return typeof model === 'string' && model !== '' ? model : undefined;
+}
+
+/** The answer is billed as if its model had been asked all along. */
+function isRedeemed(credit: JsonValue | undefined): boolean {
+  const status = isObject(credit) ? credit['status'] : undefined;
+  return isObject(status) && status['type'] === 'redeemed';
+}
+
 function iteration(one: JsonObject): UsageIteration {
+  const model = one['model'];
   return {
     type: String(one['type']),
+    ...(typeof model === 'string' && model !== '' ? { model } : {}),
     input: countOf(one['input_tokens']) ?? 0,
     cacheRead: countOf(one['cache_read_input_tokens']) ?? 0,
     cacheWrite: 0,
@@ -170,13 +192,17 @@ function metersOf(serverTools: JsonObject): Map<string, number> {
   return meters;
 }
 
-/** The wire's usage object. Counters that nobody reported are zero; splits and details appear only where they are known. */
-export function encodeUsage(usage: Usage | undefined): JsonObject {
+/**
+ * The wire's usage object. Counters that nobody reported are zero, but the input, which is `inputEstimate` where that is known; splits and
+ * details appear only where they are known.
+ */
+export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonObject {
   const known: Usage = usage ?? {};
+  const isInputKnown = known.input !== undefined || totalInput(known) > 0;
   // Clients refuse a usage object with iterations of any other type.
   const passes = known.extra?.filter(({ type }) => EXTRA_ITERATIONS.has(type)) ?? [];
   return {
-    input_tokens: known.input ?? 0,
+    input_tokens: known.input ?? (isInputKnown ? 0 : inputEstimate),
     cache_creation_input_tokens: totalCacheWrite(known),
     cache_read_input_tokens: known.cacheRead ?? 0,
     ...encodeSplit(known),
@@ -221,6 +247,7 @@ function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject {
 function encodeIteration(one: UsageIteration): JsonObject {
   return {
     type: one.type,
+    ...(one.model === undefined ? {} : { model: one.model }),
     input_tokens: one.input,
     cache_creation_input_tokens: totalCacheWrite(one),
     cache_read_input_tokens: one.cacheRead,

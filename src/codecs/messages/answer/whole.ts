@@ -1,5 +1,6 @@
 /** Whole JSON answers. They are decoded by the same block readers as a stream, and encoded with the same parts. */
 import { append } from '../../append.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
@@ -71,8 +72,10 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const content = new Content();
   const inputs: JsonEdit[] = [];
   const answered = { toolUse: false, refusal: false };
+  const unsaid = new Unsaid('messages');
   for (const entry of whole.items) {
     const { item } = entry;
+    unsaid.note(item);
     if (item.kind === 'toolCall') answered.toolUse = true;
     if (item.kind === 'refusal') answered.refusal = true;
     for (const block of encodeItem(entry, context)) {
@@ -80,6 +83,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
       if (block['type'] === 'tool_use') inputs.push({ path: ['content', at, 'input'], value: wholeInput(entry) });
     }
   }
+  unsaid.check(whole.outcome);
   const body = {
     id: context.responseId,
     type: 'message',
@@ -87,7 +91,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     model: context.model,
     content: content.blocks,
     ...stopMembers(encodeStop(whole.outcome, answered)),
-    usage: encodeUsage(whole.usage),
+    usage: encodeUsage(whole.usage, context.inputEstimate),
   };
   return editJson(JSON.stringify(body), inputs);
 }

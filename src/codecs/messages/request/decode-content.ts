@@ -24,12 +24,12 @@ import {
   objectAt,
   optionalArray,
   optionalBoolean,
-  optionalObject,
   optionalString,
   requiredName,
   requiredString,
   wrongType,
 } from '../../requests/members.ts';
+import { readCacheControl } from '../../requests/cache-breakpoints.ts';
 import { UNSIGNED, unsignedReasoning } from '../message-parts.ts';
 import { REDACTED } from '../opaque.ts';
 import { restoreSignatures } from './decode-signatures.ts';
@@ -107,8 +107,8 @@ export class ConversationReader {
 
   #block(block: JsonObject, place: Place): Item[] {
     const { at, role, turn } = place;
-    const cacheControl = optionalObject(block, 'cache_control', at);
-    const facts: ItemFacts = { turn, at, ...(cacheControl === undefined ? {} : { cacheControl }) };
+    const breakpoint = readCacheControl(block, at);
+    const facts: ItemFacts = { turn, at, ...(breakpoint === undefined ? {} : { breakpoint }) };
     const type = requiredString(block, 'type', at);
     if (role === 'system' && turn === 0 && type !== 'text') throw wrongType(`${at}.type`, 'text');
     switch (type) {

@@ -14,10 +14,13 @@ import {
   optionalObject,
   optionalString,
   optionalStrings,
+  present,
   requiredName,
   requiredString,
   wrongType,
 } from '../../requests/members.ts';
+import { readAutomatic, readCacheControl } from '../../requests/cache-breakpoints.ts';
+import { readFunctionMembers } from '../../tools/function-members.ts';
 import { uniqueTools } from '../../tools/names.ts';
 import { ConversationReader } from './decode-content.ts';
 import { changedEffort, withToolChanges } from './decode-changes.ts';
@@ -29,6 +32,7 @@ const SCHEMA_NAME = 'response';
 const READ: ReadonlySet<string> = new Set([
   ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
   ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
+  'fallbacks',
 ]);
 
 const SCHEMAS: SchemaPlaces = { inTool: ['input_schema'], format: ['output_config', 'format', 'schema'] };
@@ -50,14 +54,15 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     maxOutputTokens,
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
-    topK: optionalInteger(json, 'top_k', { least: 0 }),
+    topK: optionalInteger(json, 'top_k'),
     stop: optionalStrings(json, 'stop_sequences'),
     format: formatOf(json),
     reasoning: reasoningOf(json),
     user: userOf(json),
-    cacheControl: optionalObject(json, 'cache_control'),
+    cache: readAutomatic(json),
     serviceTier: optionalString(json, 'service_tier'),
     boundTo: boundTo(json, maxOutputTokens),
+    fallbacks: present(json['fallbacks']) ? true : undefined,
   });
   return {
     dialect: 'messages',
@@ -109,8 +114,9 @@ function toolOf(value: JsonValue | undefined, at: string): Tool {
     ...defined({
       description: optionalString(tool, 'description', at),
       strict: optionalBoolean(tool, 'strict', at),
-      cacheControl: optionalObject(tool, 'cache_control', at),
+      breakpoint: readCacheControl(tool, at),
     }),
+    ...readFunctionMembers(tool, at),
     at,
   };
 }
@@ -165,6 +171,7 @@ function reasoningOf(json: JsonObject): ReasoningControl | undefined {
     budget: type === 'enabled' ? budget : undefined,
     summary,
     adaptive: type === 'adaptive' ? true : undefined,
+    betweenTools: type === 'between_tools' ? true : undefined,
   });
   return Object.keys(control).length === 0 ? undefined : control;
 }

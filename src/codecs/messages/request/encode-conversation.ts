@@ -13,12 +13,13 @@ import type { Tool } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
-import { isEmptyInput, type WireBlock } from '../wire.ts';
+import { isBlank, isEmptyInput, NO_CONTENT, type WireBlock } from '../wire.ts';
 import { CallIds } from './call-ids.ts';
 
 export interface Turn {
@@ -57,6 +58,8 @@ class ConversationBuilder {
   readonly #system: WireBlock[] = [];
   readonly #turns: Turn[] = [];
   readonly #callIds = new CallIds();
+  /** Since the last block, the user has said nothing but white space. */
+  #endsBlank = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -67,7 +70,9 @@ class ConversationBuilder {
     for (const { role, blocks } of filled) if (role === 'assistant') dropLastThinking(blocks);
     const turns = joinNeighbours(filled);
     const last = turns.at(-1);
-    if (last?.role === 'assistant') trimLastText(last.blocks);
+    if (last?.role === 'assistant' && this.#endsBlank)
+      turns.push({ role: 'user', results: [], blocks: [{ json: { type: 'text', text: NO_CONTENT } }] });
+    else if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
   }
 
@@ -102,18 +107,23 @@ class ConversationBuilder {
   }
 
   /** Assistant content takes no media: what the assistant made becomes labelled content of the user. */
-  #addMedia({ role, media, cacheControl }: MediaItem): void {
+  #addMedia(item: MediaItem): void {
+    const { role, media } = item;
     const json = mediaBlock(media);
     if (role === 'assistant') {
       this.#options.losses.add('image by assistant in history');
       const what = json['type'] === 'image' ? 'Image' : 'File';
       this.#put('user', { json: { type: 'text', text: `[${what} made by the assistant]` } });
     }
-    this.#put('user', { json, cacheControl });
+    this.#put('user', { json, cacheControl: cacheControlIn(item) });
   }
 
   #addText(item: Extract<Item, { kind: 'text' }>): void {
-    if (item.text === '' || (item.role !== 'assistant' && isBlank(item.text))) return;
+    if (item.role !== 'assistant' && isBlank(item.text)) {
+      this.#endsBlank ||= item.role === 'user';
+      return;
+    }
+    if (item.text === '') return;
     if (item.phase !== undefined) this.#options.losses.add('assistant phase');
     if (item.role === 'user' || item.role === 'assistant') {
       this.#put(item.role, textBlock(item.text, item));
@@ -155,7 +165,7 @@ class ConversationBuilder {
     const input = this.inputOf(item);
     const id = this.#callIds.ofCall(item.callId);
     const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
-    this.#put('assistant', { json, input, cacheControl: item.cacheControl });
+    this.#put('assistant', { json, input, cacheControl: cacheControlIn(item) });
   }
 
   /**
@@ -184,7 +194,7 @@ class ConversationBuilder {
       ...(content.length === 0 ? {} : { content }),
       ...(item.isError ? { is_error: true } : {}),
     };
-    this.#turn('user').results.push({ json, cacheControl: item.cacheControl });
+    this.#turn('user').results.push({ json, cacheControl: cacheControlIn(item) });
   }
 
   #resultContent(parts: readonly Part[]): JsonObject[] {
@@ -203,16 +213,13 @@ class ConversationBuilder {
 
   /** The last turn if it has that role, else a new one: neighbours of one role are one message here. */
   #turn(role: Turn['role']): Turn {
+    this.#endsBlank = false;
     const last = this.#turns.at(-1);
     if (last?.role === role) return last;
     const turn: Turn = { role, results: [], blocks: [] };
     this.#turns.push(turn);
     return turn;
   }
-}
-
-function isBlank(text: string): boolean {
-  return text.trim() === '';
 }
 
 function textOf({ json }: WireBlock): string | undefined {
@@ -281,5 +288,15 @@ function trimLastText(blocks: WireBlock[]): void {
 }
 
 function textBlock(text: string, item: Item): WireBlock {
-  return { json: { type: 'text', text }, cacheControl: item.cacheControl };
+  return { json: { type: 'text', text }, cacheControl: cacheControlIn(item) };
+}
+
+/** A block of the item can end a cached prefix. */
+export function holdsBreakpoint(item: Item): boolean {
+  if (item.kind === 'text' || item.kind === 'refusal') return !isBlank(item.text);
+  return item.kind === 'media' || item.kind === 'toolCall' || item.kind === 'toolResult';
+}
+
+function cacheControlIn({ breakpoint }: Item): JsonObject | undefined {
+  return breakpoint === undefined ? undefined : cacheControlOf(breakpoint);
 }

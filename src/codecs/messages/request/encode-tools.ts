@@ -5,6 +5,7 @@ import type { ToolName } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
+import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import { freeformSchema } from '../../tools/freeform.ts';
 import type { SchemaTexts } from '../../schemas/text.ts';
@@ -58,7 +59,12 @@ function encodeTool(
     ...(text === undefined ? { input_schema: inputSchema } : {}),
     ...(strict === undefined ? {} : { strict: true }),
   };
-  return { json, schema: text, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
+  return { json, schema: text, cacheControl: breakpointOf(tool, target) };
+}
+
+function breakpointOf(tool: Exclude<Tool, { kind: 'native' }>, { without }: Target): JsonObject | undefined {
+  if (tool.kind !== 'function' || tool.breakpoint === undefined || without.has('breakpoints')) return undefined;
+  return cacheControlOf(tool.breakpoint);
 }
 
 function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>): JsonObject {

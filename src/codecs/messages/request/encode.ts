@@ -7,11 +7,14 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
+import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
+import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
 import { schemaTexts } from '../../schemas/text.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
-import { type Conversation, encodeConversation, isThinking, type Turn } from './encode-conversation.ts';
+import { type Conversation, encodeConversation, holdsBreakpoint, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeFormat } from './encode-format.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './splice.ts';
@@ -27,29 +30,39 @@ import {
 
 const PATH = '/messages';
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
-  refuseForeignBinding(request, 'messages');
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+  refuseForeignBinding(asked, 'messages');
   const losses = new Set<RequestFeature>();
-  if (request.dialect === 'messages') {
-    const body = spliceRequest(request, target, losses);
-    const headers = headersFor(holdsFile(request.json['messages']));
+  if (asked.dialect === 'messages') {
+    const body = spliceRequest(asked, target, losses);
+    const headers = headersFor(holdsFile(asked.json['messages']));
     return { path: PATH, body, headers, toolNames: verbatimNames, losses: [...losses] };
   }
+  const request = withDirectTools(asked, (feature) => losses.add(feature));
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A messages upstream answers in text only.');
   }
   const toolNames = nameAllTools(request, TOOL_NAME_RULE);
-  const body = buildBody(request, target, toolNames, losses);
-  return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: [...losses] };
+  const stops = splitStops(request.stop, Number.POSITIVE_INFINITY, (sequence) => sequence.trim() !== '');
+  const body = buildBody(request, target, { toolNames, stops, losses });
+  const headers = headersFor(request.items.some(refersToFile));
+  return { path: PATH, body, headers, toolNames, ...ownStops(stops), losses: [...losses] };
 }
 
-function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Set<RequestFeature>): string {
+interface Built {
+  readonly toolNames: ToolNames;
+  readonly stops: Stops;
+  readonly losses: Set<RequestFeature>;
+}
+
+function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): string {
   noteDropped(request, losses);
   noteCoerced(request, losses);
   const schemas = schemaTexts(request);
   const declared = encodeTools(request, toolNames, schemas, target, losses);
   const choice = encodeToolChoice(request, toolNames, declared.length > 0, losses);
-  const conversation = encodeConversation(request.items, { target, tools: request.tools, toolNames, losses });
+  const items = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: true, losses });
+  const conversation = encodeConversation(items, { target, tools: request.tools, toolNames, losses });
   const format = encodeFormat(request.format, schemas.format);
   if (format.instruction !== undefined) conversation.system.push({ json: { type: 'text', text: format.instruction } });
   const { system, turns } = withFirstTurn(conversation, request, losses);
@@ -57,8 +70,9 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   if (called.length > 0) losses.add('call of an undeclared tool');
   const tools = called.length > 0 ? called : declared;
   const toolChoice = called.length > 0 ? { type: 'none' } : choice;
-  const { cacheControl } = request;
-  limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl === undefined ? 0 : 1, losses);
+  const isCached = request.cache?.isAutomatic === true && !target.without.has('breakpoints');
+  const cacheControl = isCached ? cacheControlOf(request.cache) : undefined;
+  limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl, losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, effort } = encodeControls(request, target.facts, maxTokens, losses);
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
@@ -77,9 +91,8 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   if (tools.length > 0) add('tools', renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
-  const stop = request.stop?.filter((sequence) => sequence.trim() !== '') ?? [];
-  if (stop.length !== (request.stop?.length ?? 0)) losses.add('stop sequences');
-  if (stop.length > 0) add('stop_sequences', JSON.stringify(stop));
+  if (stops.own !== undefined) losses.add('stop sequences');
+  if (stops.sent !== undefined) add('stop_sequences', JSON.stringify(stops.sent));
   add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
   const { schema } = format;
   const formatText = schema === undefined ? '' : `"format":{"type":"json_schema","schema":${schema}}`;
@@ -153,6 +166,7 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'safetyIdentifier',
   'store',
   'include',
+  'fallbacks',
 ];
 
 function noteDropped(request: CanonicalRequest, losses: Set<RequestFeature>): void {
@@ -177,6 +191,7 @@ function noteCoerced(request: CanonicalRequest, losses: Set<RequestFeature>): vo
   else if (format?.type === 'json_object') losses.add('format: json object');
   if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
   if (reasoning?.budget !== undefined) losses.add('reasoning budget');
+  if (reasoning?.betweenTools === true) losses.add('reasoning between tools');
   if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
   noteMembers(request, ['user'], (feature) => losses.add(feature));
 }

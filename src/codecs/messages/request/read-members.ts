@@ -27,7 +27,10 @@ export const READ_IN: Readonly<Record<string, ReadMembers>> = {
     ...own('role', 'content', 'output_config', 'clear_at'),
     within: { content: BLOCK, output_config: own('effort') },
   },
-  tools: { ...own('type', 'name', 'description', 'input_schema', 'strict', 'cache_control'), of: ofType('custom') },
+  tools: {
+    ...own('type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'allowed_callers', 'defer_loading'),
+    of: ofType('custom'),
+  },
   thinking: own('type', 'budget_tokens', 'display'),
   output_config: own('effort', 'format'),
   metadata: own('user_id'),

@@ -4,28 +4,42 @@
  * them but the vendor does not take them back (M29), and call ids become legal and unique. Empty tool input becomes the empty object (M7).
  */
 import { append } from '../../append.ts';
+import { notConvertible } from '../../canonical/error.ts';
 import type { RequestFeature } from '../../canonical/features.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
+import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
+import { noteMembers } from '../../requests/member-losses.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { CallIds } from './call-ids.ts';
-import { DEFAULT_MAX_TOKENS } from '../wire.ts';
+import { holdsBreakpoint } from './encode-conversation.ts';
+import { DEFAULT_MAX_TOKENS, isBlank, NO_CONTENT } from '../wire.ts';
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
+  noteMembers(request, ['fallbacks'], (feature) => losses.add(feature));
   append(edits, systemEdits(request.json));
   append(edits, blockEdits(request, target, losses));
+  append(edits, cacheEdits(request, target, CACHE, losses));
   return editJson(request.text, edits);
 }
 
-/** A system prompt of empty texts alone goes as a whole. */
+const CACHE: CacheMembers = {
+  member: 'cache_control',
+  value: { type: 'ephemeral' },
+  textType: 'text',
+  holds: holdsBreakpoint,
+};
+
+/** A system prompt of blank texts alone goes as a whole. */
 function systemEdits({ system }: JsonObject): JsonEdit[] {
+  if (typeof system === 'string') return isBlank(system) ? [{ path: ['system'], value: undefined }] : [];
   if (!Array.isArray(system) || system.length === 0) return [];
   if (system.every(isEmptyText)) return [{ path: ['system'], value: undefined }];
   return emptyTextsOf(system, ['system']);
@@ -37,19 +51,42 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Set<Reque
   const values = replayedValues(request, target);
   const ids = new CallIds();
   const lastAnswer = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
-  return messages.flatMap((message: JsonValue, index) => {
-    if (!isObject(message) || !Array.isArray(message['content'])) return [];
+  const edits: JsonEdit[] = [];
+  /** The role of the last message that stays. */
+  let lastRole: JsonValue | undefined;
+  for (const [index, message] of messages.entries()) {
+    if (!isObject(message)) continue;
     const path = ['messages', index];
-    const decisions = message['content'].map((block: JsonValue, at) =>
-      decide(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target, ids),
-    );
-    const edits = messageEdits(message, decisions, path);
-    if (!decisions.includes('foreign')) return edits;
-    losses.add('reasoning: opaque of another owner');
-    if (index !== lastAnswer || !answersCalls(messages[index + 1]) || !requiresThinking(request, target)) return edits;
-    losses.add('reasoning budget');
-    return [{ path: ['thinking'], value: '{"type":"disabled"}' }, ...edits];
-  });
+    const { content, role } = message;
+    const decisions: readonly Decision[] = Array.isArray(content)
+      ? content.map((block: JsonValue, at) =>
+          decide(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target, ids),
+        )
+      : [typeof content === 'string' && isBlank(content) ? 'empty' : []];
+    if (decisions.includes('foreign')) {
+      losses.add('reasoning: opaque of another owner');
+      if (index === lastAnswer && answersCalls(messages[index + 1]) && requiresThinking(request, target)) {
+        losses.add('reasoning budget');
+        edits.push({ path: ['thinking'], value: '{"type":"disabled"}' });
+      }
+    }
+    if (!isDropped(decisions)) {
+      append(edits, Array.isArray(content) ? partEdits(decisions, path) : []);
+      lastRole = role;
+    } else if (index === messages.length - 1 && role === 'user' && lastRole === 'assistant') {
+      edits.push({ path: [...path, 'content'], value: JSON.stringify(NO_CONTENT) });
+      lastRole = role;
+    } else edits.push({ path, value: undefined });
+  }
+  if (lastRole === undefined) throw notConvertible(firstText(request), 'The request holds nothing but white space.');
+  return edits;
+}
+
+function firstText({ json: { messages } }: CanonicalRequest): string {
+  const first = Array.isArray(messages) ? messages[0] : undefined;
+  return isObject(first) && Array.isArray(first['content']) && first['content'].length > 0
+    ? 'messages[0].content[0]'
+    : 'messages[0].content';
 }
 
 /** The opaque values that this upstream may get, by the path of their blocks. */
@@ -73,20 +110,21 @@ function decide(block: JsonValue, path: JsonPath, value: string | undefined, tar
   if (isEmptyText(block)) return 'empty';
   const member = opaqueMember(block);
   if (member === undefined || !isObject(block))
-    return [...emptyResultTexts(block, path), ...emptyInput(block, path), ...legalId(block, path, ids)];
+    return [...emptyInnerTexts(block, path), ...emptyInput(block, path), ...legalId(block, path, ids)];
   if (target.options.replayReasoningContent === true && isUnsigned(block)) return [];
   if (value === undefined) return 'foreign';
   return value === block[member] ? [] : [{ path: [...path, member], value: JSON.stringify(value) }];
 }
 
-/** A message that loses all its content goes as a whole, since the vendor refuses an empty one. A user's message of empty text stays. */
-function messageEdits({ role }: JsonObject, decisions: readonly Decision[], path: JsonPath): JsonEdit[] {
-  if (decisions.some((decision) => typeof decision !== 'string'))
-    return decisions.flatMap((decision, at) =>
-      typeof decision === 'string' ? [{ path: [...path, 'content', at], value: undefined }] : decision,
-    );
-  const isDropped = decisions.includes('foreign') || (decisions.length > 0 && role === 'assistant');
-  return isDropped ? [{ path, value: undefined }] : [];
+/** A message that loses all its content goes as a whole, since the vendor refuses an empty one. */
+function isDropped(decisions: readonly Decision[]): boolean {
+  return decisions.length > 0 && decisions.every((decision) => typeof decision === 'string');
+}
+
+function partEdits(decisions: readonly Decision[], path: JsonPath): JsonEdit[] {
+  return decisions.flatMap((decision, at) =>
+    typeof decision === 'string' ? [{ path: [...path, 'content', at], value: undefined }] : decision,
+  );
 }
 
 /** Older models think by budget. Then they refuse tool results unless there is thinking before the calls (semantics 9.3.3). */
@@ -101,12 +139,18 @@ function answersCalls(message: JsonValue | undefined): boolean {
 }
 
 function isEmptyText(block: JsonValue): boolean {
-  return isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string' && block['text'].trim() === '';
+  return isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string' && isBlank(block['text']);
 }
 
-function emptyResultTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
-  if (!isObject(block) || block['type'] !== 'tool_result' || !Array.isArray(block['content'])) return [];
-  return emptyTextsOf(block['content'], [...path, 'content']);
+/** Texts of results, and of documents and search results that hold blocks. */
+function emptyInnerTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
+  if (!isObject(block)) return [];
+  const { type, content, source } = block;
+  if (type === 'tool_result' && typeof content === 'string' && content !== '' && isBlank(content))
+    return [{ path: [...path, 'content'], value: undefined }];
+  const own = Array.isArray(content) ? emptyTextsOf(content, [...path, 'content']) : [];
+  const held = isObject(source) && Array.isArray(source['content']) ? source['content'] : undefined;
+  return held === undefined ? own : [...own, ...emptyTextsOf(held, [...path, 'source', 'content'])];
 }
 
 function emptyTextsOf(list: readonly JsonValue[], path: JsonPath): JsonEdit[] {

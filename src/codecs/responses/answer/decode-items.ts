@@ -167,9 +167,10 @@ export function inputMember(item: JsonObject): 'arguments' | 'input' {
   return item['type'] === 'custom_tool_call' ? 'input' : 'arguments';
 }
 
-/** The arguments of a completed function call without any are `{}`, since every dialect wants an object. */
+/** The arguments of a completed function call without any are `{}`, behind the white space that came, since every dialect wants an object. */
 export function finalInput(item: JsonObject, input: string): string {
-  return input === '' && item['type'] === 'function_call' && statusOf(item) === 'completed' ? '{}' : input;
+  const isNone = input.trim() === '' && item['type'] === 'function_call' && statusOf(item) === 'completed';
+  return isNone ? `${input}{}` : input;
 }
 
 /** Audio from pieces of base64. Only chat clients can be sent it; for others the encoder refuses it (spec rule 4). */

@@ -195,6 +195,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         items.textDone(slot, content, text, json['logprobs'], events);
         break;
       case 'response.reasoning_text.done':
+      case 'response.reasoning.done':
         items.rawDone(slot, content, text, events);
         break;
       case 'response.reasoning_summary_text.done':
@@ -231,6 +232,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         items.textDelta(slot, content, text, logprobs, events);
         break;
       case 'response.reasoning_text.delta':
+      case 'response.reasoning.delta':
         items.rawDelta(slot, content, text, events);
         break;
       case 'response.reasoning_summary_text.delta':

@@ -11,6 +11,7 @@ import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { escapeJson, isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import { Unsaid } from '../../answers/unsaid.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { holeAt, holeValue } from '../../json/shape.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
@@ -50,6 +51,7 @@ class ResponsesEncoder implements ClientEncoder {
   #sequence = 0;
   /** The response object as it was sent last; undefined before the first. */
   #response: JsonObject | undefined;
+  readonly #unsaid = new Unsaid(DIALECT);
   #usage: Usage | undefined;
   /** The edits of a delta, for those that repeat its shape. */
   readonly #repeated = new RepeatedEdits();
@@ -102,7 +104,12 @@ class ResponsesEncoder implements ClientEncoder {
 
   #write(events: readonly CanonicalEvent[]): void {
     // A refusal comes before anything of the step is written, so that the sent items match what the client has got.
-    for (const event of events) if (event.type === 'item.end') checkRepresentable(event.item);
+    for (const event of events) {
+      if (event.type === 'item.end') {
+        checkRepresentable(event.item);
+        this.#unsaid.note(event.item);
+      } else if (event.type === 'response.end') this.#unsaid.check(event.outcome);
+    }
     for (const event of events) {
       switch (event.type) {
         case 'response.start':

@@ -17,6 +17,9 @@ import { cacheWrites, orchestrationOf, pictureInput } from '../../answers/token-
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../../errors/upstream.ts';
 import { nonEmptyString } from '../wire.ts';
 
+/** The member of `incomplete_details` for a reason that this protocol has no word for; chat has its like for finish reasons. */
+export const NATIVE_REASON = 'native_reason';
+
 const FINAL = ['completed', 'incomplete', 'failed', 'cancelled'] as const;
 export type FinalStatus = (typeof FINAL)[number];
 
@@ -59,7 +62,9 @@ export function readOutcome(status: FinalStatus, response: JsonObject, calls: bo
 }
 
 function readIncomplete(details: JsonValue | undefined): Outcome {
-  const native = isObject(details) ? nonEmptyString(details, 'reason') : undefined;
+  const reason = isObject(details) ? nonEmptyString(details, 'reason') : undefined;
+  // Where it was converted, its own word stands beside it.
+  const native = isObject(details) ? (nonEmptyString(details, NATIVE_REASON) ?? reason) : undefined;
   const spelling = {
     ...(native === undefined ? {} : { native }),
     ...(details === undefined || details === null ? {} : { details }),
@@ -70,6 +75,10 @@ function readIncomplete(details: JsonValue | undefined): Outcome {
       return { status: 'incomplete', reason: 'max_output', ...spelling };
     case 'content_filter':
       return { status: 'incomplete', reason: 'content_filter', ...spelling };
+    case 'context_window':
+    case 'model_context_window_exceeded':
+      return { status: 'incomplete', reason: 'context_window', ...spelling };
+    case 'pause':
     case 'pause_turn':
       return { status: 'incomplete', reason: 'pause', ...spelling };
     case 'compaction':

@@ -95,6 +95,8 @@ function recordPartDone(part: SentPart, final: JsonValue | undefined): void {
 const IMPLICIT_PARTS: ReadonlyMap<string, 'reasoning_text' | 'summary_text'> = new Map([
   ['response.reasoning_text.delta', 'reasoning_text'],
   ['response.reasoning_text.done', 'reasoning_text'],
+  ['response.reasoning.delta', 'reasoning_text'],
+  ['response.reasoning.done', 'reasoning_text'],
   ['response.reasoning_summary_text.delta', 'summary_text'],
   ['response.reasoning_summary_text.done', 'summary_text'],
 ]);

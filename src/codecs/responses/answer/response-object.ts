@@ -8,6 +8,7 @@ import type { Incomplete, Outcome } from '../../canonical/outcome.ts';
 import { totalCacheWrite, totalInput, type Usage } from '../../canonical/usage.ts';
 import { writtenFor } from '../../answers/token-usage.ts';
 import type { ResponseContext } from '../../codec.ts';
+import { NATIVE_REASON } from './outcome.ts';
 
 const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
 
@@ -79,7 +80,7 @@ export function finishedResponse(
     status,
     completed_at: status === 'completed' ? (context.now?.() ?? null) : null,
     error: isFailure ? errorObject(outcome.error) : null,
-    incomplete_details: outcome.status === 'incomplete' ? { reason: incompleteReason(outcome) } : null,
+    incomplete_details: outcome.status === 'incomplete' ? incompleteDetails(outcome) : null,
     service_tier: tierOf(usage, base['service_tier']),
     output,
     usage: usage === undefined ? null : writeUsage(usage),
@@ -91,22 +92,25 @@ export function errorObject(error: GatewayError): JsonObject {
   return { code: error.shownCode, message: error.message };
 }
 
-/** The wire's reason. A reason without a canonical reading keeps the upstream's word. */
-export function incompleteReason(outcome: Incomplete): string {
-  switch (outcome.reason) {
+/** The protocol's own reasons beside `max_output_tokens` and `content_filter`, which only its own upstreams give. */
+const OWN_REASONS: ReadonlySet<string> = new Set(['max_messages', 'steered']);
+
+/** The wire's reason. For one that it has no word for, the answer was cut, and the upstream's word stands beside it. */
+export function incompleteDetails({ reason, native }: Incomplete): JsonObject {
+  switch (reason) {
     case 'max_output':
-    case 'context_window':
-      return 'max_output_tokens';
+      return { reason: 'max_output_tokens' };
     case 'content_filter':
-      return 'content_filter';
+      return { reason: 'content_filter' };
+    case 'context_window':
+      return { reason: 'max_output_tokens', [NATIVE_REASON]: native ?? 'context_window' };
     case 'pause':
-      return 'pause_turn';
+      return { reason: 'max_output_tokens', [NATIVE_REASON]: native ?? 'pause_turn' };
     case 'compaction':
-      return 'compaction';
+      return { reason: 'max_output_tokens', [NATIVE_REASON]: native ?? 'compaction' };
     case 'other':
-      return outcome.native !== undefined && /^[a-z][a-z0-9_]{0,63}$/i.test(outcome.native)
-        ? outcome.native.toLowerCase()
-        : 'other';
+      if (native !== undefined && OWN_REASONS.has(native)) return { reason: native };
+      return { reason: 'max_output_tokens', [NATIVE_REASON]: native || 'other' };
   }
 }
 

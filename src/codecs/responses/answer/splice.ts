@@ -11,7 +11,7 @@ import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { sanitise } from '../../errors/sanitise.ts';
 import { leaveOutPrices } from '../../answers/router-prices.ts';
-import { errorObject, incompleteReason } from './response-object.ts';
+import { errorObject, incompleteDetails } from './response-object.ts';
 import { errorOf } from './outcome.ts';
 import { finalInput, formOf, inputMember } from './decode-items.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
@@ -71,7 +71,7 @@ function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): J
   const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
   if (response['status'] !== status) edits.push({ path: [...path, 'status'], value: JSON.stringify(status) });
   if (outcome.status === 'incomplete' && nonEmptyString(detailsOf(response), 'reason') === undefined)
-    edits.push({ path: [...path, 'incomplete_details'], value: JSON.stringify({ reason: incompleteReason(outcome) }) });
+    edits.push({ path: [...path, 'incomplete_details'], value: JSON.stringify(incompleteDetails(outcome)) });
   const { error: given } = response;
   const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
   if (!isFailure && (given === undefined || given === null)) return edits;

@@ -1,4 +1,5 @@
 /** Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal event. */
+import { Unsaid } from '../../answers/unsaid.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { newlyOpen, type Whole } from '../../canonical/fold.ts';
@@ -71,12 +72,15 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   }
   const ignore = () => undefined;
   const writer = new ItemWriter(context, ignore, ignore);
+  const unsaid = new Unsaid(DIALECT);
   for (const [index, { item, status }] of whole.items.entries()) {
+    unsaid.note(item);
     const head = wholeHead(item);
     writer.write({ type: 'item.start', index, head });
     for (const delta of missingDeltas(newlyOpen(head), item)) writer.write({ type: 'item.delta', index, delta });
     writer.write({ type: 'item.end', index, item, status });
   }
+  unsaid.check(whole.outcome);
   writer.finish();
   return JSON.stringify(
     finishedResponse(context, emptyResponse(context, whole.createdAt), finishedItems(writer.sent), whole.usage, whole.outcome),

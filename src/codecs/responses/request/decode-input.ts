@@ -4,6 +4,7 @@
  */
 import { invalid } from '../../canonical/error.ts';
 import {
+  type CacheBreakpoint,
   type Item,
   isRole,
   type Media,
@@ -27,6 +28,7 @@ import {
   remoteSource,
   sniffMime,
 } from '../../media.ts';
+import { readPromptBreakpoint } from '../../requests/cache-breakpoints.ts';
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../../requests/members.ts';
 import { readAnnotation } from '../annotations.ts';
 import { joinRaw } from '../answer/decode-items.ts';
@@ -168,6 +170,14 @@ function readContent(value: JsonValue, role: Role, facts: Facts): Item {
   const textFacts = phase === undefined ? rest : { ...rest, phase };
   if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], ...textFacts };
   const part = objectAt(value, facts.at);
+  const breakpoint = readPromptBreakpoint(part, facts.at);
+  const item = readPart(part, role, facts);
+  return breakpoint === undefined ? item : { ...item, breakpoint };
+}
+
+function readPart(part: JsonObject, role: Role, facts: Facts): Item {
+  const { phase, ...rest } = facts;
+  const textFacts = phase === undefined ? rest : { ...rest, phase };
   switch (requiredName(part, 'type', facts.at)) {
     case 'input_text':
     case 'output_text':
@@ -262,9 +272,20 @@ function readResult(reader: InputReader, item: JsonObject, type: string, path: r
     callId: requiredName(item, 'call_id', place.at),
     content: parts ?? [{ kind: 'text', text }],
     isError: false,
+    ...(parts === undefined ? {} : lastBreakpoint(output, `${place.at}.output`)),
     ...idOf(item),
     ...place,
   };
+}
+
+/** The cache breakpoint of a result, whichever of its parts holds it. */
+function lastBreakpoint(output: JsonValue, at: string): { breakpoint?: CacheBreakpoint } {
+  const parts = Array.isArray(output) ? output : [];
+  const found = parts.map((part: JsonValue, index) =>
+    isObject(part) ? readPromptBreakpoint(part, `${at}[${index}]`) : undefined,
+  );
+  const breakpoint = found.findLast((each) => each !== undefined);
+  return breakpoint === undefined ? {} : { breakpoint };
 }
 
 /** Content parts of a result; undefined where the array is some other JSON. */

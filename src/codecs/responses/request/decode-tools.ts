@@ -3,6 +3,7 @@ import type { ToolName } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Tool, ToolChoice } from '../../canonical/request.ts';
 import { defined } from '../../defined.ts';
+import { readFunctionMembers } from '../../tools/function-members.ts';
 import {
   arrayAt,
   objectAt,
@@ -66,6 +67,7 @@ function readFunction(tool: JsonObject, at: string, namespace: string | undefine
       parameters: optionalObject(tool, 'parameters', at),
       strict: optionalBoolean(tool, 'strict', at),
     }),
+    ...readFunctionMembers(tool, at),
     at,
   };
 }
@@ -79,6 +81,7 @@ function readCustom(tool: JsonObject, at: string, namespace: string | undefined)
       format: optionalObject(tool, 'format', at),
       inputSchema: optionalObject(tool, 'input_schema', at),
     }),
+    ...readFunctionMembers(tool, at),
     at,
   };
 }

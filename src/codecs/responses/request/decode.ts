@@ -21,6 +21,7 @@ import {
   schemaMembers,
   wrongType,
 } from '../../requests/members.ts';
+import { inheritLifetime, readPromptOptions } from '../../requests/cache-breakpoints.ts';
 import { uniqueTools } from '../../tools/names.ts';
 import { type InputReader, readInputItem, textItem } from './decode-input.ts';
 import { READ_IN } from './read-members.ts';
@@ -33,6 +34,7 @@ const READ: ReadonlySet<string> = new Set([
   ...['model', 'input', 'instructions', 'prompt', 'previous_response_id', 'conversation', 'background', 'store', 'include'],
   ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens', 'temperature', 'top_p'],
   ...['top_logprobs', 'text', 'reasoning', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'safety_identifier'],
+  'prompt_cache_options',
 ]);
 
 const SCHEMAS: SchemaPlaces = { inTool: ['parameters'], format: ['text', 'format', 'schema'] };
@@ -61,6 +63,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
+    cache: readPromptOptions(json),
     promptCacheKey: optionalString(json, 'prompt_cache_key'),
     safetyIdentifier: optionalString(json, 'safety_identifier'),
     store: optionalBoolean(json, 'store'),
@@ -78,7 +81,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     schemas: SCHEMAS,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
-    items,
+    items: inheritLifetime(items, optional.cache?.ttl),
     tools,
     includeUsage: true,
     ...(named.size === 0 ? {} : { named }),

@@ -18,16 +18,16 @@ import type {
   ToolResultItem,
 } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
-import { isEnvelope } from '../../canonical/opaque.ts';
+import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { Target } from '../../codec.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { promptBreakpointOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../../media.ts';
-import { shortId } from '../../requests/short-id.ts';
+import { fittingId } from '../../requests/short-id.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { readForm } from '../opaque.ts';
 import { PARAGRAPH } from '../answer/decode-items.ts';
-import { nonEmptyString } from '../wire.ts';
 
 export interface InputWriter {
   readonly target: Target;
@@ -51,6 +51,8 @@ const IMAGE_LABEL = 'Image that the assistant made:';
 
 export function writeInput(items: readonly Item[], writer: InputWriter): JsonObject[] {
   const input: JsonObject[] = [];
+  /** Reasoning that nothing needs to follow. */
+  const alone = new Set<JsonObject>();
   let open: Message | undefined;
   const addPart = (item: TextItem | RefusalItem | MediaItem, role: Role, part: JsonObject) => {
     const phase = item.kind === 'text' ? phaseOf(item) : open?.phase;
@@ -66,7 +68,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     switch (item.kind) {
       case 'text':
         // An empty message would separate calls from their outputs (known failure R10).
-        if (item.text !== '') addPart(item, item.role, textPart(item.text, item.role));
+        if (item.text !== '') addPart(item, item.role, marked(textPart(item.text, item.role), item));
         continue;
       case 'refusal':
         addPart(item, 'assistant', { type: 'refusal', refusal: item.text });
@@ -76,7 +78,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
           input.push(writeAssistantImage(item));
           open = undefined;
         } else {
-          addPart(item, item.role, mediaPart(item.media, writer));
+          addPart(item, item.role, marked(mediaPart(item.media, writer), item));
         }
         continue;
     }
@@ -84,8 +86,9 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     if (written === undefined) continue;
     open = undefined;
     input.push(written);
+    if (item.kind === 'reasoning' && item.opaque !== undefined && standsAlone(item.opaque)) alone.add(written);
   }
-  return dropDangling(input);
+  return dropDangling(input, alone);
 }
 
 function phaseOf(item: TextItem): string | undefined {
@@ -132,22 +135,37 @@ function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
 const MAX_CALL_ID = 64;
 
 export function wireCallId(id: string): string {
-  return id.length <= MAX_CALL_ID ? id : shortId(id, id, MAX_CALL_ID);
+  return fittingId(id, MAX_CALL_ID);
 }
 
 function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonObject[] {
   const content = item.content.filter((part) => part.kind !== 'text' || part.text !== '');
   const texts = content.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const prefix = item.isError ? ERROR_PREFIX : '';
-  if (content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
+  if (content.length === 1 && texts.length === 1 && item.breakpoint === undefined) return prefix + (texts[0] ?? '');
   const parts = content.flatMap((part) => writePart(part, item, writer));
   if (parts.length === 0) return prefix.trimEnd();
-  if (prefix === '') return parts;
+  const said = prefix === '' ? parts : prefixed(parts, prefix);
+  const last = said.pop();
+  return last === undefined ? said : [...said, marked(last, item)];
+}
+
+function prefixed(parts: readonly JsonObject[], prefix: string): JsonObject[] {
   const [first, ...rest] = parts;
   const beginsWithText = first?.['type'] === 'input_text';
   return beginsWithText
     ? [{ type: 'input_text', text: `${prefix}${first['text']}` }, ...rest]
     : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
+}
+
+function marked(part: JsonObject, { breakpoint }: Item): JsonObject {
+  return breakpoint === undefined ? part : { ...part, prompt_cache_breakpoint: promptBreakpointOf(breakpoint) };
+}
+
+/** Parts of the input have a place for a cache breakpoint, those of the model have none. */
+export function holdsBreakpoint(item: Item): boolean {
+  if (item.kind === 'text') return item.role !== 'assistant' && item.text !== '';
+  return item.kind === 'toolResult' || (item.kind === 'media' && item.role !== 'assistant');
 }
 
 function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonObject[] {
@@ -187,18 +205,24 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
 }
 
 /**
- * Drops reasoning that no output of the model follows, since the vendor refuses it (known failure R23). An envelope of another gateway
- * stays, since it may sign what stands before it.
+ * Drops reasoning that no output of the model follows, since OpenAI refuses it (known failure R23). That of another vendor stays, and an
+ * envelope of another gateway, since it may sign what stands before it.
  */
-function dropDangling(input: readonly JsonObject[]): JsonObject[] {
+function dropDangling(input: readonly JsonObject[], alone: ReadonlySet<JsonObject>): JsonObject[] {
   const kept: JsonObject[] = [];
   let isFollowed = false;
   for (const item of input.toReversed()) {
     if (item['type'] !== 'reasoning') isFollowed = isModelOutput(item);
-    else if (!isFollowed && !isEnvelope(nonEmptyString(item, 'encrypted_content') ?? '')) continue;
+    else if (!isFollowed && !alone.has(item)) continue;
     kept.push(item);
   }
   return kept.reverse();
+}
+
+/** True for encrypted reasoning of vendors that let it stand behind its message, where routers put it: the rule is OpenAI's. */
+export function standsAlone({ value, form }: Pick<Opaque, 'value' | 'form'>): boolean {
+  const { member, format } = readForm(form);
+  return isEnvelope(value) || member === 'signature' || (format !== undefined && !/^(openai|azure)/.test(format));
 }
 
 function isModelOutput(item: JsonObject): boolean {
@@ -258,7 +282,6 @@ function cannotTake(media: Media, how: string) {
 }
 
 function noteLosses(item: Item, { losses }: InputWriter): void {
-  if (item.cacheControl !== undefined) losses.add('cache breakpoint');
   if (item.kind === 'native') losses.add('native item');
   if (item.kind === 'toolResult' && item.isError) losses.add('tool result: error flag');
   if (item.kind === 'media' && item.role === 'assistant') losses.add('image by assistant in history');

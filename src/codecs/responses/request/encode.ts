@@ -12,26 +12,30 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
+import { isMarked, placeBreakpoints, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
+import { withDirectTools } from '../../tools/function-members.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { editJson } from '../../json/edit.ts';
+import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { spliceRequest } from './splice.ts';
-import { writeInput } from './encode-input.ts';
+import { holdsBreakpoint, writeInput } from './encode-input.ts';
 
 const PATH = '/responses';
 const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
 
-export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   const losses = new Set<RequestFeature>();
-  if (request.dialect === 'responses') {
-    const body = spliceRequest(request, target, losses);
+  if (asked.dialect === 'responses') {
+    const body = spliceRequest(asked, target, losses);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
   }
-  refuseForeignBinding(request, 'responses');
+  refuseForeignBinding(asked, 'responses');
+  const request = withDirectTools(asked, (feature) => losses.add(feature));
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }
@@ -44,6 +48,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     ),
     headers: {},
     toolNames: names,
+    ...ownStops(splitStops(request.stop, 0)),
     losses: [...losses],
   };
 }
@@ -51,7 +56,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
 function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>): JsonObject {
   noteLosses(request, losses);
   const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
-  const [instructions, items] = splitInstructions(request);
+  const placed = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: false, losses });
+  const [instructions, items] = splitInstructions(request, placed);
   const tools = request.tools.flatMap((tool) => writeTool(tool, names, request.dialect, losses));
   const toolChoice =
     request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
@@ -76,6 +82,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     user: shortUser(request.user),
     metadata: request.dialect === 'chat' ? request.metadata : undefined,
     prompt_cache_key: request.promptCacheKey,
+    prompt_cache_options: target.without.has('breakpoints') ? undefined : promptOptionsOf(request.cache),
     safety_identifier: request.safetyIdentifier,
   };
 }
@@ -89,13 +96,19 @@ function outputCap(cap: number | undefined, losses: Set<RequestFeature>): number
   return LEAST_OUTPUT_CAP;
 }
 
-/** The leading system blocks of a messages request are instructions; chat keeps its system messages where they are. */
-function splitInstructions(request: CanonicalRequest): readonly [string | undefined, readonly Item[]] {
-  if (request.dialect !== 'messages') return [undefined, request.items];
-  const first = request.items.findIndex((item) => item.kind !== 'text' || item.role !== 'system');
-  const count = first === -1 ? request.items.length : first;
-  const texts = request.items.slice(0, count).flatMap((item) => (item.kind === 'text' && item.text !== '' ? [item.text] : []));
-  return [texts.length === 0 ? undefined : texts.join('\n\n'), request.items.slice(count)];
+/** The leading system blocks of a messages request are instructions, unless a cached prefix ends among them; chat keeps its system messages where they are. */
+function splitInstructions(
+  { dialect }: CanonicalRequest,
+  items: readonly Item[],
+): readonly [string | undefined, readonly Item[]] {
+  if (dialect !== 'messages') return [undefined, items];
+  const first = items.findIndex((item) => item.kind !== 'text' || item.role !== 'system');
+  const count = first === -1 ? items.length : first;
+  const leading = items.slice(0, count);
+  // Instructions are one string, which has no place for a cache breakpoint.
+  if (leading.some(isMarked)) return [undefined, items];
+  const texts = leading.flatMap((item) => (item.kind === 'text' && item.text !== '' ? [item.text] : []));
+  return [texts.length === 0 ? undefined : texts.join('\n\n'), items.slice(count)];
 }
 
 function isSchemaTool(tool: Tool): tool is Extract<Tool, { kind: 'custom' }> {
@@ -107,7 +120,6 @@ function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Set<R
     losses.add('native tool');
     return [];
   }
-  if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
   if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
   const identity = { name: names.toWire(tool.tool), description: tool.description };
   if (tool.kind === 'custom' && tool.inputSchema === undefined) return [{ type: 'custom', ...identity, format: tool.format }];
@@ -187,12 +199,14 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'serviceTier',
   'store',
   'include',
-  'cacheControl',
+  'cache',
+  'fallbacks',
 ];
 
 function noteLosses(request: CanonicalRequest, losses: Set<RequestFeature>): void {
   noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
+  if (request.reasoning?.betweenTools === true) losses.add('reasoning between tools');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
   if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');
 }

@@ -6,7 +6,7 @@ import { IMAGE_FACTS, OPAQUE_MEMBERS } from '../wire.ts';
 const PART: ReadMembers = {
   own: new Set([
     ...['type', 'text', 'refusal', 'image_url', 'detail'],
-    ...['file_id', 'file_data', 'file_url', 'filename', 'input_audio'],
+    ...['file_id', 'file_data', 'file_url', 'filename', 'input_audio', 'prompt_cache_breakpoint'],
   ]),
   of: ofType(
     ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
@@ -14,8 +14,10 @@ const PART: ReadMembers = {
   ),
 };
 
+const BEYOND = ['async', 'output_schema', 'allowed_callers', 'defer_loading'] as const;
+
 const TOOL: ReadMembers = {
-  ...own('type', 'name', 'description', 'parameters', 'strict', 'format', 'input_schema', 'tools'),
+  ...own('type', 'name', 'description', 'parameters', 'strict', 'format', 'input_schema', 'tools', ...BEYOND),
   of: ofType('function', 'custom', 'namespace'),
 };
 

@@ -22,11 +22,12 @@ import { isEnvelope } from '../../canonical/opaque.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
+import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { isReference } from './decode-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
-import { wireCallId } from './encode-input.ts';
+import { holdsBreakpoint, standsAlone, wireCallId } from './encode-input.ts';
 
 /** Members of WebSocket frames and of the gateway's history, which no upstream may see. */
 const REMOVED = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
@@ -38,8 +39,17 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   for (const member of REMOVED) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
   append(edits, inputEdits(request, target, losses));
+  append(edits, cacheEdits(request, target, CACHE, losses));
   return editJson(request.text, edits);
 }
+
+const CACHE: CacheMembers = {
+  member: 'prompt_cache_breakpoint',
+  value: { mode: 'explicit' },
+  textType: 'input_text',
+  // A string is the whole of what it is: an input, or instructions.
+  holds: (item) => holdsBreakpoint(item) && item.at !== 'input' && item.at !== 'instructions',
+};
 
 function inputEdits(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonEdit[] {
   const input = request.json['input'];
@@ -140,9 +150,9 @@ function namedItem(
   return found === undefined ? undefined : { id, item: found };
 }
 
-/** True when output of the same turn follows. An envelope of another gateway counts too: it may sign what stands before it. */
+/** True when output of the same turn follows, or none needs to. */
 function leadsOn(input: readonly JsonValue[], index: number, reasoning: ReasoningItem | undefined): boolean {
-  if (isEnvelope(reasoning?.opaque?.value ?? '')) return true;
+  if (reasoning?.opaque !== undefined && standsAlone(reasoning.opaque)) return true;
   for (let at = index + 1; ; at++) {
     const next = input[at];
     if (!isObject(next)) return false;

@@ -726,7 +726,8 @@ describe('whole chat bodies', () => {
     assert.equal(reasonOf('<html>'), 'undecodable');
     assert.equal(reasonOf('[]'), 'undecodable');
     assert.equal(reasonOf('{"choices":[]}'), 'undecodable');
-    assert.equal(reasonOf('{"choices":[{"message":{"content":"a"}}]}'), 'truncated');
+    assert.equal(reasonOf('{"choices":[{"message":{"content":""}}]}'), 'truncated');
+    assert.equal(reasonOf('{"choices":[{"message":{"content":null,"reasoning_content":"Hm"}}]}'), 'truncated');
     assert.equal(reasonOf('{"choices":[{"message":{"content":"a"},"finish_reason":"error"}]}'), 'failed');
     assert.equal(reasonOf('{"error":{"message":"x"}}'), 'failed');
     assert.equal(reasonOf('{"choices":[{"finish_reason":"content_filter"}]}'), 'incomplete');

@@ -33,7 +33,7 @@ describe('chat requests', () => {
     ];
     const facts = { role: 'user' };
     assert.deepEqual(itemsOf({ role: 'user', content }), [
-      { kind: 'text', ...facts, text: 'a', citations: [], cacheControl: { type: 'ephemeral' } },
+      { kind: 'text', ...facts, text: 'a', citations: [], breakpoint: {} },
       {
         kind: 'media',
         ...facts,
@@ -188,13 +188,13 @@ describe('chat requests', () => {
       { role: 'user', content: [], cache_control },
       { role: 'user', content: 'u', cache_control: null },
     );
-    const marked = items.map(({ kind, cacheControl }) => [kind, cacheControl]);
+    const marked = items.map(({ kind, breakpoint }) => [kind, breakpoint]);
     assert.deepEqual(marked.slice(1), [
-      ['text', cache_control],
+      ['text', {}],
       ['text', undefined],
-      ['toolCall', cache_control],
-      ['toolResult', cache_control],
-      ['toolResult', { type: 'ephemeral', ttl: '1h' }],
+      ['toolCall', {}],
+      ['toolResult', {}],
+      ['toolResult', { ttl: '1h' }],
       ['text', undefined],
     ]);
   });

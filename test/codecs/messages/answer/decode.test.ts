@@ -1,67 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../src/codecs/canonical/error.ts';
-import type { CanonicalEvent } from '../../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../../src/codecs/canonical/fold.ts';
-import type { OutputItem } from '../../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../../src/codecs/canonical/json.ts';
 import { messagesClient, messagesUpstream } from '../../../../src/codecs/messages/index.ts';
-import { checkClientStream, UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../../src/codecs/messages/lifecycle.ts';
-import { canonical, decodeContext, decodeFrames, encodeSteps, framesOf, payloads, target } from '../support.ts';
-
-/** One canonical event as a line of a case. */
-function line(event: CanonicalEvent): string {
-  const { type, ...rest } = event;
-  switch (event.type) {
-    case 'item.start':
-      return `${type} ${event.index} ${JSON.stringify(event.head)}`;
-    case 'item.delta':
-      return `${type} ${event.index} ${JSON.stringify(event.delta)}`;
-    case 'item.end':
-      return `${type} ${event.index} ${event.status} ${JSON.stringify(shown(event.item))}`;
-    case 'usage.report': {
-      const { meters, ...usage } = event.usage;
-      const { native, ...counts } = usage;
-      return `${type} ${JSON.stringify({
-        ...counts,
-        ...(meters === undefined ? {} : { meters: Object.fromEntries(meters) }),
-        ...(native === undefined ? {} : { native }),
-      })}`;
-    }
-    case 'native.event':
-      return `${type} ${JSON.stringify({ name: event.name, body: event.body })}`;
-    case 'response.end': {
-      const { outcome } = event;
-      if ('error' in outcome)
-        return `${type} ${JSON.stringify({ status: outcome.status, error: `${outcome.error.code}: ${outcome.error.message}` })}`;
-      return `${type} ${JSON.stringify(outcome)}`;
-    }
-    default:
-      return `${type} ${JSON.stringify(rest)}`;
-  }
-}
-
-function shown(item: OutputItem): unknown {
-  if (item.kind !== 'reasoning' || item.opaque === undefined) return item;
-  const { value, form } = item.opaque;
-  return { ...item, opaque: form === undefined ? value : `${value} (${form})` };
-}
-
-const cases = readFileSync(new URL('./decode.cases.md', import.meta.url), 'utf8')
-  .split(/^## /m)
-  .slice(1);
-
-for (const text of cases) {
-  const name = text.slice(0, text.indexOf('\n'));
-  const [upstream = '', events = ''] = [...text.matchAll(/```\w+\n([\s\S]*?)```/g)].map(([, block]) => block);
-  test(`case: ${name}`, () => {
-    const decoded = decodeFrames(framesOf(upstream));
-    const lines = decoded.events.map(line);
-    if (decoded.error !== undefined) lines.push(`error ${decoded.error.details.reason}`);
-    assert.deepEqual(lines, events.trim().split('\n'));
-  });
-}
+import { UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../../src/codecs/messages/lifecycle.ts';
+import { checkMessagesStream } from '../../../support/client-order/messages.ts';
+import { canonical, decodeContext, decodeFrames, encodeSteps, payloads, target } from '../support.ts';
 
 const start = { type: 'message_start', message: { id: 'm', content: [] } };
 const text = (index: number) => ({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } });
@@ -105,7 +50,7 @@ for (const [what, block, piece, said] of OPEN_BLOCKS) {
     assert.deepEqual(Object.fromEntries(Object.keys(said as object).map((key) => [key, Reflect.get(ended.item, key)])), said);
     if (ended.item.kind === 'reasoning' && what !== 'redacted thinking') assert.equal(ended.item.opaque, undefined);
     const frames = encodeSteps(steps);
-    checkClientStream(frames);
+    checkMessagesStream(frames);
     assert.equal(frames.at(-1)?.event, 'message_stop');
     assert.equal(reasonOf([...begun, end, bye]), 'illegal_lifecycle');
   });

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../../src/codecs/canonical/json.ts';
 import type { Usage } from '../../../../src/codecs/canonical/usage.ts';
 import type { Frame } from '../../../../src/codecs/codec.ts';
 import { messagesClient, messagesUpstream } from '../../../../src/codecs/messages/index.ts';
-import { checkClientStream } from '../../../../src/codecs/messages/lifecycle.ts';
+import { checkMessagesStream } from '../../../support/client-order/messages.ts';
 import { decodeBody, decodeContext, decodeFrames, encodeSteps, open, payloads, responseContext, seal } from '../support.ts';
 
 const gemini = { channelType: 'gemini', scope: 'g', model: 'm' } as const;
@@ -34,7 +34,7 @@ const textItem = (index: number, text: string): CanonicalEvent[] => [
 
 function encode(events: readonly CanonicalEvent[]): Frame[] {
   const frames = encodeSteps(events.map((event) => ({ events: [event] })));
-  checkClientStream(frames);
+  checkMessagesStream(frames);
   return frames;
 }
 
@@ -101,7 +101,7 @@ test('texts that a responses upstream says piece by piece are a block each; thos
     const encoder = messagesClient.encodeEvents({ ...responseContext(), owner });
     const frames: Frame[] = [];
     encoder.push({ events }, frames);
-    checkClientStream(frames);
+    checkMessagesStream(frames);
     return outline(frames).filter((line) => line.includes('text_delta'));
   };
   assert.deepEqual(read('responses'), ['0 text_delta a', '0 text_delta b', '1 text_delta xy']);
@@ -117,7 +117,7 @@ test('arguments are on the wire before their call ends', () => {
     upstreamFault('truncated', 'x'),
   );
   assert.deepEqual(outline(frames).slice(0, 3), ['message_start', '0 start tool_use', '0 input_json_delta {"x']);
-  checkClientStream(frames);
+  checkMessagesStream(frames);
 });
 
 test('arguments that say nothing are the empty object, live and whole', () => {
@@ -234,7 +234,7 @@ test('stop reasons', () => {
   ];
   assert.equal(reason(...refusal, done), 'refusal');
   const other: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: 'other', native: 'end_turn' } };
-  assert.equal(reason(other), 'other');
+  assert.equal(reason(other), 'max_tokens');
 });
 
 test('arguments that something else than a limit cut are an error of the stream, too', () => {
@@ -308,7 +308,7 @@ test('native: sparse indices become contiguous, fragments of a signature one val
   );
   assert.equal(error, undefined);
   const frames = encodeSteps(steps);
-  checkClientStream(frames);
+  checkMessagesStream(frames);
   const deltas = frames.filter(({ event }) => event === 'content_block_delta').map(({ data }) => JSON.parse(data));
   assert.equal(deltas.length, 1);
   assert.deepEqual(
@@ -378,7 +378,7 @@ test('native: a report of usage behind the ending repeats it, since the official
   const delta = (more: JsonObject): JsonObject => ({ type: 'message_delta', delta: more, usage: { output_tokens: 7 } });
   const read = async (...deltas: JsonObject[]) => {
     const frames = encodeSteps(decodeFrames(payloads([begun, ...deltas, { type: 'message_stop' }])).steps);
-    checkClientStream(frames);
+    checkMessagesStream(frames);
     const { stop_reason, stop_sequence, stop_details, usage: counted } = await sdkMessage(frames);
     return [stop_reason, stop_sequence, stop_details, counted.output_tokens];
   };

@@ -286,8 +286,11 @@ test('M29: same dialect: empty texts, which the vendor refuses, are left out of 
     role: 'user',
     content: [result([])],
   });
-  // What a user did not say is for the vendor to refuse.
-  assert.deepEqual(sent({ role: 'user', content: [empty] }), [{ role: 'user', content: [empty] }]);
+  // Nothing is left to ask.
+  assert.throws(() => sent({ role: 'user', content: [empty] }), {
+    code: 'unsupported_conversion',
+    param: 'messages[0].content[0]',
+  });
 
   const systemOf = (system: unknown) =>
     JSON.parse(messagesUpstream.encodeRequest(decodeBody({ ...ask, system, messages: [user] }), target()).body).system;

@@ -425,8 +425,8 @@ test('only opaque reasoning of this owner is replayed', () => {
 });
 
 test('at most four cache breakpoints, the latest ones', () => {
-  const cacheControl = { type: 'ephemeral' };
-  const items = ['a', 'b', 'c', 'd', 'e'].map((said) => text('user', said, { cacheControl }));
+  const breakpoint = {};
+  const items = ['a', 'b', 'c', 'd', 'e'].map((said) => text('user', said, { breakpoint }));
   const { messages } = encodeFor({ items }) as { messages: { content: object[] }[] };
   assert.deepEqual(
     messages[0]?.content.map((block) => 'cache_control' in block),

@@ -1,36 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../src/codecs/canonical/error.ts';
 import type { Step } from '../../../../src/codecs/canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../../src/codecs/canonical/json.ts';
 import { responsesUpstream } from '../../../../src/codecs/responses/index.ts';
-import { casesOf, decodeAll, decodeContext, framesOf, refusalOf } from '../support.ts';
+import { decodeAll, decodeContext, framesOf, refusalOf } from '../support.ts';
 
 const CREATED =
   '{"type":"response.created","response":{"id":"r","object":"response","model":"m","status":"in_progress","output":[]}}';
-
-for (const { title, block } of casesOf(readFileSync(new URL('./decode.cases.md', import.meta.url), 'utf8'))) {
-  const upstream = block('upstream').map((line) => (line === '…' ? CREATED : line));
-  const canonical = block('canonical');
-  const [refused] = block('refused');
-  test(`decodeEvents: ${title}`, () => {
-    if (refused !== undefined) {
-      const error = refusalOf(() => decodeAll(framesOf(...upstream)));
-      assert.equal(error.code, 'upstream_error');
-      assert.equal(error.details.reason, refused);
-      return;
-    }
-    const { steps } = decodeAll(framesOf(...upstream));
-    const events = steps.flatMap((step) => step.events);
-    assert.deepEqual(
-      events.map((event) => JSON.parse(JSON.stringify(event))),
-      canonical.map((line) => JSON.parse(line)),
-    );
-    const texts = steps.map((step) => step.native?.text);
-    assert.deepEqual(texts, upstream);
-  });
-}
 
 test('decodeEvents: events that only keep the connection are no part of the answer', () => {
   const beat = '{"type":"keepalive","sequence_number":1}';

@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../../src/codec
 import type { Outcome } from '../../../../src/codecs/canonical/outcome.ts';
 import type { Frame } from '../../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../../src/codecs/responses/index.ts';
-import { checkResponsesStream } from '../../../../src/codecs/responses/lifecycle.ts';
+import { checkResponsesStream } from '../../../support/client-order/responses.ts';
 import { wholeHead } from '../../../../src/codecs/responses/answer/slot.ts';
 import {
   bodiesOf,
@@ -259,19 +259,22 @@ test('encodeEvents: a failure before anything was said makes its own response ob
   assert.ok(encoder.ended);
 });
 
-for (const [reason, native, said] of [
-  ['max_output', undefined, 'max_output_tokens'],
-  ['context_window', undefined, 'max_output_tokens'],
-  ['content_filter', undefined, 'content_filter'],
-  ['pause', undefined, 'pause_turn'],
-  ['compaction', undefined, 'compaction'],
-  ['other', 'insufficient_system_resource', 'insufficient_system_resource'],
+for (const [reason, native, said, beside] of [
+  ['max_output', undefined, 'max_output_tokens', undefined],
+  ['context_window', undefined, 'max_output_tokens', 'context_window'],
+  ['content_filter', undefined, 'content_filter', undefined],
+  ['pause', undefined, 'max_output_tokens', 'pause_turn'],
+  ['compaction', undefined, 'max_output_tokens', 'compaction'],
+  ['other', 'insufficient_system_resource', 'max_output_tokens', 'insufficient_system_resource'],
+  ['other', 'steered', 'steered', undefined],
+  ['other', undefined, 'max_output_tokens', 'other'],
 ] as const) {
-  test(`encodeEvents: incomplete by ${reason} says ${said}`, () => {
+  test(`encodeEvents: incomplete by ${reason} (${native}) says ${said}`, () => {
     const outcome = { status: 'incomplete', reason, ...(native === undefined ? {} : { native }) } as const;
     const frames = encodeAll([{ events: [START, { type: 'response.end', outcome }] }]);
     assert.equal(frames.at(-1)?.event, 'response.incomplete');
-    assert.deepEqual(terminalOf(frames)['incomplete_details'], { reason: said });
+    const details = beside === undefined ? { reason: said } : { reason: said, native_reason: beside };
+    assert.deepEqual(terminalOf(frames)['incomplete_details'], details);
   });
 }
 

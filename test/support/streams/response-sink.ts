@@ -1,6 +1,6 @@
-/** The response writer as the last Web Stream of a pipeline: for pipes, as `to-transform.ts` is; the gateway pumps into the writer itself. */
+/** The response writer as the last Web Stream of a pipeline: the twin of the pump's writer. */
 import type { Writable } from 'node:stream';
-import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
+import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../../../src/streams/response-writer.ts';
 
 /**
  * A sink for batches of whole frames. When the client leaves it errors at once, a waiting write included, so that `pipeTo` cancels the

@@ -1,0 +1,51 @@
+/**
+ * Loaded into a gateway with `--import` ({@link preload}): tells on a port of its own what its main thread has allocated, and how long its collector has
+ * held it up, since the process began.
+ */
+import { createServer, get } from 'node:http';
+import { PerformanceObserver } from 'node:perf_hooks';
+import { pathToFileURL } from 'node:url';
+import { getHeapStatistics } from 'node:v8';
+
+export interface HeapFigures {
+  readonly allocatedBytes: number;
+  readonly collectorMs: number;
+}
+
+/** Arguments for Node. */
+export function preload(port: number): string[] {
+  const module = `import(${JSON.stringify(pathToFileURL(import.meta.filename).href)}).then((it) => it.serveFigures(${port}))`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(module)}`];
+}
+
+export function serveFigures(port: number): void {
+  let collectorMs = 0;
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) collectorMs += duration;
+  }).observe({ entryTypes: ['gc'] });
+  const server = createServer((_request, response) => {
+    const figures: HeapFigures = { allocatedBytes: allocatedBytes(), collectorMs };
+    response.end(JSON.stringify(figures));
+  });
+  server.listen(port, '127.0.0.1');
+  server.unref();
+}
+
+/** NaN on a Node that does not count it. */
+function allocatedBytes(): number {
+  const figures: object = getHeapStatistics();
+  return 'total_allocated_bytes' in figures ? Number(figures.total_allocated_bytes) : Number.NaN;
+}
+
+export async function readFigures(port: number): Promise<HeapFigures> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  get({ host: '127.0.0.1', port, agent: false }, (answer) => {
+    let text = '';
+    answer.setEncoding('utf8');
+    answer.on('data', (chunk: string) => {
+      text += chunk;
+    });
+    answer.on('end', () => resolve(text));
+  }).on('error', reject);
+  return JSON.parse(await promise);
+}

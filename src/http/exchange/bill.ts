@@ -1,0 +1,44 @@
+/** What an exchange costs, from what it used: once, at its end, whatever ended it. */
+import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import type { BillableUsage, Charge, chargeFor } from '../../store/charge.ts';
+import type { Rates } from '../../store/prices.ts';
+import type { AttemptEntry } from '../../store/request-log.ts';
+import type { Channel, Config } from '../config/config.ts';
+import { billableUsage } from './billable.ts';
+import { ratesOfUpstreamModel } from './rates-of.ts';
+
+export interface Used {
+  readonly config: Config;
+  readonly chargeFor: typeof chargeFor;
+  /** Of the model that answers, as they were at admission. */
+  readonly rates: Rates;
+  /** The Channel that answered. */
+  readonly channel?: Channel | undefined;
+  readonly usage?: Usage | undefined;
+  /** Every attempt, in order. */
+  readonly attempts: readonly AttemptEntry[];
+  /** For the charge, beside its own: what of the request no answer tells. */
+  readonly flags?: readonly string[] | undefined;
+}
+
+export interface Bill {
+  /** As the upstream reported it, or as it was counted; placeholder zeros are no report. */
+  readonly reported?: Usage | undefined;
+  readonly billed?: BillableUsage | undefined;
+  readonly charge?: Charge | undefined;
+}
+
+export function billOf({ config, chargeFor: charged, rates, channel, usage, attempts, flags = [] }: Used): Bill {
+  const reported = usage === undefined || isPlaceholder(usage) ? undefined : usage;
+  const mayFail = channel === undefined && config.chargeFailures === 'reported';
+  const billed = reported === undefined ? (mayFail ? ofFailedAttempts(attempts) : undefined) : billableUsage(reported);
+  if (billed === undefined) return { reported };
+  const charge = charged(billed, rates, ratesOfUpstreamModel(config, channel === undefined ? [] : [channel]));
+  const more = [...flags, ...(reported?.discounts ?? []), ...(reported?.estimated === true ? ['estimated'] : [])];
+  return { reported, billed, charge: more.length === 0 ? charge : { ...charge, flags: [...charge.flags, ...more] } };
+}
+
+/** Of the last failed attempt that reported one: billed where no attempt was answered. */
+function ofFailedAttempts(attempts: readonly AttemptEntry[]): BillableUsage | undefined {
+  return attempts.findLast(({ usage }) => usage !== undefined)?.usage;
+}

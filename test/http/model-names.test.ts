@@ -1,0 +1,59 @@
+/** An upstream's name of a model stays inside: clients read the name that they asked for, in whatever form the upstream fails. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../src/codecs/canonical/error.ts';
+import { namingModel } from '../../src/codecs/errors/model-names.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { testGateway } from '../support/test-gateway.ts';
+
+const simulator = await startSimulator();
+test.after(() => simulator.close());
+
+const PRICE = { price: { input: '1', output: '2' } };
+const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const WIRE = 'vendor-9.5-secret';
+const config = {
+  channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: { [type]: WIRE } })),
+  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+};
+const CLIENTS = {
+  '/v1/chat/completions': { messages: [{ role: 'user', content: 'hi' }] },
+  '/v1/responses': { input: 'hi' },
+  '/v1/messages': { max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] },
+} as const;
+
+const message = `The model ${WIRE} failed; ${WIRE}-mini does not exist.`;
+
+for (const model of UPSTREAMS) {
+  for (const [path, ask] of Object.entries(CLIENTS)) {
+    test(`${path} over ${model}: an error of the upstream names the model as the client does`, async () => {
+      await using gateway = await testGateway(config);
+      const error =
+        model === 'gemini' ? { code: 400, message, status: 'INVALID_ARGUMENT' } : { message, type: 'invalid_request_error' };
+      const said = `The model ${model} failed; ${WIRE}-mini does not exist.`;
+      simulator.enqueue({ faults: [{ type: 'status', status: 400, body: { type: 'error', error } }] });
+      const refused = await gateway.post(path, { model, ...ask });
+      assert.equal(refused.status, 400);
+      assert.ok((await refused.text()).includes(said));
+      const reply = { pieces: [{ type: 'text' as const, text: 'Good morning to you, and a good day' }] };
+      const event = model === 'messages' || model === 'responses' ? error : { error };
+      simulator.enqueue({ reply, faults: [{ type: 'error-event', at: 3, error: event }] });
+      const text = await (await gateway.post(path, { model, ...ask, stream: true })).text();
+      assert.ok(text.includes(said), text);
+    });
+  }
+}
+
+test('only the whole name is replaced, as often as it stands there', () => {
+  const named = (text: string, wire: string): string =>
+    namingModel(new GatewayError('upstream_error', text), wire, '$& mine').message;
+  assert.equal(named('gpt-4 is down. Use gpt-4-turbo or gpt-4.', 'gpt-4'), '$& mine is down. Use gpt-4-turbo or $& mine.');
+  assert.equal(
+    named('`models/g-2.5-pro` is no g-2.5-pro.1 or my-g-2.5-pro', 'g-2.5-pro'),
+    '`models/$& mine` is no g-2.5-pro.1 or my-g-2.5-pro',
+  );
+  assert.equal(named('a+b (c) is not a+b', 'a+b'), '$& mine (c) is not $& mine');
+  const error = new GatewayError('upstream_error', 'nothing of it', { retryAfterMs: 5 });
+  assert.equal(namingModel(error, 'x-1', 'y'), error);
+  assert.equal(namingModel(new GatewayError('upstream_error', 'x-1', { retryAfterMs: 5 }), 'x-1', 'y').details.retryAfterMs, 5);
+});
