@@ -1,14 +1,12 @@
 /**
  * `mizu check`: reads the configuration as `serve` would, and reports what it found, without secrets. What is valid but hardly intended (a model
- * that no channel serves, a misspelled price key) is a note.
+ * that no channel serves, an address with an endpoint in it) is a note, and so is where a price of the price book comes from.
  */
 import type { ChannelType } from '../codecs/canonical/dialect.ts';
 import { EMBEDDING_TYPES } from '../codecs/embeddings/index.ts';
 import { IMAGE_UPSTREAMS } from '../codecs/images/index.ts';
-import { PIECE_CLASSES, type Rates, type RateTable, type TierRates, TOKEN_CLASSES } from '../store/prices.ts';
-import type { Channel, Config, Model } from '../http/config/config.ts';
-import { ConfigError, type ConfigProblem, joinPath } from '../http/config/config-error.ts';
-import { closestMatch } from '../http/config/suggest-key.ts';
+import type { BookSource, Channel, Config, Model } from '../http/config/config.ts';
+import { ConfigError, type ConfigProblem } from '../http/config/config-error.ts';
 import { routeOf } from '../http/videos/video-channel.ts';
 import { Nothing } from '../http/admin/requests.ts';
 import { type Verb, type VerbContext, verb } from './verb.ts';
@@ -29,7 +27,7 @@ export type Checked =
     }
   | { readonly valid: false; readonly problems: readonly ConfigProblem[] };
 
-async function checkConfig(context: VerbContext, textTypes: ReadonlySet<ChannelType>): Promise<Checked> {
+export async function checkConfig(context: VerbContext, textTypes: ReadonlySet<ChannelType>): Promise<Checked> {
   let config: Config;
   try {
     config = context.config();
@@ -42,7 +40,7 @@ async function checkConfig(context: VerbContext, textTypes: ReadonlySet<ChannelT
     ...models.filter(({ rates }) => rates === undefined).map(({ name }) => `model ${name} has no price: it is not offered`),
     ...models.flatMap((model) => unserved(config, model, textTypes)),
     ...config.channels.flatMap(misread),
-    ...models.flatMap(({ name, rates }) => (rates === undefined ? [] : doubtful(rates, joinPath(['models', name, 'price'])))),
+    ...models.flatMap(({ name, bookPrice }) => (bookPrice === undefined ? [] : [fromBook(name, bookPrice)])),
   ];
   const channels = config.channels.map(({ id, type, origin, models: own }) => ({ id, type, origin, models: [...own.keys()] }));
   return { valid: true, channels, models: [...config.models.keys()], notes };
@@ -65,6 +63,11 @@ export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
     text: textOf,
     code: ({ valid }) => (valid ? 0 : 1),
   });
+}
+
+function fromBook(name: string, { entry, ignored }: BookSource): string {
+  const left = ignored.length === 0 ? '' : `; it has no place for ${ignored.join(', ')}`;
+  return `model ${name} has the price of ${entry} in the price book${left}`;
 }
 
 function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<ChannelType>): string[] {
@@ -98,21 +101,4 @@ function misread({ id, basePath, options, apiKey }: Channel): string[] {
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
-}
-
-const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES]);
-
-/** An unknown price key is the meter of a tool; one that is similar to a known key is probably misspelled. */
-function doubtful(rates: Rates, at: string): string[] {
-  const inTable = ({ meters }: RateTable, place: string): string[] =>
-    [...meters.keys()].flatMap((meter) => {
-      const meant = closestMatch(meter, CLASSES);
-      return meant === undefined ? [] : [`${place}.${meter} is the price of a tool; did you mean ${meant}?`];
-    });
-  const inTier = (tier: TierRates, place: string): string[] => [
-    ...inTable(tier, place),
-    ...(tier.longContext === undefined ? [] : inTable(tier.longContext, `${place}.long_context`)),
-  ];
-  const tiers = [...rates.serviceTiers].flatMap(([name, tier]) => inTier(tier, `${at}.service_tiers.${name}`));
-  return [...inTier(rates, at), ...tiers];
 }

@@ -16,6 +16,8 @@ import { ConfigError } from '../http/config/config-error.ts';
 import { type LoadOptions, loadConfig } from '../http/config/source.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { ACCOUNTS } from './accounts.ts';
+import { ADMIN_TOKENS } from './admin-tokens.ts';
+import { CHANNEL_SERVICE } from './channel-service.ts';
 import { CHANNELS } from './channels.ts';
 import { checkVerb } from './check.ts';
 import { CONVERT } from './convert.ts';
@@ -24,9 +26,11 @@ import { BALANCE, LEDGER } from './ledger.ts';
 import { LOGS } from './logs.ts';
 import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
 import { PRICES } from './prices.ts';
+import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { storeVerbs } from './store.ts';
 import { SPEND } from './spend.ts';
+import { SPEND_USERS } from './spend-users.ts';
 import { UsageError, type Verb, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
@@ -63,11 +67,15 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     ...KEYS,
     BALANCE,
     SPEND,
+    SPEND_USERS,
     ...PRICES,
     ...LEDGER,
+    RECONCILE,
     LOGS,
     ...VIDEOS,
     ...CHANNELS,
+    ...CHANNEL_SERVICE,
+    ...ADMIN_TOKENS,
     CONVERT,
     ...storeVerbs({
       exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
@@ -178,6 +186,7 @@ function runServe(
     workers,
     cwd: process.cwd(),
     root: resolve(dirname(fileURLToPath(import.meta.url)), '../..'),
+    version: manifest.version,
     codecs,
     clock: systemClock,
     mint,

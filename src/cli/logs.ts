@@ -1,7 +1,8 @@
-/** `mizu logs [--limit N | --follow | --request ID]`: the request log, newest first; followed, oldest first. */
+/** `mizu logs [--user NAME] [--limit N | --follow] | --request ID`: the request log, newest first; followed, oldest first. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, RefusedError } from '../http/admin/refusals.ts';
+import { chargeLines, type ExplainedCharge, explainCharge } from '../store/explain-charge.ts';
 import { formatUsd } from '../store/money.ts';
 import type { RequestLogRow } from '../store/request-log.ts';
 import { pause } from '../streams/clock.ts';
@@ -15,46 +16,57 @@ const Logs = Type.Object(
   {
     follow: Type.Optional(Type.Boolean()),
     request: Type.Optional(Type.String()),
+    user: Type.Optional(Type.String()),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
   },
   { additionalProperties: false },
 );
 
-async function* logRows(context: VerbContext, options: Static<typeof Logs>): AsyncGenerator<RequestLogRow> {
+/** A row of the log; with `--request` also its charge, explained. */
+type Shown = RequestLogRow & { readonly explained?: ExplainedCharge };
+
+async function* logRows(context: VerbContext, options: Static<typeof Logs>): AsyncGenerator<Shown> {
   const [first, second] = (['request', 'follow', 'limit'] as const).filter((name) => options[name] !== undefined);
-  if (first !== undefined && second !== undefined)
-    throw new InputError((name) => `logs: ${name(first)} and ${name(second)} do not go together`);
-  if (options.request !== undefined) yield* await requestRows(context, options.request);
-  else if (options.follow === true) yield* follow(context);
-  else yield* newest(context, options.limit ?? 50);
+  const { request, user } = options;
+  const other = second ?? (first === 'request' && user !== undefined ? 'user' : undefined);
+  if (first !== undefined && other !== undefined)
+    throw new InputError((name) => `logs: ${name(first)} and ${name(other)} do not go together`);
+  const isWanted = (row: RequestLogRow): boolean => user === undefined || row.endUser === user;
+  if (request !== undefined) yield* await requestRows(context, request);
+  else if (options.follow === true) yield* follow(context, isWanted);
+  else yield* newest(context, options.limit ?? 50, isWanted);
 }
 
 /** All rows of an exchange, by its id, by that of its answer, or by the client's own. Throws RefusedError where there is none. */
-async function requestRows(context: VerbContext, id: string): Promise<RequestLogRow[]> {
+export async function requestRows(context: VerbContext, id: string): Promise<Shown[]> {
   const found = await (await context.store()).requestLog.find(id);
   if (found.length === 0) throw new RefusedError(`there is no request ${id}`, 'unknown', 'unknown_request');
-  return found;
+  return found.map((row) => ({ ...row, explained: explainCharge(row) }));
 }
 
-async function* newest(context: VerbContext, limit: number): AsyncGenerator<RequestLogRow> {
+type Filter = (row: RequestLogRow) => boolean;
+
+async function* newest(context: VerbContext, limit: number, isWanted: Filter): AsyncGenerator<RequestLogRow> {
   const { requestLog } = await context.store();
   const signal = context.interrupted();
   for (let before: number | undefined, left = limit; left > 0 && !signal.aborted; ) {
-    const page = await requestLog.list({ limit: Math.min(left, PAGE), ...defined({ before }) });
-    yield* page;
+    const size = Math.min(left, PAGE);
+    const page = await requestLog.list({ limit: size, ...defined({ before }) });
+    const wanted = page.filter(isWanted);
+    yield* wanted;
     before = page.at(-1)?.seq;
-    left -= page.length;
-    if (before === undefined || page.length < PAGE) break;
+    left -= wanted.length;
+    if (before === undefined || page.length < size) break;
   }
 }
 
-async function* follow(context: VerbContext): AsyncGenerator<RequestLogRow> {
+async function* follow(context: VerbContext, isWanted: Filter): AsyncGenerator<RequestLogRow> {
   const { requestLog } = await context.store();
   const signal = context.interrupted();
   let after = await requestLog.head();
   while (!signal.aborted) {
     for (const row of await requestLog.list({ after, limit: PAGE })) {
-      yield row;
+      if (isWanted(row)) yield row;
       after = row.seq;
     }
     await pause(context.clock, FOLLOW_MS, signal);
@@ -67,9 +79,10 @@ function line(row: RequestLogRow): string {
   const tries = row.attempts.map(({ channelId, errorCode }) =>
     errorCode === undefined ? channelId : `${channelId}!${errorCode}`,
   );
+  const model = row.servedModel === undefined ? row.model || '-' : `${row.model}>${row.servedModel}`;
   const what = row.errorCode === undefined ? row.status : `${row.status} ${row.errorCode}`;
   return oneLine(
-    `${at} ${row.requestId} ${row.endpoint} ${row.model || '-'} ${row.httpStatus ?? '-'} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`,
+    `${at} ${row.requestId} ${row.endpoint} ${model} ${row.httpStatus ?? '-'} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`,
   );
 }
 
@@ -78,14 +91,16 @@ function detail(row: RequestLogRow): string {
     ({ channelId, upstreamModel, startedAtMs, durationMs, upstreamStatus, errorCode, errorText }) =>
       `  ${new Date(startedAtMs).toISOString()} ${channelId} ${upstreamModel} ${durationMs}ms ${upstreamStatus ?? ''} ${errorCode ?? 'ok'} ${errorText ?? ''}`,
   );
-  return [line(row), ...attempts, ...(row.errorText === undefined ? [] : [`  ${row.errorText}`])]
+  const charge = chargeLines(explainCharge(row)).map((text) => `  ${text}`);
+  const user = row.endUser === undefined ? [] : [`  user ${row.endUser}`];
+  return [line(row), ...attempts, ...(row.errorText === undefined ? [] : [`  ${row.errorText}`]), ...charge, ...user]
     .map((text) => oneLine(text.trimEnd()))
     .join('\n');
 }
 
 export const LOGS: Verb = verb({
   name: 'logs',
-  usage: '[--limit N | --follow | --request ID]',
+  usage: '[--user NAME] [--limit N | --follow] | --request ID',
   options: Logs,
   run: logRows,
   text: (row, { request }) => (request === undefined ? line(row) : detail(row)),

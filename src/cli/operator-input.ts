@@ -31,10 +31,29 @@ export function expiry(text: string, member: string): { readonly expiresAtMs: nu
   return { expiresAtMs: at };
 }
 
+/** A moment: an ISO 8601 time, or a span that ends now (`24h`). Milliseconds since the epoch. Throws InputError. */
+export function moment(text: string, member: string, nowMs: number): number {
+  try {
+    const given = expiry(text, member);
+    return 'expiresAtMs' in given ? given.expiresAtMs : nowMs - given.expiresInMs;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new InputError((name) => `${name(member)} must be a time such as 2026-03-01T12:00:00Z, or how long ago, such as 24h`);
+  }
+}
+
 /** Throws InputError for text that is no day (`YYYY-MM-DD`). */
-export function checkDay(text: string | undefined, member: string): void {
+function checkDay(text: string | undefined, member: string): void {
   if (text !== undefined && dayNumber(text) === undefined)
     throw new InputError((name) => `${name(member)} must be a day such as 2026-03-01`);
+}
+
+/** Throws InputError for a day that is none, and for a range that ends before it begins. */
+export function checkDays({ from, to }: { readonly from?: string; readonly to?: string }): void {
+  checkDay(from, 'from');
+  checkDay(to, 'to');
+  if (from !== undefined && to !== undefined && from > to)
+    throw new InputError((name) => `${name('from')} is after ${name('to')}`);
 }
 
 /** The account, by name or id. Throws RefusedError. */

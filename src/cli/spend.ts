@@ -1,12 +1,12 @@
 /** `mizu spend [--account NAME] [--key ID] [--from DAY] [--to DAY]`: what keys used and were charged, by UTC day. */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
-import { InputError, RefusedError } from '../http/admin/refusals.ts';
+import { RefusedError } from '../http/admin/refusals.ts';
 import { SpendQuery } from '../http/admin/requests.ts';
 import { type UsageDay, usageDay } from '../http/routes/usage-day.ts';
 import type { KeyRecord } from '../store/keys.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
-import { accountNamed, checkDay } from './operator-input.ts';
+import { accountNamed, checkDays } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
 /** What one key used on one day. */
@@ -16,12 +16,9 @@ export interface SpendView extends UsageDay {
   readonly account: string;
 }
 
-async function spendByDay(context: VerbContext, query: Static<typeof SpendQuery>): Promise<SpendView[]> {
+export async function spendByDay(context: VerbContext, query: Static<typeof SpendQuery>): Promise<SpendView[]> {
   const { from, to } = query;
-  checkDay(from, 'from');
-  checkDay(to, 'to');
-  if (from !== undefined && to !== undefined && from > to)
-    throw new InputError((name) => `${name('from')} is after ${name('to')}`);
+  checkDays(query);
   const store = await context.store();
   const days: SpendView[] = [];
   for (const { id, name, accountId } of await wantedKeys(context, query)) {

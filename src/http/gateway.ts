@@ -17,11 +17,13 @@ import type { KeySlots } from './request/key-slots.ts';
 import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
+import type { UnfinishedBytes } from './websocket/inbound.ts';
 import type { Leavers } from './server/leavers.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
+import type { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import type { Tokenizer } from './exchange/tokenizer.ts';
 import type { RefusalRates } from './exchange/refusal-rates.ts';
 import type { TokenRates } from './exchange/token-rates.ts';
@@ -40,6 +42,7 @@ export interface Gateway {
   readonly solvency: Solvency;
   readonly refusals: RefusalRates;
   readonly tokenRates: TokenRates;
+  readonly alerts: LedgerAlerts;
   readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
@@ -48,6 +51,7 @@ export interface Gateway {
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
   readonly tokenizer: Tokenizer;
+  readonly unfinished: UnfinishedBytes;
   readonly leavers: Leavers;
   /** The web pages of the current configuration. */
   readonly site: Site;

@@ -5,7 +5,7 @@ export interface Closing {
   /** Writes what waits. */
   readonly settlements: { close(): Promise<void> };
   /** This process among those that share the store. */
-  readonly owner: { leave(): Promise<void>; abandon(): void };
+  readonly process: { leave(): Promise<void>; abandon(): void };
   /** Closes what the other two needed. */
   readonly engine: () => Promise<void>;
 }
@@ -18,14 +18,14 @@ export function closeOnce(closing: Closing): () => Promise<void> {
   };
 }
 
-async function close({ settlements, owner, engine }: Closing): Promise<void> {
+async function close({ settlements, process, engine }: Closing): Promise<void> {
   await settlements.close();
   try {
-    await owner.leave();
+    await process.leave();
   } catch (error) {
     // A store that cannot be written is left as a killed process leaves it: the next start finds what was open.
     if (!(error instanceof StoreError)) throw error;
-    owner.abandon();
+    process.abandon();
   }
   await engine();
 }

@@ -52,7 +52,7 @@ function litellmPlace(name: string): (Omit<Place, 'field'> & { readonly tier: st
 
 /** Throws SyntaxError when `text` is not JSON. */
 export function readLiteLlm(text: string): PriceBook {
-  const book = new BookBuilder();
+  const book = new BookBuilder(true);
   const entries = fieldsOf(parseKeepingDigits(text)) ?? [];
   const twice = givenTwice(text, 0);
   for (const [model, entry] of entries) {

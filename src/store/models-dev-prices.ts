@@ -25,7 +25,7 @@ const MODELS_DEV: ReadonlyMap<string, string> = new Map([
 
 /** Models are named `provider/model`. Throws SyntaxError when `text` is not JSON. */
 export function readModelsDev(text: string): PriceBook {
-  const book = new BookBuilder();
+  const book = new BookBuilder(false);
   const providers = fieldsOf(parseKeepingDigits(text)) ?? [];
   const twice = givenTwice(text, 0, 2);
   for (const [provider, entry] of providers) {

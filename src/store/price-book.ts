@@ -17,6 +17,8 @@ export interface BookPrice {
 
 export interface PriceBook {
   readonly prices: ReadonlyMap<string, BookPrice>;
+  /** Whether the catalogue says of what kind a model is; otherwise all are taken for text. */
+  readonly hasKinds: boolean;
   /** Models without any price of ours, and why. */
   readonly skipped: readonly { readonly model: string; readonly reason: string }[];
   /** Price fields of those models that our records cannot say. */
@@ -39,6 +41,12 @@ export function parseKeepingDigits(text: string): unknown {
     const source = typeof context === 'object' && context !== null && 'source' in context ? context.source : undefined;
     return new NumberText(typeof source === 'string' ? source : String(value));
   });
+}
+
+/** Whether a catalogue is models.dev's, whose entries are providers with models; otherwise it is read as LiteLLM's. Throws SyntaxError. */
+export function isModelsDev(text: string): boolean {
+  const entries = fieldsOf(JSON.parse(text));
+  return entries !== undefined && [...entries.values()].some((entry) => fieldsOf(fieldsOf(entry)?.get('models')) !== undefined);
 }
 
 type Fields = Map<string, unknown>;
@@ -127,10 +135,15 @@ export interface Place {
   readonly above?: number | undefined;
 }
 
-export class BookBuilder {
+export class BookBuilder implements PriceBook {
   readonly prices = new Map<string, BookPrice>();
+  readonly hasKinds: boolean;
   readonly skipped: { model: string; reason: string }[] = [];
   readonly ignored: { model: string; field: string; reason: string }[] = [];
+
+  constructor(hasKinds: boolean) {
+    this.hasKinds = hasKinds;
+  }
 
   skip(model: string, reason: string): void {
     this.skipped.push({ model, reason });

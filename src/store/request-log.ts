@@ -19,6 +19,8 @@ export interface AttemptEntry {
   readonly errorText?: string;
   /** What a failure said that it used. */
   readonly usage?: BillableUsage;
+  /** The logical model that was tried, where it is a fallback of the one that was asked for. */
+  readonly model?: string;
 }
 
 export interface RequestLogEntry {
@@ -32,7 +34,10 @@ export interface RequestLogEntry {
   readonly keyId: string;
   /** The route's name: `chat_completions`, `responses`, … */
   readonly endpoint: string;
+  /** As the client asked for it. */
   readonly model: string;
+  /** The logical model that answered, and at whose price the exchange is charged, where it is a fallback of that one. */
+  readonly servedModel?: string;
   readonly upstreamModel?: string;
   readonly channelId?: string;
   readonly channelType?: string;
@@ -59,6 +64,8 @@ export interface RequestLogEntry {
   readonly charge?: Charge;
   readonly attempts: readonly AttemptEntry[];
   readonly affinity?: { readonly hit: boolean; readonly target: string };
+  /** Whom the client says that it asks for (`safety_identifier`, `user`, `metadata.user_id`): its own words, of at most 256 characters. */
+  readonly endUser?: string;
 }
 
 /** A row as it is stored: `seq` rises with the time of logging and is the cursor. */

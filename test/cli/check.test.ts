@@ -7,11 +7,11 @@ import { checkVerb } from '../../src/cli/check.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import { typed } from '../support/verbs.ts';
 
-async function notesOf(file: object): Promise<string[]> {
+async function notesOf(file: object, readFile = () => ''): Promise<string[]> {
   const printed: string[] = [];
   const config = () =>
     parseConfig(JSON.stringify(file), {
-      ...{ env: {}, readFile: () => '', parsePrice, path: '/etc/mizu/mizu.config.json' },
+      ...{ env: {}, readFile, parsePrice, path: '/etc/mizu/mizu.config.json' },
       ...{ revision: 1, nowMs: 0 },
     });
   const code = await typed(
@@ -94,21 +94,10 @@ test('a channel that was hardly meant as it stands is named: an endpoint as its 
     );
 });
 
-test('a price that is nearly one of the classes would be a tool meter that nothing counts: it is named', async () => {
-  const models = {
-    typo: { price: { ...price, cached_inputs: '0.1', web_search: '10', code_interpreter: '30' } },
-    nested: {
-      price: {
-        ...price,
-        long_context: { above: 5, ouput: '3' },
-        service_tiers: { flex: { inputs: '1', long_context: { above: 9, reasonning: '1' } } },
-      },
-    },
-  };
-  assert.deepEqual(await notesOf({ channels: [channel('messages', Object.keys(models))], models }), [
-    'models.typo.price.cached_inputs is the price of a tool; did you mean cached_input?',
-    'models.nested.price.long_context.ouput is the price of a tool; did you mean output?',
-    'models.nested.price.service_tiers.flex.inputs is the price of a tool; did you mean input?',
-    'models.nested.price.service_tiers.flex.long_context.reasonning is the price of a tool; did you mean reasoning?',
+test('where a price of the price book comes from is a note, and what of it has no place here', async () => {
+  const book = { 'acme/m': { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6, input_cost_per_query: 1 } };
+  const file = { price_book: 'book.json', channels: [channel('messages', ['m', 'mine'])], models: { m: {}, mine: { price } } };
+  assert.deepEqual(await notesOf(file, () => JSON.stringify(book)), [
+    'model m has the price of acme/m in the price book; it has no place for input_cost_per_query',
   ]);
 });

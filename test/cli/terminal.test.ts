@@ -47,7 +47,7 @@ test('F42: mizu logs: models, errors and upstream words of anybody are one line 
   assert.equal(listed.length, 1);
   assert.doesNotMatch(listed[0] ?? '', FORBIDDEN);
   const [shown = ''] = await run({ request: row.requestId });
-  assert.equal(shown.split('\n').length, 3, 'the row, its attempt and its words');
+  assert.equal(shown.split('\n').length, 4, 'the row, its attempt, its words and its charge');
   for (const line of shown.split('\n')) assert.doesNotMatch(line, FORBIDDEN);
   const [text = ''] = await run({}, true);
   assert.doesNotMatch(text, FORBIDDEN);

@@ -32,6 +32,23 @@ test('metrics: requests, errors, attempts, first token, gaps, tokens, in flight,
   assert.match(text, /^# TYPE mizu_circuit_open gauge$/m);
 });
 
+test('metrics: what requests hold in memory, by kind, while they hold it', async () => {
+  await using silent = await fakeUpstream(() => undefined);
+  await using gateway = await testGateway({ channels: [channel(silent.url)], models: MODELS });
+  const client = new AbortController();
+  const asked = gateway.post('/v1/messages', ask({ metadata: { user_id: 'x'.repeat(1000) } }), { signal: client.signal });
+  asked.catch(() => undefined);
+  const heldOf = async (kind: string): Promise<number> =>
+    Number(new RegExp(`^mizu_held\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(await metrics(gateway))?.[1]);
+  await eventually(() => silent.requests.length === 1, 'the request upstream');
+  assert.ok((await heldOf('body_bytes')) > 1000);
+  assert.ok((await heldOf('body_values')) > 3);
+  client.abort();
+  await eventually(() => gateway.store.settled.length === 1, 'the row');
+  for (const kind of ['body_bytes', 'body_values', 'history_bytes', 'unfinished_message_bytes', 'leaving_clients'])
+    assert.equal(await heldOf(kind), 0, kind);
+});
+
 test('a failure inside a stream reaches the error metric, though its status was 200', async () => {
   await using sick = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
@@ -222,7 +239,7 @@ test('F42, V8: canaries: no secret in logs, metrics, channel reports or answers,
   }
   const strange = await gateway.post('/v1/messages', ask(), { headers: { authorization: 'Bearer sk-canary-wrong' } });
   seen.push(await strange.text());
-  const { channelReport } = await import('../../src/http/operations/operations.ts');
+  const { channelReport } = await import('../../src/http/operations/reports.ts');
   seen.push(await metrics(gateway), JSON.stringify(channelReport(gateway.running.gateway)), gateway.logLines.join(''));
   for (const text of seen) assert.doesNotMatch(text, /canary|sk-mizu-test/);
   assert.match(gateway.store.settled[0]?.errorText ?? '', /up-canary/, 'the request log alone has the upstream’s words');

@@ -26,14 +26,14 @@ interface Other {
 async function sharedWith(t: TestContext, other: Other | undefined, count: number) {
   const path = tempDirectory(t);
   const clock = new FakeClock();
-  const more = { clock, process: SELF, ownerTtlMs: TTL_MS };
+  const more = { clock, process: SELF, processTtlMs: TTL_MS };
   const first = await openLmdbStore(options(path, more));
   const { account, key } = await funded(first, 10n);
   await first.close();
-  await editTables(path, ({ owners, openExchanges, leases }) => {
+  await editTables(path, ({ processes, openExchanges, leases }) => {
     const id = 'own_other';
     if (other !== undefined)
-      owners.putSync(id, { id, host: other.host, pid: other.pid, heartbeatAtMs: clock.now() - other.silentMs });
+      processes.putSync(id, { id, host: other.host, pid: other.pid, heartbeatAtMs: clock.now() - other.silentMs });
     for (let n = 0; n < count; n += 1) {
       const exchangeId = `ex_${n}`;
       const of = { requestId: `req_${n}`, accountId: account.id, keyId: key.id, endpoint: 'chat', model: 'm' };
@@ -64,7 +64,7 @@ for (const [who, [other, isDead]] of Object.entries(OTHERS)) {
     assert.equal((await store.leases.acquire('job', 'me', 1_000, clock.now())).ok, isDead);
     assert.deepEqual((await store.ledger.verify()).differences, []);
     await store.close();
-    const left = await editTables(path, ({ owners, openExchanges }) => [owners.getCount(), openExchanges.getCount()]);
+    const left = await editTables(path, ({ processes, openExchanges }) => [processes.getCount(), openExchanges.getCount()]);
     assert.deepEqual(left, isDead ? [0, 0] : [1, 2]);
   });
 }

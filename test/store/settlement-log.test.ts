@@ -169,7 +169,7 @@ test('a line that a full disk cut off spoils none of those that follow', async (
 test('two processes that take themselves for the same have a file each', (t) => {
   const path = tempDirectory(t);
   const folder = (): SegmentFolder =>
-    new SegmentFolder({ path, storeId: '0'.repeat(16), ownerId: 'own_01', mayLive: async () => true, onProblem: undefined });
+    new SegmentFolder({ path, storeId: '0'.repeat(16), processId: 'own_01', mayLive: async () => true, onProblem: undefined });
   const segments = [folder().create(), folder().create()];
   for (const segment of segments) segment.append(Buffer.from('x'));
   assert.equal(readdirSync(path).length, 2);
@@ -180,6 +180,6 @@ test('a folder that takes no log is refused at start', (t) => {
   const file = join(tempDirectory(t), 'file');
   writeFileSync(file, '');
   const open = () =>
-    new SegmentFolder({ path: file, storeId: '', ownerId: 'own_01', mayLive: async () => true, onProblem: undefined });
+    new SegmentFolder({ path: file, storeId: '', processId: 'own_01', mayLive: async () => true, onProblem: undefined });
   assert.throws(open, { name: 'StoreError', code: 'unavailable' });
 });

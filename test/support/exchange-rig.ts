@@ -29,9 +29,13 @@ export interface Rig {
   readonly store: Store;
   readonly injector: Injector;
   readonly gateway: Awaited<ReturnType<typeof startGateway>>['gateway'];
+  /** Requests that reached the upstream, by their paths. */
+  readonly asked: readonly string[];
   /** Lines of the log since the last call. */
   takeLines(): readonly LogLine[];
   newKey(): Promise<{ readonly key: KeyRecord; readonly secret: string }>;
+  /** Sets the wall clock back to where it was before it jumped. */
+  jumpBack(): void;
   /** Moves the clock while `busy`, a second at a time, whenever nothing is under way. Resolves with the seconds; rejects after `limit`. */
   pass(busy: () => boolean, limit: number): Promise<number>;
   close(): Promise<void>;
@@ -43,6 +47,8 @@ export interface LogLine {
   readonly request_id?: string;
 }
 
+const MONTH_MS = 30 * 24 * 3_600_000;
+
 /** Steps of an answer: what the upstream sends one after the other. */
 const ANSWERS: Readonly<Record<string, { readonly type: string; readonly steps: readonly string[] }>> = {
   '/v1/embeddings': {
@@ -53,6 +59,11 @@ const ANSWERS: Readonly<Record<string, { readonly type: string; readonly steps: 
   '/v1/responses/compact': {
     type: 'application/json',
     steps: ['{"id":"resp_1","object":"response.compaction","output":[', '{"type":"compaction","encrypted_content":"x"}]}'],
+  },
+  '/v1/contents/generations/tasks': { type: 'application/json', steps: ['{"id":', '"cgt-1"}'] },
+  '/v1/contents/generations/tasks/cgt-1': {
+    type: 'application/json',
+    steps: ['{"id":"cgt-1","status":"succeeded",', '"content":{"video_url":"https://example.com/a.mp4"}}'],
   },
 };
 const chunk = (choice: string) =>
@@ -68,13 +79,17 @@ const CHAT_WHOLE = [
   '{"index":0,"message":{"role":"assistant","content":"hello there"},"finish_reason":"stop"}]}',
 ];
 
-async function startUpstream(injector: Injector): Promise<{ readonly url: string; close(): void }> {
+async function startUpstream(injector: Injector): Promise<{ readonly url: string; readonly asked: string[]; close(): void }> {
+  const asked: string[] = [];
   const upstream = createServer((request, response) => {
     let body = '';
     request.on('data', (bytes: Buffer) => {
       body += bytes.toString();
     });
-    request.on('end', () => void answer());
+    request.on('end', () => {
+      asked.push(request.url ?? '');
+      void answer();
+    });
     response.on('error', () => undefined);
     const answer = async (): Promise<void> => {
       const isStream = /"stream":\s*true/.test(body);
@@ -100,6 +115,7 @@ async function startUpstream(injector: Injector): Promise<{ readonly url: string
   const { port } = upstream.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    asked,
     close: () => {
       upstream.closeAllConnections();
       upstream.close();
@@ -112,10 +128,16 @@ function value<T>(result: Result<T, unknown>): T {
   return result.value;
 }
 
-export async function exchangeRig(engine: EngineName, durability: 'batched' | 'strict'): Promise<Rig> {
+/** `more`: further members of the store that are wrapped. `disk`: where the store is, instead of a folder of its own. */
+export async function exchangeRig(
+  engine: EngineName,
+  durability: 'batched' | 'strict',
+  more: readonly (keyof Store)[] = [],
+  disk?: string,
+): Promise<Rig> {
   const injector = new Injector();
   const upstream = await startUpstream(injector);
-  const folder = mkdtempSync(join(tmpdir(), 'mizu-law-'));
+  const folder = mkdtempSync(join(disk ?? tmpdir(), 'mizu-law-'));
   const place = engine === 'lmdb' ? join(folder, 'data') : await (await server()).createDatabase();
   const store = await openStoreAt(place, {
     clock: {
@@ -131,6 +153,11 @@ export async function exchangeRig(engine: EngineName, durability: 'batched' | 's
   });
   const account = value(await store.accounts.create({ name: 'law', creditNanos: 10n ** 15n }, { id: 'law', by: 'test' }));
   const clock = createFakeClock(Date.now());
+  let jumped = 0;
+  injector.onJump = () => {
+    jumped += MONTH_MS;
+    clock.jump(MONTH_MS);
+  };
   let lines: LogLine[] = [];
   const price = { input: '5', output: '25' };
   const channel = (id: string, type: string, model: string) => ({
@@ -150,13 +177,17 @@ export async function exchangeRig(engine: EngineName, durability: 'batched' | 's
             channel('vectors', 'chat_completion', 'e'),
             channel('pictures', 'openai_image', 'i'),
             channel('compaction', 'responses', 'c'),
+            { ...channel('videos', 'ark_video', 'v'), timeouts: { first_data_ms: 20_000 }, options: { poll_interval_ms: 1000 } },
           ],
-          models: { m: { price }, e: { kind: 'embedding', price }, i: { kind: 'image', price: { image: '1' } }, c: { price } },
+          models: {
+            ...{ m: { price }, e: { kind: 'embedding', price }, c: { price } },
+            ...{ i: { kind: 'image', price: { image: '1' } }, v: { kind: 'video', price: { video: '1' } } },
+          },
         }),
         { env: {}, readFile: () => '', parsePrice, path: join(folder, 'mizu.config.json'), revision: 1, nowMs: Date.now() },
       ),
     ),
-    store: injector.wrap('store', store, ['keys', 'admission', 'settlements']),
+    store: injector.wrap('store', store, ['keys', 'admission', 'settlements', ...more]),
     codecs: injector.wrap('codecs', codecs, ['client', 'upstream', 'encodeEvents', 'decodeEvents']),
     clock,
     mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
@@ -187,6 +218,7 @@ export async function exchangeRig(engine: EngineName, durability: 'batched' | 's
     store,
     injector,
     gateway,
+    asked: upstream.asked,
     takeLines() {
       const taken = lines;
       lines = [];
@@ -195,6 +227,10 @@ export async function exchangeRig(engine: EngineName, durability: 'batched' | 's
     async newKey() {
       keys += 1;
       return value(await store.keys.create({ accountId: account.id, name: `key ${keys}` }, { id: `key ${keys}`, by: 'test' }));
+    },
+    jumpBack() {
+      clock.jump(-jumped);
+      jumped = 0;
     },
     async pass(busy, limit) {
       let seconds = 0;

@@ -6,9 +6,9 @@ import { StoreError } from '../../src/store/store-error.ts';
 
 /**
  * `throw`: at once. `reject`: the promise rejects. `refuse`: it rejects as a store does, which has told of it. `hang`: it never settles. `cut`:
- * the connection breaks. `leave`: nothing breaks, but the client has left.
+ * the connection breaks. `leave`: nothing breaks, but the client has left. `jump`: nothing breaks, but the wall clock is a month ahead.
  */
-export type Mode = 'throw' | 'reject' | 'refuse' | 'hang' | 'cut' | 'leave';
+export type Mode = 'throw' | 'reject' | 'refuse' | 'hang' | 'cut' | 'leave' | 'jump';
 
 export interface Point {
   /** What is called, and for which time. */
@@ -17,9 +17,9 @@ export interface Point {
 }
 
 const MODES = {
-  sync: ['throw', 'leave'],
-  async: ['throw', 'reject', 'hang', 'leave'],
-  upstream: ['cut', 'hang', 'leave'],
+  sync: ['throw', 'leave', 'jump'],
+  async: ['throw', 'reject', 'hang', 'leave', 'jump'],
+  upstream: ['cut', 'hang', 'leave', 'jump'],
 } as const satisfies Record<Point['kind'], readonly Mode[]>;
 
 export const modesOf = ({ kind }: Point): readonly Mode[] => MODES[kind];
@@ -31,6 +31,7 @@ export class Injector {
   /** The fault has been made. */
   hit = false;
   onLeave: () => void = () => undefined;
+  onJump: () => void = () => undefined;
   readonly #counts = new Map<string, number>();
   #faults: ReadonlyMap<string, Mode> | undefined;
 
@@ -71,6 +72,7 @@ export class Injector {
     if (id === undefined) return 'go';
     this.points.set(id, { id, kind: 'upstream' });
     if (mode === 'leave') this.onLeave();
+    if (mode === 'jump') this.onJump();
     return mode === 'hang' || mode === 'cut' ? mode : 'go';
   }
 
@@ -88,6 +90,9 @@ export class Injector {
         return new Promise(() => undefined);
       case 'leave':
         this.onLeave();
+        break;
+      case 'jump':
+        this.onJump();
     }
     const result = run();
     this.points.set(id, { id, kind: isThenable(result) ? 'async' : 'sync' });

@@ -1,4 +1,7 @@
-/** A gateway in a process of its own whose memory can be asked for: the child of `memory-law.ts`. Its first message is the configuration. */
+/**
+ * A gateway in a process of its own whose memory, and longest turn of the event loop, can be asked for: the child of `memory-law.ts`. Its first
+ * message is the configuration.
+ */
 import { testGateway } from './test-gateway.ts';
 
 const SETTLE_ROUNDS = 4;
@@ -10,6 +13,21 @@ async function settle(): Promise<void> {
   }
 }
 
+/** The processor time of the longest turn since it was asked last, milliseconds: what others do to the machine counts for nothing. */
+let longestMs = 0;
+let isWatching = false;
+function watchTurns(): void {
+  let before = process.threadCpuUsage();
+  const turn = (): void => {
+    const { user, system } = process.threadCpuUsage(before);
+    before = process.threadCpuUsage();
+    longestMs = Math.max(longestMs, (user + system) / 1000);
+    if (isWatching) setImmediate(turn);
+  };
+  isWatching = true;
+  setImmediate(turn);
+}
+
 process.once('message', async (file: object) => {
   const gateway = await testGateway(file, { level: 'silent' });
   gateway.store.addKey('sk-mizu-other');
@@ -18,6 +36,19 @@ process.once('message', async (file: object) => {
       await settle();
       const { rss, external, heapUsed } = process.memoryUsage();
       process.send?.({ rss, held: external + heapUsed });
+    }
+    if (asked.do === 'held') {
+      const metrics = await gateway.running.gateway.metrics.registry.metrics();
+      process.send?.({ held: Number(new RegExp(`^mizu_held\\{kind="${asked.value}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]) });
+    }
+    if (asked.do === 'watch') {
+      longestMs = 0;
+      watchTurns();
+      process.send?.({});
+    }
+    if (asked.do === 'longest') {
+      isWatching = false;
+      process.send?.({ longestMs });
     }
     if (asked.do === 'seal') {
       const owner = { channelType: 'messages', scope: 's', model: 'm' } as const;

@@ -1,6 +1,6 @@
 /**
  * The memory law: whatever a key keeps in the gateway, driven up to its bound and beyond by the worst input. What the process holds stays
- * under the documented sum, the refusal is the documented one, and another key notices nothing.
+ * under the documented sum, the refusal is the documented one, and another key's 99th percentile is at most twice what it is without.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -15,6 +15,12 @@ const SLACK_BYTES = 40 * MIB;
 /** Of the resident set: the pages of a heap are given back late. */
 const RESIDENT_FACTOR = 3;
 const RESIDENT_SLACK_BYTES = 160 * MIB;
+
+/** Small requests of another key that are timed. */
+const NEIGHBOURS = 101;
+/** The machine is shared: what is noise goes away when it is measured again, and less than this is noise. Milliseconds. */
+const TRIES = 4;
+const NOISE_MS = 25;
 
 export interface Attack {
   readonly name: string;
@@ -54,6 +60,18 @@ export class Rig {
     return this.#ask({ do: 'memory' });
   }
 
+  /** The longest turn of the gateway's event loop while this runs, in milliseconds of processor time. */
+  async longestTurn(run: () => Promise<void>): Promise<number> {
+    await this.#ask({ do: 'watch' });
+    await run();
+    return (await this.#ask<{ longestMs: number }>({ do: 'longest' })).longestMs;
+  }
+
+  /** As `/metrics` tells it. */
+  async held(kind: string): Promise<number> {
+    return (await this.#ask<{ held: number }>({ do: 'held', value: kind })).held;
+  }
+
   async seal(value: string): Promise<string> {
     return (await this.#ask<{ sealed: string }>({ do: 'seal', value })).sealed;
   }
@@ -67,10 +85,10 @@ export class Rig {
     });
   }
 
-  /** Milliseconds of the median of a few small requests of another key, each of which must be served. */
+  /** Milliseconds of the 99th percentile of small requests of another key, each of which must be served. */
   async other(): Promise<number> {
     const times: number[] = [];
-    for (let n = 0; n < 9; n++) {
+    for (let n = 0; n < NEIGHBOURS; n++) {
       const started = performance.now();
       const answer = await this.post(
         { model: 'free', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
@@ -79,11 +97,12 @@ export class Rig {
       assert.equal(answer.status, 200, await answer.text());
       times.push(performance.now() - started);
     }
-    return times.sort((a, b) => a - b)[4] ?? 0;
+    return times.sort((a, b) => a - b)[Math.floor(NEIGHBOURS * 0.99)] ?? 0;
   }
 }
 
-export async function obeysMemoryLaw(attack: Attack): Promise<{ readonly held: number; readonly rss: number }> {
+/** A gateway with the models `m` and `free` in a process of its own, for as long as `run` takes. */
+export async function withRig<T>(file: object, run: (rig: Rig) => Promise<T>): Promise<T> {
   const simulator = await startSimulator();
   const child = fork('test/support/memory-gateway.ts', {
     execArgv: ['--expose-gc'],
@@ -100,30 +119,36 @@ export async function obeysMemoryLaw(attack: Attack): Promise<{ readonly held: n
       ...more,
     });
     const price = { price: { input: '1', output: '2' } };
-    const { options = {}, ...file } = attack.file as { options?: object };
-    child.send({ channels: [channel('m', { options }), channel('free', {})], models: { m: price, free: price }, ...file });
+    const { options = {}, ...top } = file as { options?: object };
+    child.send({ channels: [channel('m', { options }), channel('free', {})], models: { m: price, free: price }, ...top });
     const [{ url }] = await ready;
-    const rig = new Rig(url, simulator, child);
-    for (let n = 0; n < 3; n++) await rig.other();
-    const quiet = await rig.other();
-    const before = await rig.memory();
-    const end = await attack.drive(rig);
-    const during = await rig.memory();
-    const beside = await rig.other();
-    end();
-    const held = during.held - before.held;
-    const rss = during.rss - before.rss;
-    const shown = `${Math.round(held / MIB)} MiB held, ${Math.round(rss / MIB)} MiB resident, for a bound of ${attack.bound / MIB}`;
-    assert.ok(held <= attack.bound + SLACK_BYTES, shown);
-    assert.ok(rss <= attack.bound * RESIDENT_FACTOR + RESIDENT_SLACK_BYTES, shown);
-    // The machine is shared: only what is far beyond noise counts.
-    assert.ok(beside <= 2 * quiet + 200, `${beside} ms beside the attack, ${quiet} ms without`);
-    return { held, rss };
+    return await run(new Rig(url, simulator, child));
   } finally {
     child.kill();
     await once(child, 'exit');
     await simulator.close();
   }
+}
+
+export function obeysMemoryLaw(attack: Attack): Promise<{ readonly held: number; readonly rss: number }> {
+  return withRig(attack.file, async (rig) => {
+    await rig.other();
+    let quiet = await rig.other();
+    const before = await rig.memory();
+    const end = await attack.drive(rig);
+    const during = await rig.memory();
+    let beside = await rig.other();
+    for (let tries = 1; beside > 2 * quiet + NOISE_MS && tries < TRIES; tries++) beside = Math.min(beside, await rig.other());
+    end();
+    if (beside > 2 * quiet + NOISE_MS) quiet = Math.max(quiet, await rig.other());
+    const held = during.held - before.held;
+    const rss = during.rss - before.rss;
+    const shown = `${Math.round(held / MIB)} MiB held, ${Math.round(rss / MIB)} MiB resident, for a bound of ${attack.bound / MIB}`;
+    assert.ok(held <= attack.bound + SLACK_BYTES, shown);
+    assert.ok(rss <= attack.bound * RESIDENT_FACTOR + RESIDENT_SLACK_BYTES, shown);
+    assert.ok(beside <= 2 * quiet + NOISE_MS, `${beside} ms beside the attack, ${quiet} ms without`);
+    return { held, rss };
+  });
 }
 
 const isAttack = ({ text }: { readonly text: string }): boolean => text.includes('"model":"m"');

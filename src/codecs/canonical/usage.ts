@@ -32,8 +32,8 @@ export interface Usage {
   readonly geo?: string;
   /** The model that answered in place of the one that was asked, as the upstream names it (messages `fallback_message`). */
   readonly servedModel?: string;
-  /** What changed the upstream's own price of the answer and is no count: `fallback_credit`. */
-  readonly discounts?: readonly string[];
+  /** Flags for the charge: what changed the upstream's own price and is no count (`fallback_credit`), passes of an unknown kind. */
+  readonly flags?: readonly string[];
   /** True when the gateway counted because the upstream reported nothing. */
   readonly estimated?: boolean;
   /** Usage members of the upstream that have no canonical reading, for the same dialect. */

@@ -17,6 +17,8 @@ export interface LoweredSchema {
 
 const FORMATS: ReadonlySet<JsonValue> = new Set('date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '));
 const MAX_DEPTH = 64;
+/** How often one schema is written out, where references lead to it and to the schemas around it. Further ones refer to a definition. */
+const MAX_COPIES = 3;
 
 /** Never throws. The root is an object schema for every schema of an object. */
 export function lowerForMessages(schema: JsonObject): LoweredSchema {
@@ -27,6 +29,7 @@ class Lowering {
   readonly #references: SchemaReferences;
   /** The definitions that each definition refers to; the root is the empty name. */
   readonly #uses = new Map<string, Set<string>>();
+  readonly #copies = new Map<JsonObject, number>();
   #within = '';
   #isFaithful = true;
 
@@ -39,7 +42,7 @@ class Lowering {
     const definitions: [string, JsonObject][] = [];
     for (let entry = this.#references.next(); entry !== undefined; entry = this.#references.next()) {
       this.#within = entry.name;
-      definitions.push([entry.name, this.#lower(entry.schema, 1)]);
+      definitions.push([entry.name, isObject(entry.schema) ? this.#rewrite(entry.schema, 1) : this.#unfaithful()]);
     }
     const schema = definitions.length === 0 ? root : { $defs: Object.fromEntries(definitions), ...root };
     return { schema, isFaithful: this.#isFaithful && !hasCircle(this.#uses) };
@@ -47,6 +50,16 @@ class Lowering {
 
   #lower(value: JsonValue | undefined, depth: number): JsonObject {
     if (!isObject(value) || depth > MAX_DEPTH) return this.#unfaithful();
+    // What holds no schema costs no more than a reference to it.
+    if (HOLDERS.some((key) => value[key] !== undefined)) {
+      const copies = this.#copies.get(value) ?? 0;
+      if (copies === MAX_COPIES) return this.#definition(this.#references.referTo(value));
+      this.#copies.set(value, copies + 1);
+    }
+    return this.#rewrite(value, depth);
+  }
+
+  #rewrite(value: JsonObject, depth: number): JsonObject {
     const { $schema: _dialect, $defs: _defs, definitions: _older, $id: _id, ...node } = value;
     if (typeof node['$ref'] === 'string') return this.#reference(node['$ref']);
     const types = typesOf(node);
@@ -56,10 +69,14 @@ class Lowering {
   #reference(reference: string): JsonObject {
     const resolved = this.#references.resolve(reference);
     if (resolved === undefined || !resolved.startsWith(DEFINITIONS)) return this.#unfaithful();
+    return this.#definition(resolved);
+  }
+
+  #definition(reference: string): JsonObject {
     const uses = this.#uses.get(this.#within) ?? new Set();
-    uses.add(resolved.slice(DEFINITIONS.length));
+    uses.add(reference.slice(DEFINITIONS.length));
     this.#uses.set(this.#within, uses);
-    return { $ref: resolved };
+    return { $ref: reference };
   }
 
   /** Several types, such as a string or null: one branch each. */
@@ -151,6 +168,8 @@ export function isMap({ additionalProperties: others, patternProperties: pattern
 }
 
 const DEFINITIONS = '#/$defs/';
+/** The keywords that hold schemas and are lowered. */
+const HOLDERS = ['properties', 'items', 'anyOf', 'oneOf', 'allOf'] as const;
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
 const COMBINATIONS = [
   ['anyOf', 'anyOf'],

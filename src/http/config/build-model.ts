@@ -5,6 +5,7 @@ import type { RateLimits } from '../../store/rate-limits.ts';
 import type { Invalid, Result } from '../../store/result.ts';
 import type { Model } from './config.ts';
 import { type ConfigProblem, joinPath } from './config-error.ts';
+import { misspelled } from './price-keys.ts';
 import type { ModelEntry, RateLimitsEntry } from './schema.ts';
 
 /** Undefined where none is set. */
@@ -30,11 +31,13 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
     problems.push({ path: `${at}.min_thinking_budget`, message: 'is over max_thinking_budget' });
   }
   const rates = entry.price === undefined ? undefined : parsePrice(entry.price, { kind, path: `${at}.price` });
-  if (rates !== undefined && !rates.ok) problems.push({ path: rates.refusal.field, message: rates.refusal.message });
+  if (rates?.ok === false) problems.push({ path: rates.refusal.field, message: rates.refusal.message });
+  if (rates?.ok === true) problems.push(...misspelled(rates.value, `${at}.price`));
   return {
     name,
     kind,
     mayReason: entry.reasoning ?? true,
+    fallbacks: entry.fallbacks ?? [],
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
       maxOutputTokens: entry.max_output_tokens,

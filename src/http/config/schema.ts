@@ -23,6 +23,21 @@ const Operations = Type.Object(
   {
     host: withDefault(Host('The address of the listener for operators.'), LOOPBACK),
     port: Type.Optional(Port('Its port. If absent, 8081, or 8082 if clients have that one.')),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: Text('The certificate with its chain, PEM; best read from a file, as secrets are.'),
+          key: Text('Its private key, PEM; read from a file, as secrets are.'),
+        },
+        { ...closed, description: 'Makes it speak HTTPS.' },
+      ),
+    ),
+    insecure: withDefault(
+      Type.Boolean({
+        description: 'Let it listen beyond this machine without TLS: something in front of it encrypts, or nobody listens.',
+      }),
+      false,
+    ),
   },
   closed,
 );
@@ -71,6 +86,16 @@ export const MODEL_SCHEMA = Type.Object(
       Type.Record(Type.String(), Type.Unknown(), {
         description:
           'US dollars as decimal strings: per million tokens, per thousand calls of a server tool, per picture or per video. Without a price a model is not served.',
+      }),
+    ),
+    price_as: Type.Optional(
+      Text('The name of the model in `price_book`, where it has another there, or several have it (`openai/gpt-x`).'),
+    ),
+    fallbacks: Type.Optional(
+      Type.Array(Text('The name of a model.'), {
+        maxItems: 16,
+        description:
+          'Other models, of the same kind and with a price, that are tried in this order when every Channel of this one has failed and nothing was sent to the client. Their own fallbacks are not followed. Text and image models only.',
       }),
     ),
     thinking: Type.Optional(
@@ -163,6 +188,27 @@ const Ledger = Type.Object(
       }),
       'reported',
     ),
+    alert_balance: withDefault(
+      Type.Union([Text('US dollars as a decimal string.'), Type.Null()], {
+        description:
+          'A balance under this many US dollars is told, once until it has recovered: a line at warn, and `mizu_ledger_alerts_total`. `null`: never.',
+      }),
+      '1',
+    ),
+    alert_window: withDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'The same where less than this share of a key’s spend limit is left. 0: never.',
+      }),
+      0.1,
+    ),
+    alert_accounts: withDefault(
+      Type.Record(Type.String({ minLength: 1 }), Text('US dollars as a decimal string.'), {
+        description: 'The balances of accounts with a threshold of their own, by the name or id of the account.',
+      }),
+      {},
+    ),
   },
   closed,
 );
@@ -235,12 +281,26 @@ export const CONFIG_SCHEMA = Type.Object(
     timeouts: section(Timeouts),
     commit_after_ms: Milliseconds('A stream that has nothing to say after this long gets its 200 and keep-alives.', 10_000),
     keep_alive_ms: Milliseconds('The silence after which a comment is sent to the client.', 15_000),
+    warm_up_ms: withDefault(
+      Type.Integer({
+        minimum: 0,
+        maximum: 60_000,
+        description:
+          'How long a process may run synthetic exchanges when it has started, so that its first requests meet compiled code. 0: not at all.',
+      }),
+      3_000,
+    ),
     drain_ms: Milliseconds('How long open streams may go on after SIGTERM.', 30_000),
     channel_header: withDefault(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' }), false),
     channels: withDefault(Type.Array(Channel, { description: 'The upstreams.' }), []),
     models: withDefault(
       Type.Record(Type.String({ minLength: 1 }), MODEL_SCHEMA, { description: 'What clients may ask for, by its name.' }),
       {},
+    ),
+    price_book: Type.Optional(
+      Text(
+        'A file with prices for models that have none of their own, relative to the configuration file: LiteLLM’s `model_prices_and_context_window.json` or the `api.json` of models.dev.',
+      ),
     ),
     classes: withDefault(
       Type.Record(

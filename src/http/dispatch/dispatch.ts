@@ -22,7 +22,7 @@ import { failureOf, finalError, isTransient, noneFit, refusedPart, reportTo, ver
 export interface Target {
   readonly channel: Channel;
   readonly upstreamModel: string;
-  /** The name that clients know it by; absent where no client reads what goes wrong. */
+  /** The name that clients know it by: the model that was asked for, or a fallback of it. Absent where no client reads what goes wrong. */
   readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
   readonly without: ReadonlySet<Refusable>;
@@ -43,6 +43,8 @@ export type Attempt<Answer> = (target: Target) => Promise<Answer>;
 export interface Plan {
   readonly channels: readonly Channel[];
   readonly model: string;
+  /** It is tried because another model's Channels have failed: its attempts name it. */
+  readonly isFallback?: boolean;
   /** What its circuits are kept under, for an endpoint that a Channel may lack while its models are fine; else the model. */
   readonly circuit?: string;
   /** {@link Affinity}; undefined where an endpoint has no conversations. */
@@ -112,6 +114,8 @@ class AttemptLoop<Answer> {
   readonly #refused = new Map<string, ReadonlySet<Refusable>>();
   /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
   readonly #readyAt = new Map<string, number | undefined>();
+  /** Attempts of other models before. */
+  readonly #earlier: number;
   /** The last attempt failed before the upstream had said anything. */
   #nothingRead = false;
 
@@ -121,6 +125,7 @@ class AttemptLoop<Answer> {
     this.#attempt = attempt;
     this.#dispatcher = dispatcher;
     this.#attempts = attempts;
+    this.#earlier = attempts.length;
   }
 
   async run(): Promise<Accepted<Answer>> {
@@ -134,13 +139,13 @@ class AttemptLoop<Answer> {
     for (let rounds = 0; ; rounds++) {
       const failed: Failure[] = [];
       for (const channel of round) {
-        if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
+        if (this.#attempts.length - this.#earlier >= plan.maxAttempts) throw this.#final();
         const outcome = await this.#try(channel, preferred, rounds === 0);
         if ('accepted' in outcome) return outcome.accepted;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
       // Before the budget is asked: a repeat that is never sent must not be paid from it.
-      if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
+      if (this.#attempts.length - this.#earlier >= plan.maxAttempts) throw this.#final();
       waiting.push(...failed.filter((failure) => this.#isAskedAgain(failure)));
       const [soonest] = waiting.sort((a, b) => a.readyAt - b.readyAt);
       if (soonest === undefined) throw this.#final();
@@ -236,6 +241,7 @@ class AttemptLoop<Answer> {
         durationMs: Math.round(clock.monotonic() - started),
         ...note,
         ...(usage === undefined ? {} : { usage: billableUsage(usage) }),
+        ...(this.#plan.isFallback === true ? { model: this.#plan.model } : {}),
         ...(error === undefined ? {} : failureOf(error)),
       });
     };

@@ -42,11 +42,14 @@ interface Wire {
 /** The pools of all Channels, and the sessions of those behind a platform; one for each version of a Channel's configuration. */
 export class Upstreams {
   readonly #clock: Clock;
+  readonly #socketPath: string | undefined;
   readonly #pools = new Map<string, Dispatcher>();
   readonly #sessions = new Map<string, PlatformSession>();
 
-  constructor(clock: Clock) {
+  /** With `socketPath` every Channel without a proxy is reached at that socket of this machine, whatever its address. */
+  constructor(clock: Clock, socketPath?: string) {
     this.#clock = clock;
+    this.#socketPath = socketPath;
   }
 
   /** Sends at once, or as soon as there is a connection and, behind a platform, a credential. */
@@ -133,7 +136,7 @@ export class Upstreams {
     const key = origin === channel.origin ? channel.fingerprint : `${channel.fingerprint} ${origin}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
-    const pool = createPool(channel, origin);
+    const pool = createPool(channel, origin, this.#socketPath);
     this.#pools.set(key, pool);
     return pool;
   }
@@ -158,9 +161,13 @@ async function* paced(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, v
   }
 }
 
-function createPool(channel: Channel, origin: string): Dispatcher {
+function createPool(channel: Channel, origin: string, socketPath: string | undefined): Dispatcher {
   const { ca, proxy } = channel.options;
-  const connect = { timeout: channel.timeouts.connectMs, ...(ca === undefined ? {} : { ca }) };
+  const connect = {
+    timeout: channel.timeouts.connectMs,
+    ...(ca === undefined ? {} : { ca }),
+    ...(socketPath === undefined ? {} : { socketPath }),
+  };
   const shared = {
     allowH2: false,
     pipelining: 1,

@@ -6,8 +6,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
-import { StoreError } from '../../store/store-error.ts';
-import { type Clock, within } from '../../streams/clock.ts';
+import { fromStore } from '../from-store.ts';
 import type { Config, Model } from '../config/config.ts';
 import type { Demand } from '../limits/buckets.ts';
 import { takeLimits } from '../limits/take-limits.ts';
@@ -56,18 +55,18 @@ export interface Reserved {
   readonly reservation: Reservation;
 }
 
-/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
+/** `nanos`: what to set aside, given the rates of the model. Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
 export async function reserve(
   { store, clock }: Gateway,
   principal: Principal,
   model: Model,
-  estimate: Estimate,
+  nanos: (rates: Rates) => bigint,
 ): Promise<Reserved> {
   const { rates } = model;
   if (rates === undefined) {
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
-  const admitting = store.admission.admit(principal, estimateNanos(estimate, rates), clock.now());
+  const admitting = store.admission.admit(principal, nanos(rates), clock.now());
   const admitted = await fromStore(clock, admitting).catch((thrown: unknown) => {
     // Nobody is left to give back what the store may still reserve.
     admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);
@@ -87,14 +86,6 @@ export async function limited(call: CallContext | Call, principal: Principal, mo
     taking.then(() => call.notes.limit?.release()).catch(() => undefined);
     throw thrown;
   });
-}
-
-/** A store answers within this time, or counts as broken. Its own statements end sooner. */
-export const STORE_MS = 10_000;
-
-/** Rejects with StoreError where the store does not answer in time. */
-export function fromStore<T>(clock: Clock, asked: PromiseLike<T>): Promise<T> {
-  return within(clock, STORE_MS, asked, () => new StoreError('unavailable', `the store did not answer within ${STORE_MS} ms`));
 }
 
 /** A rough upper bound: the estimated input, and the output up to its cap. */

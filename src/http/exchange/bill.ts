@@ -15,6 +15,8 @@ export interface Used {
   /** The Channel that answered. */
   readonly channel?: Channel | undefined;
   readonly usage?: Usage | undefined;
+  /** Of a fallback that failed, by its name. */
+  readonly ratesOf: (model: string) => Rates;
   /** Every attempt, in order. */
   readonly attempts: readonly AttemptEntry[];
   /** For the charge, beside its own: what of the request no answer tells. */
@@ -28,17 +30,19 @@ export interface Bill {
   readonly charge?: Charge | undefined;
 }
 
-export function billOf({ config, chargeFor: charged, rates, channel, usage, attempts, flags = [] }: Used): Bill {
+export function billOf({ config, chargeFor: charged, rates, ratesOf, channel, usage, attempts, flags = [] }: Used): Bill {
   const reported = usage === undefined || isPlaceholder(usage) ? undefined : usage;
   const mayFail = channel === undefined && config.chargeFailures === 'reported';
-  const billed = reported === undefined ? (mayFail ? ofFailedAttempts(attempts) : undefined) : billableUsage(reported);
+  const failed = reported === undefined && mayFail ? ofFailedAttempts(attempts) : undefined;
+  const billed = reported === undefined ? failed?.usage : billableUsage(reported);
   if (billed === undefined) return { reported };
-  const charge = charged(billed, rates, ratesOfUpstreamModel(config, channel === undefined ? [] : [channel]));
-  const more = [...flags, ...(reported?.discounts ?? []), ...(reported?.estimated === true ? ['estimated'] : [])];
+  const its = failed?.model === undefined ? rates : ratesOf(failed.model);
+  const charge = charged(billed, its, ratesOfUpstreamModel(config, channel === undefined ? [] : [channel]));
+  const more = [...flags, ...(reported?.flags ?? []), ...(reported?.estimated === true ? ['estimated'] : [])];
   return { reported, billed, charge: more.length === 0 ? charge : { ...charge, flags: [...charge.flags, ...more] } };
 }
 
-/** Of the last failed attempt that reported one: billed where no attempt was answered. */
-function ofFailedAttempts(attempts: readonly AttemptEntry[]): BillableUsage | undefined {
-  return attempts.findLast(({ usage }) => usage !== undefined)?.usage;
+/** The last failed attempt that reported what it used: billed where no attempt was answered. */
+function ofFailedAttempts(attempts: readonly AttemptEntry[]): AttemptEntry | undefined {
+  return attempts.findLast(({ usage }) => usage !== undefined);
 }

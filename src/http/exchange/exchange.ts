@@ -11,11 +11,13 @@ import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
 import { within } from '../../streams/clock.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import { type Attempt, dispatch, type Plan } from '../dispatch/dispatch.ts';
+import type { Attempt, Plan } from '../dispatch/dispatch.ts';
 import { isClientGone } from '../errors.ts';
+import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';
-import { type Estimate, estimateNanos, fromStore, limited, reserve, type Reserved } from './admit.ts';
+import { type Estimate, estimateNanos, limited, reserve, type Reserved } from './admit.ts';
 import { billOf } from './bill.ts';
+import { type Candidate, dearestNanos, dispatchInTurn } from './candidates.ts';
 import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
 
@@ -28,6 +30,10 @@ export interface Asked {
   readonly effort?: string | undefined;
   /** For the charge: what of the request changes the vendor's price and no answer tells. */
   readonly flags?: readonly string[];
+  /** Other models, tried in turn when the Channels of this one have failed. All have a price. */
+  readonly fallbacks?: readonly Candidate[];
+  /** Whom the client says that it asks for. */
+  readonly endUser?: string | undefined;
   /** False where the limits by time are taken for several exchanges at once. */
   readonly isLimited?: false;
 }
@@ -66,12 +72,15 @@ export class Exchange implements AsyncDisposable {
   readonly #call: CallContext;
   readonly #asked: Asked;
   readonly #id: string;
-  readonly #rates: Rates;
+  /** Of the model that was asked for, as they were at admission. */
+  readonly #ownRates: Rates;
   readonly #reservation: OwnReservation;
   readonly #startedAt: number;
   /** Every attempt so far, in order. */
   readonly #attempts: AttemptEntry[] = [];
   #accepted: Accepted<unknown> | undefined;
+  /** The model that answers; until one does, the one that was asked for. */
+  #answering: Model;
   #upstreamModel = '';
   #usageOf: ((error: GatewayError | undefined) => Usage | undefined | Promise<Usage | undefined>) | undefined;
   #firstOutputAt: number | undefined;
@@ -84,7 +93,9 @@ export class Exchange implements AsyncDisposable {
     const id = exchangeIdOf(call);
     const startedAt = call.gateway.clock.monotonic();
     const { principal, model, estimate } = asked;
-    const reserved = await reserve(call.gateway, principal, model, estimate);
+    const fallbacks = (asked.fallbacks ?? []).map(({ model: { rates }, estimate: its }) => ({ estimate: its, rates }));
+    const most = (rates: Rates): bigint => dearestNanos([{ estimate, rates }, ...fallbacks]);
+    const reserved = await reserve(call.gateway, principal, model, most);
     try {
       if (asked.isLimited !== false) await limited(call, principal, model, { requests: 1, tokens: estimate.input });
     } catch (thrown) {
@@ -94,57 +105,30 @@ export class Exchange implements AsyncDisposable {
     return new Exchange(call, asked, id, startedAt, reserved);
   }
 
-  /**
-   * Ends a call that was refused before it became an exchange. With an authenticated key it gets a line and a row like any exchange, without a
-   * charge. Without one it gets a debug line only, since anyone could fill the log (the metrics count it). Never throws.
-   */
-  static refused(call: CallContext, error: GatewayError): void {
-    const { gateway, notes, requestId, route, startedAtMs } = call;
-    if (notes.admitted === true) return;
-    const { principal } = notes;
-    if (principal === undefined) {
-      gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
-      return;
-    }
-    try {
-      const unwritten = gateway.refusals.count(principal.key.id);
-      if (unwritten === undefined) {
-        gateway.metrics.refusalThinned();
-        return;
-      }
-      const entry = rowOf({
-        ...{ call, principal, error, status: error.status, attempts: [], unwritten },
-        exchangeId: gateway.mint(EXCHANGE_PREFIX),
-        model: notes.model ?? '',
-        stream: notes.stream ?? false,
-        durationMs: Math.max(0, gateway.clock.now() - startedAtMs),
-      });
-      logExchange(call, entry, 'refused', unwritten === 0 ? {} : { unwritten });
-      // Rows that an unhealthy store cannot write wait in memory, and clients that retry must not fill it with rows that cost nothing.
-      if (gateway.store.health().healthy) ignoreRejection(gateway.store.settlements.settle({ entry }));
-    } catch (thrown) {
-      gateway.log.error({ request_id: requestId, err: thrown }, 'a refusal has no row');
-    }
-  }
-
   private constructor(call: CallContext, asked: Asked, id: string, startedAt: number, { rates, reservation }: Reserved) {
     this.#call = call;
     this.#asked = asked;
     this.#id = id;
-    this.#rates = rates;
+    this.#ownRates = rates;
+    this.#answering = asked.model;
     this.#reservation = new OwnReservation(reservation);
     this.#startedAt = startedAt;
     call.notes.admitted = true;
   }
 
+  /** Of the model that answers. */
   get rates(): Rates {
-    return this.#rates;
+    return this.#ratesOf(this.#answering);
   }
 
-  /** What the client is told of the Channel that answered. */
-  channelHeader(): Record<string, string> {
+  /** What the client is told of the Channel and the model that answered. */
+  answerHeaders(): Record<string, string> {
     const channel = this.#accepted?.channel;
-    return channel !== undefined && this.#call.config.channelHeader ? { 'x-mizu-channel': channel.id } : {};
+    if (channel === undefined) return {};
+    return {
+      ...(this.#call.config.channelHeader ? { 'x-mizu-channel': channel.id } : {}),
+      ...(this.#asked.model.fallbacks.length > 0 ? { 'x-mizu-model': headerText(this.#answering.name) } : {}),
+    };
   }
 
   /**
@@ -161,8 +145,11 @@ export class Exchange implements AsyncDisposable {
     if (opened !== undefined) await opened;
     const { maxAttempts, maxRetryWaitMs } = config.dispatch;
     const plan = { ...search, maxAttempts, maxRetryWaitMs, signal };
-    const accepted = await dispatch(plan, attempt, gateway.dispatcher, this.#attempts);
+    const { model, fallbacks = [] } = this.#asked;
+    const candidates = [{ model, channels: search.channels }, ...fallbacks];
+    const { accepted, model: answering } = await dispatchInTurn(plan, candidates, attempt, gateway.dispatcher, this.#attempts);
     const { answer, channel } = accepted;
+    this.#answering = answering;
     this.#accepted = accepted;
     this.#upstreamModel = billing.upstreamModelOf?.(channel) ?? accepted.upstreamModel;
     this.#usageOf = (error) => billing.usageOf(answer, error);
@@ -290,6 +277,7 @@ export class Exchange implements AsyncDisposable {
       limit?.leave();
       limit?.used(tokensOf(entry.usage));
       reportExchange(this.#call, entry);
+      if ((entry.charge?.total ?? 0n) > 0n) this.#call.gateway.alerts.charged(this.#asked.principal);
     } catch (thrown) {
       this.#tell(thrown, 'an exchange could not be counted in metrics and traces');
     }
@@ -307,13 +295,16 @@ export class Exchange implements AsyncDisposable {
       ...{ call: this.#call, exchangeId: this.#id, principal, model: model.name, stream, effort, error, status },
       clientGone: error !== undefined && isClientGone(error),
       attempts: this.#attempts,
+      servedModel: this.#answering === model ? undefined : this.#answering.name,
+      endUser: this.#asked.endUser,
     };
     const { gateway } = this.#call;
     const accepted = this.#accepted;
     try {
       const bill = billOf({
-        ...{ config: this.#call.config, chargeFor: gateway.chargeFor, rates: this.#rates, channel: accepted?.channel },
+        ...{ config: this.#call.config, chargeFor: gateway.chargeFor, rates: this.rates, channel: accepted?.channel },
         ...{ usage, attempts: this.#attempts, flags: this.#asked.flags },
+        ratesOf: (name) => this.#ratesOf(this.#call.config.models.get(name)),
       });
       return rowOf({
         ...facts,
@@ -329,10 +320,15 @@ export class Exchange implements AsyncDisposable {
       });
     } catch (thrown) {
       this.#tell(thrown, 'an exchange could not be priced: it is billed by the estimate of its admission');
-      const total = estimateNanos(estimate, this.#rates);
+      const total = estimateNanos(estimate, this.rates);
       const charge = accepted === undefined ? undefined : { lines: [], total, flags: ['estimated' as const] };
       return rowOf({ ...facts, durationMs: 0, charge });
     }
+  }
+
+  /** Fallbacks have a price, or they would not be tried. */
+  #ratesOf(model: Model | undefined): Rates {
+    return model === this.#asked.model ? this.#ownRates : (model?.rates ?? this.#ownRates);
   }
 
   #since(at: number | undefined): number | undefined {
@@ -349,4 +345,9 @@ function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: CallContex
   if (clientRequestId !== undefined || notes.admitted === true || !requestId.startsWith('req_'))
     return gateway.mint(EXCHANGE_PREFIX);
   return EXCHANGE_PREFIX + requestId.slice('req_'.length);
+}
+
+/** Names of models are the operator's: what no header can hold is left out. */
+function headerText(name: string): string {
+  return name.replace(/[^ -~]/g, '?');
 }

@@ -3,7 +3,7 @@
  * thousands a second, and whoever does gets 429 before its request is looked at.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { Clock } from '../../streams/clock.ts';
+import type { Clock, Timer } from '../../streams/clock.ts';
 
 /** Rows and lines of one key in a second; then one a minute. */
 const WRITTEN_A_SECOND = 10;
@@ -11,6 +11,8 @@ const WRITTEN_A_SECOND = 10;
 const ANSWERED_A_SECOND = 100;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
+
+export type WriteRefusal = (unwritten: number) => void;
 
 interface Refusals {
   /** When the current second began. */
@@ -22,12 +24,15 @@ interface Refusals {
   writtenAt: number;
   /** Refusals since then that were not. */
   unwritten: number;
+  /** Writes the first of those, with the number of the others. */
+  write: WriteRefusal | undefined;
 }
 
 export class RefusalRates {
   readonly #clock: Clock;
   /** The least recently refused first: those that have been quiet for a minute are forgotten. */
   readonly #byKey = new Map<string, Refusals>();
+  #timer: Timer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -63,20 +68,65 @@ export class RefusalRates {
       return undefined;
     }
     const { unwritten } = refusals;
-    refusals.unwritten = 0;
-    refusals.writtenAt = now;
+    reset(refusals, now);
     return unwritten;
+  }
+
+  /** To be called with each refusal that is not written: where the key falls quiet the first of them is, after a minute, with the number of the others. */
+  keep(keyId: string, write: WriteRefusal): void {
+    const refusals = this.#byKey.get(keyId);
+    if (refusals === undefined || refusals.write !== undefined) return;
+    refusals.write = write;
+    this.#timer ??= this.#clock.setTimeout(() => this.#writeOld(), MINUTE_MS);
+  }
+
+  /** At the end of the process: writes what waits. */
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    for (const refusals of this.#byKey.values()) writeKept(refusals, this.#clock.monotonic());
+  }
+
+  #writeOld(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    let nextMs = Infinity;
+    for (const refusals of this.#byKey.values()) {
+      if (refusals.write === undefined) continue;
+      const leftMs = refusals.writtenAt + MINUTE_MS - now;
+      if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+      else writeKept(refusals, now);
+    }
+    if (nextMs < Infinity) this.#timer = this.#clock.setTimeout(() => this.#writeOld(), nextMs);
   }
 
   #of(keyId: string, now: number): Refusals {
     const known = this.#byKey.get(keyId);
     this.#byKey.delete(keyId);
-    for (const [id, { writtenAt, secondAt }] of this.#byKey) {
-      if (now - Math.max(writtenAt, secondAt) < MINUTE_MS) break;
+    for (const [id, quiet] of this.#byKey) {
+      if (now - Math.max(quiet.writtenAt, quiet.secondAt) < MINUTE_MS) break;
+      writeKept(quiet, now);
       this.#byKey.delete(id);
     }
-    const refusals = known ?? { secondAt: now, inSecond: 0, thinnedAt: undefined, writtenAt: -Infinity, unwritten: 0 };
+    const refusals = known ?? newRefusals(now);
     this.#byKey.set(keyId, refusals);
     return refusals;
   }
+}
+
+function newRefusals(now: number): Refusals {
+  return { secondAt: now, inSecond: 0, thinnedAt: undefined, writtenAt: -Infinity, unwritten: 0, write: undefined };
+}
+
+function reset(refusals: Refusals, now: number): void {
+  refusals.unwritten = 0;
+  refusals.writtenAt = now;
+  refusals.write = undefined;
+}
+
+function writeKept(refusals: Refusals, now: number): void {
+  const { write, unwritten } = refusals;
+  if (write === undefined) return;
+  reset(refusals, now);
+  write(unwritten - 1);
 }

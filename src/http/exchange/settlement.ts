@@ -5,7 +5,7 @@ import type { Reservation } from '../../store/reservations.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
-import { STORE_MS } from './admit.ts';
+import { STORE_MS } from '../from-store.ts';
 
 /** A reservation as the store gets it: what was handed over can still be given back where the store never says what became of it. */
 export class OwnReservation implements Reservation {
@@ -51,6 +51,7 @@ export async function keepSettlement(gateway: Gateway, entry: RequestLogEntry, r
     // A store that refused has told of it (`Settlements`); one that is unwell goes on trying, and tells where it gives up.
     const isTold = isLate ? !store.health().healthy : thrown instanceof StoreError;
     if (isTold) throw thrown;
+    gateway.metrics.settlementLost();
     log.error({ request_id: entry.requestId, err: thrown }, settlementLost(entry));
     if (isLate && settled !== undefined) {
       const written = { request_id: entry.requestId, exchange_id: entry.exchangeId };

@@ -43,7 +43,7 @@ export async function answerWhole<Answer extends Answered>(
     await exchange.endFirst(ending);
     await remember?.();
     const { writeStallMs } = accepted.channel.timeouts;
-    reply.answer({ status: 200, body, headers: exchange.channelHeader(), writeStallMs });
+    reply.answer({ status: 200, body, headers: exchange.answerHeaders(), writeStallMs });
     exchange.outputWritten();
     await exchange.end(ending);
   } catch (thrown) {

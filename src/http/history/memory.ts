@@ -23,6 +23,8 @@ export interface NamedItems {
 export type TurnsByItem = ReadonlyMap<string, PastTurn>;
 
 export interface Memory {
+  /** Kept in this process. */
+  readonly bytes: number;
   /** `resp_mizu_` and 32 hexadecimal characters. */
   responseId(previousId: string | undefined): string;
   /** Undefined for an id that is unknown, expired, or another owner's. */
@@ -40,6 +42,9 @@ export const RESPONSE_ID_PREFIX = 'resp_mizu_';
 
 export function localMemory(history: ResponseHistory, mint: Mint): Memory {
   return {
+    get bytes() {
+      return history.bytes;
+    },
     responseId: () => mint(RESPONSE_ID_PREFIX),
     find: (id, owner) => history.find(id, owner),
     turnsOf: ({ itemIds, owner }) => history.turnsOf(itemIds, owner),

@@ -98,6 +98,9 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
   };
 
   return {
+    get bytes() {
+      return history.bytes;
+    },
     responseId(previousId) {
       const home = (previousId === undefined ? undefined : homeOf(previousId)) ?? worker;
       const digits = home.toString(16).padStart(WORKER_DIGITS, '0');

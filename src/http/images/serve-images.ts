@@ -15,9 +15,11 @@ import {
 } from '../../codecs/images/index.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { openAiErrorType } from '../../codecs/errors/openai.ts';
-import type { Channel } from '../config/config.ts';
+import type { Channel, Model } from '../config/config.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import { checkModel, limited } from '../exchange/admit.ts';
+import { fallbacksOf, inService } from '../exchange/candidates.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { type Asked, Exchange } from '../exchange/exchange.ts';
 import { type Committed, Waiting } from '../exchange/reply.ts';
 import type { Call } from '../gateway.ts';
@@ -39,8 +41,12 @@ export async function serveImages(call: Call, operation: ImageOperation): Promis
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
-  const channels = imageChannels(config, principal.account.class, model, request);
-  const asked = { principal, model, estimate: estimateImage(request), stream: request.stream };
+  const find = (its: Model) => imageChannels(config, principal.account.class, its, request);
+  const channels = inService(model, () => find(model)) ?? [];
+  const estimate = estimateImage(request);
+  const fallbacks = fallbacksOf(config, principal, model, (its) => ({ channels: find(its), estimate }));
+  const endUser = endUserOf({ user: request.parameters.get('user') });
+  const asked = { principal, model, estimate, stream: request.stream, fallbacks, endUser };
   if (request.count > 1) return await serveSeveral(call, { request, channels }, asked);
   await using exchange = await Exchange.admit(call, asked);
   const picture = new Picture(call, { request, channels }, exchange);
@@ -101,6 +107,11 @@ class Picture {
     this.exchange = exchange;
   }
 
+  /** Whether another model may draw it. */
+  get hasFallbacks(): boolean {
+    return (this.#call.config.models.get(this.request.model)?.fallbacks.length ?? 0) > 0;
+  }
+
   /** Never rejects: what goes wrong is `failure`. */
   async draw(): Promise<void> {
     const { request } = this;
@@ -115,10 +126,9 @@ class Picture {
         clock: gateway.clock,
         mint: gateway.mint,
       });
-      const { rates } = this.exchange;
       const search = { channels: this.#channels, model: request.model };
       const accepted = await this.exchange.dispatch(search, attempts, {
-        usageOf: ({ answer }) => imageUsage(request, answer, rates),
+        usageOf: ({ answer }) => imageUsage(request, answer, this.exchange.rates),
       });
       // Its place is free for the next one, which may be of this same request.
       accepted.succeeded();
@@ -154,7 +164,7 @@ async function serveWhole(call: Call, pictures: readonly Picture[]): Promise<voi
     if (answers.length === 0) throw pictures.at(-1)?.failure ?? new Error('no picture and no failure');
     const body = encodeImageAnswer(joinAnswers(answers), seconds(call));
     const [only] = pictures;
-    const headers = pictures.length === 1 && only !== undefined ? only.exchange.channelHeader() : {};
+    const headers = pictures.length === 1 && only !== undefined ? only.exchange.answerHeaders() : {};
     await Promise.all(pictures.map((picture) => picture.endFirst()));
     const writeStallMs = Math.max(...pictures.map((picture) => picture.writeStallMs));
     new Waiting(call).answer({ status: 200, body, headers, writeStallMs });
@@ -181,7 +191,7 @@ async function serveStream(call: Call, picture: Picture, channels: readonly Chan
   let committed: Committed;
   try {
     // Known before the 200 goes out: whether any of the Channels would be let through.
-    checkAnyFit(channels, picture.request.model, gateway.dispatcher.health);
+    if (!picture.hasFallbacks) checkAnyFit(channels, picture.request.model, gateway.dispatcher.health);
     committed = new Waiting(call).commit({
       clock: gateway.clock,
       writeStallMs: config.writeStallMs,

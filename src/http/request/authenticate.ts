@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../../store/keys.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';
 import { headerValues } from './header-values.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';

@@ -50,6 +50,7 @@ export class KeySlots {
   readonly #held = new Map<string, KeyUsage>();
   readonly #heapBytes: number;
   #bytes = 0;
+  #values = 0;
 
   /** `heapBytes`: the most that the heap of this process may have. */
   constructor(heapBytes = getHeapStatistics().heap_size_limit) {
@@ -64,6 +65,11 @@ export class KeySlots {
   /** The weight of all request bodies in this process. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** The JSON values of all request bodies in this process. */
+  get values(): number {
+    return this.#values;
   }
 
   /** Throws `rate_limited` for what is too much of this key, and `overloaded` for what is too much for this process. */
@@ -84,7 +90,12 @@ export class KeySlots {
 
   #slot(keyId: string, bytes: number, limits: KeyLimits, exchanges: 0 | 1): KeySlot {
     let mine = 0;
+    let myValues = 0;
     let isOpen = true;
+    const addValues = (more: number): void => {
+      this.#values += more;
+      myValues += more;
+    };
     const change = (now: number): void => {
       this.#checkRoom(keyId, mine, now, limits);
       this.#add(keyId, 0, now - mine);
@@ -94,7 +105,9 @@ export class KeySlots {
     this.#add(keyId, exchanges, 0);
     return {
       setWeight(size, values = 0) {
-        if (isOpen) change(size + values * VALUE_BYTES);
+        if (!isOpen) return;
+        change(size + values * VALUE_BYTES);
+        addValues(values - myValues);
       },
       growTo(size) {
         if (isOpen && size > mine) change(size);
@@ -103,6 +116,7 @@ export class KeySlots {
         if (!isOpen) return;
         isOpen = false;
         this.#add(keyId, -exchanges, -mine);
+        addValues(-myValues);
       },
     };
   }

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { fromStore } from '../from-store.ts';
 
 /** What a body of a key without money may have: a small one is read, so that its other mistakes are told first. */
 export const FREE_BODY_BYTES = 64 * 1024;
@@ -25,11 +26,11 @@ export class Solvency {
     this.#clock = clock;
   }
 
-  /** False for a balance of zero or less, of the sub-account where the key has one. Rejects as the store does. */
+  /** False for a balance of zero or less, of the sub-account where the key has one. Rejects as the store does, and where it does not answer in time. */
   async hasMoney(keyId: string): Promise<boolean> {
     const now = this.#clock.monotonic();
     if (now - (this.#seen.get(keyId) ?? -Infinity) < REMEMBERED_MS) return true;
-    const balance = await this.#keys.balance(keyId);
+    const balance = await fromStore(this.#clock, this.#keys.balance(keyId));
     if (balance === undefined || (!balance.unlimited && balance.nanos <= 0n)) return false;
     this.#seen.set(keyId, now);
     return true;

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Balance } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
-import { fromStore } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
 import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';

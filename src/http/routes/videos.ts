@@ -4,12 +4,12 @@ import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { decodeVideoRequest, type VideoRequest, videoRequestDigest } from '../../codecs/videos/request.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { NewVideo, NotCreated, VideoTask } from '../../store/videos.ts';
-import { checkModel } from '../exchange/admit.ts';
-import { authenticate } from '../request/authenticate.ts';
+import { checkModel, limited } from '../exchange/admit.ts';
+import { fromStore } from '../from-store.ts';
+import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { headerValues } from '../request/header-values.ts';
-import { takeLimits } from '../limits/take-limits.ts';
 import { receiveJson } from '../request/receive-json.ts';
 import { queryOfTarget } from '../server/route-table.ts';
 import { toGatewayError } from '../errors.ts';
@@ -35,7 +35,8 @@ export const videos: Handler = async (call) => {
 
 export const video: Handler = async (call) => {
   const principal = await owner(call);
-  const task = await call.gateway.store.videos.find(call.id ?? '', ownerIds(principal));
+  const { store, clock } = call.gateway;
+  const task = await fromStore(clock, store.videos.find(call.id ?? '', ownerIds(principal)));
   if (task === undefined) throw unknownVideo();
   answer(call, 200, taskView(task));
 };
@@ -43,11 +44,12 @@ export const video: Handler = async (call) => {
 export const videoCancel: Handler = async (call) => {
   const principal = await owner(call);
   const { store, clock } = call.gateway;
-  const cancelled = await store.videos.cancel(call.id ?? '', ownerIds(principal), clock.now());
-  if (cancelled.ok) {
-    if (cancelled.value.state === 'cancelled') logEnd(call.gateway.log, cancelled.value);
-    return answer(call, 200, taskView(cancelled.value));
-  }
+  const cancelling = store.videos.cancel(call.id ?? '', ownerIds(principal), clock.now()).then((done) => {
+    if (done.ok && done.value.state === 'cancelled') logEnd(call.gateway, done.value);
+    return done;
+  });
+  const cancelled = await fromStore(clock, cancelling);
+  if (cancelled.ok) return answer(call, 200, taskView(cancelled.value));
   const { refusal } = cancelled;
   if (refusal.reason !== 'illegal') throw unknownVideo();
   // Asked twice: the first one did it.
@@ -56,8 +58,7 @@ export const videoCancel: Handler = async (call) => {
 };
 
 async function owner(call: Call): Promise<Principal> {
-  const { store, clock } = call.gateway;
-  const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
+  const principal = await principalOf(call);
   if (call.config.role !== 'primary')
     throw new GatewayError('video_primary_required', 'Video requests are served by the primary node.');
   return principal;
@@ -75,7 +76,8 @@ async function create(call: Call, principal: Principal): Promise<void> {
   const wanted = decodeVideoRequest(json);
   const request = { principal, idempotencyKey, bodyHash: videoRequestDigest(json) };
   // Before the model is checked: an accepted request stays accepted, whatever the configuration is by now.
-  const earlier = await call.gateway.store.videos.earlier(request);
+  const { store, clock } = call.gateway;
+  const earlier = await fromStore(clock, store.videos.earlier(request));
   if (!earlier.ok) throw notCreated(earlier.refusal);
   const task = earlier.value ?? (await created(call, { ...request, wanted, text }));
   answer(call, 202, createdView(task), { location: `/v1/videos/${task.id}` });
@@ -87,7 +89,7 @@ interface Creation extends Pick<NewVideo, 'principal' | 'idempotencyKey' | 'body
 }
 
 async function created(call: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
-  const { gateway, config, requestId } = call;
+  const { gateway, config } = call;
   const { principal } = request;
   const model = checkModel(config, principal, wanted.model, 'video');
   const { routes, refusal } = routesFor(config, wanted, principal.account.class);
@@ -97,8 +99,8 @@ async function created(call: Call, { wanted, text, ...request }: Creation): Prom
   if (refusal !== undefined && routes.length === 0) throw refusal;
   const priceNanos = model.rates?.pieces.get('video');
   if (priceNanos === undefined) throw new GatewayError('model_pricing_required', 'The model has no price for videos.');
-  await takeLimits(call, principal, model, { requests: 1, tokens: 0 });
-  const made = await gateway.store.videos.create({
+  await limited(call, principal, model, { requests: 1, tokens: 0 });
+  const making = gateway.store.videos.create({
     ...request,
     id: gateway.mint('video_'),
     model: wanted.model,
@@ -106,25 +108,25 @@ async function created(call: Call, { wanted, text, ...request }: Creation): Prom
     priceNanos,
     nowMs: gateway.clock.now(),
   });
+  // A store that answers late has made the task all the same: it is told, and the client that asks again gets it.
+  const made = await fromStore(
+    gateway.clock,
+    making.then((done) => {
+      if (done.ok) tellCreated(call, done.value);
+      return done;
+    }),
+  );
   if (!made.ok) throw notCreated(made.refusal);
   call.notes.limit?.used(0);
-  const { task } = made.value;
-  if (made.value.created) {
-    const { id, keyId, accountId, frozenNanos } = task;
-    gateway.log.info(
-      {
-        request_id: requestId,
-        task: id,
-        key_id: keyId,
-        account_id: accountId,
-        model: model.name,
-        hold_nanos: frozenNanos.toString(),
-      },
-      'video created',
-    );
-  }
+  return made.value.task;
+}
+
+function tellCreated({ gateway, requestId }: Call, made: { readonly task: VideoTask; readonly created: boolean }): void {
+  const { task, created: isNew } = made;
+  const { id, keyId, accountId, model, frozenNanos } = task;
+  const facts = { request_id: requestId, task: id, key_id: keyId, account_id: accountId, model };
+  if (isNew) gateway.log.info({ ...facts, hold_nanos: frozenNanos.toString() }, 'video created');
   gateway.videoCreated();
-  return task;
 }
 
 /** Video requests have no row in the request log, so that a refused creation is a line of the log alone. */
@@ -180,7 +182,9 @@ async function list(call: Call, principal: Principal): Promise<void> {
   const query = queryOfTarget(call.request.url ?? '');
   const limit = limitOf(query.get('limit'));
   const after = query.get('after');
-  const page = await call.gateway.store.videos.list(ownerIds(principal), { limit, ...(after === null ? {} : { after }) });
+  const { store, clock } = call.gateway;
+  const asked = { limit, ...(after === null ? {} : { after }) };
+  const page = await fromStore(clock, store.videos.list(ownerIds(principal), asked));
   if (!page.ok) throw invalid('after', 'There is no such cursor.');
   const { tasks, hasMore, nextCursor } = page.value;
   answer(call, 200, { object: 'list', data: tasks.map(taskView), has_more: hasMore, next_cursor: nextCursor ?? null });

@@ -11,7 +11,7 @@ import type { Call, Gateway, Handler } from '../gateway.ts';
 import { LIMIT_HEADERS } from '../limits/headers.ts';
 import { headerValues } from '../request/header-values.ts';
 import type { OpenResponse } from './open-responses.ts';
-import { Exchange } from '../exchange/exchange.ts';
+import { refuseCall } from '../exchange/refusal.ts';
 import { clientRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget, type Route, type RouteMatch, type RouteName } from './route-table.ts';
 import { SAFE_HEADERS } from './safe-headers.ts';
@@ -60,7 +60,7 @@ export async function serveRequest(
     code = error.code;
     if (error.code === 'internal_error')
       gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
-    if (call !== undefined) Exchange.refused(call, error);
+    if (call !== undefined) refuseCall(call, error);
     if (!response.headersSent) refused = error.status;
     answerError(gateway, request, response, { error, dialect, requestId });
   } finally {

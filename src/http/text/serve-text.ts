@@ -5,7 +5,9 @@ import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { checkModel } from '../exchange/admit.ts';
+import { fallbacksOf, inService } from '../exchange/candidates.ts';
 import { Exchange } from '../exchange/exchange.ts';
+import type { Channel, Model } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
@@ -16,6 +18,7 @@ import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { needOf, refusablesIn } from './need.ts';
 import { checkMembers } from './unpriced-members.ts';
 import { checkMeters } from './unpriced-tools.ts';
@@ -66,14 +69,16 @@ async function prepareExchange(
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model, 'text');
-  const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class));
-  checkMeters(request, { codecs: gateway.codecs, channels, rates: model.rates, unpricedTools: config.unpricedTools });
-  const ratesOf = ratesOfUpstreamModel(config, channels);
-  const flags = checkMembers(request, {
-    ...{ codecs: gateway.codecs, channels, model: model.name, rates: model.rates, unpriced: config.unpriced },
-    hasPrice: (name) => ratesOf(name) !== undefined,
-  });
-  const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
+  const input = estimateInput(request);
+  const estimateFor = (its: Model) => ({ input, output: estimateOutput(request, its) });
+  const candidate = (its: Model) => {
+    const need = needOf(gateway.codecs, { ...request, model: its.name }, principal.account.class);
+    const channels = eligibleChannels(config, need);
+    return { channels, flags: checkPrices(call, request, its, channels), estimate: estimateFor(its) };
+  };
+  const own = inService(model, () => candidate(model)) ?? { channels: [], flags: [], estimate: estimateFor(model) };
+  const { channels, flags, estimate } = own;
+  const fallbacks = fallbacksOf(config, principal, model, candidate);
   const search = {
     channels,
     model: request.model,
@@ -83,10 +88,22 @@ async function prepareExchange(
   };
   const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
-  return {
-    answer,
-    exchange: await Exchange.admit(call, { principal, model, estimate, stream, effort: reasoning?.effort, flags }),
-  };
+  const asked = { principal, model, estimate, stream, effort: reasoning?.effort, flags, fallbacks, endUser: endUserOf(request) };
+  return { answer, exchange: await Exchange.admit(call, asked) };
+}
+
+/** Returns flags for the charge. Throws `model_pricing_required` for what the request asks and this model has no price for. */
+function checkPrices(
+  { gateway, config }: CallContext,
+  request: CanonicalRequest,
+  { name, rates }: Model,
+  channels: readonly Channel[],
+): readonly string[] {
+  const { codecs } = gateway;
+  const ratesOf = ratesOfUpstreamModel(config, channels);
+  checkMeters({ ...request, model: name }, { codecs, channels, rates, unpricedTools: config.unpricedTools });
+  const hasPrice = (upstreamModel: string): boolean => ratesOf(upstreamModel) !== undefined;
+  return checkMembers(request, { codecs, channels, model: name, rates, unpriced: config.unpriced, hasPrice });
 }
 
 function withTransport(decoded: CanonicalRequest, { previousResponseId, stream }: PreparedRequest): CanonicalRequest {

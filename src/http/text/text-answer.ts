@@ -9,7 +9,7 @@ import type { ClientCodec, Frame, ResponseContext } from '../../codecs/codec.ts'
 import { type Timer, within } from '../../streams/clock.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import type { Attempt } from '../dispatch/dispatch.ts';
+import type { Attempt, Target } from '../dispatch/dispatch.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import type { Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
@@ -76,6 +76,7 @@ export class TextAnswer {
       clientHeaders: call.request.headers,
       clock: gateway.clock,
       mint: gateway.mint,
+      seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
@@ -96,8 +97,9 @@ export class TextAnswer {
       {
         search,
         attempt: (target) => {
-          this.#usage.dispatched(target.channel.id);
-          return attemptWhole(target, options);
+          const model = this.#modelOf(target);
+          this.#usage.dispatched(target.channel.id, model);
+          return attemptWhole(target, { ...options, model });
         },
         usageOf: (answer, error) => this.#usage.ofWhole(answer, error),
         encode: (given) => {
@@ -144,7 +146,7 @@ export class TextAnswer {
       const remember = this.#rememberOptions(accepted.channel);
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
       output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
-      committed = commit(exchange.channelHeader());
+      committed = commit(exchange.answerHeaders());
       committed.writer.waitAtMost(accepted.channel.timeouts.writeStallMs);
     } catch (thrown) {
       accepted?.answer.source.cancel(thrown);
@@ -174,8 +176,9 @@ export class TextAnswer {
   #dispatchStream(exchange: Exchange): Promise<Accepted<StreamStart>> {
     const { search, options } = this.#takeUpstreams();
     const attempt: Attempt<StreamStart> = (target) => {
-      this.#usage.dispatched(target.channel.id);
-      return attemptStream(target, options);
+      const model = this.#modelOf(target);
+      this.#usage.dispatched(target.channel.id, model);
+      return attemptStream(target, { ...options, model });
     };
     return exchange.dispatch(search, attempt, { usageOf: (answer, error) => this.#usage.ofStream(answer, error) });
   }
@@ -199,6 +202,13 @@ export class TextAnswer {
       this.#tell(thrown, 'a failure could not be encoded');
       return [this.#codec.errorFrame(error)];
     }
+  }
+
+  /** The model that is tried: the one that was asked for, or a fallback of it. */
+  #modelOf({ model = this.#request.model }: Target): Model {
+    const found = this.#call.config.models.get(model);
+    if (found === undefined) throw new Error(`no model ${model}`);
+    return found;
   }
 
   #takeUpstreams(): Upstreams {

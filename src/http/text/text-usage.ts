@@ -16,7 +16,7 @@ import type { StreamStart, WholeAnswer } from './attempt.ts';
 export class TextUsage {
   readonly #gateway: Gateway;
   readonly #request: SentRequest;
-  readonly #model: Model;
+  #model: Model;
   #channelId = '';
   #dispatchedAt = 0;
 
@@ -27,8 +27,9 @@ export class TextUsage {
   }
 
   /** An attempt begins. The last one is the one that answers. */
-  dispatched(channelId: string): void {
+  dispatched(channelId: string, model: Model): void {
     this.#channelId = channelId;
+    this.#model = model;
     this.#dispatchedAt = this.#gateway.clock.monotonic();
   }
 

@@ -15,6 +15,7 @@ import { type Dispatcher, dispatch } from '../dispatch/dispatch.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
 import { attemptReason, failedAttempts, verdictOf } from '../dispatch/verdict.ts';
 import { toGatewayError } from '../errors.ts';
+import { fromStore } from '../from-store.ts';
 import type { Metrics } from '../operations/metrics.ts';
 import { afterAcceptance, type Moment } from './outcomes.ts';
 import { attemptSubmission, routesFor, type VideoRoute } from './video-channel.ts';
@@ -66,9 +67,9 @@ export class Submission {
   }
 
   async run(): Promise<void> {
-    const { store, config, metrics } = this.#options;
+    const { store, clock, config, metrics } = this.#options;
     const request = requestOf(this.#task);
-    const account = await store.accounts.find(this.#task.accountId);
+    const account = await fromStore(clock, store.accounts.find(this.#task.accountId));
     const { routes } = routesFor(config.current(), request, account?.class ?? '');
     if (routes.length === 0) {
       await this.#fail(new GatewayError('no_healthy_upstream', 'No upstream makes this video any more.'));
@@ -76,7 +77,20 @@ export class Submission {
     }
     const change = await this.#dispatch(request, routes);
     for (const attempt of this.#attempts) metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
-    if (change !== undefined) await this.#submitter.write(change);
+    if (change !== undefined) await this.#write(change);
+  }
+
+  /** A task whose change cannot be written must not stay `submitting`: nobody would look at it again. */
+  async #write(change: VideoChange): Promise<void> {
+    try {
+      await this.#submitter.write(change);
+    } catch (thrown) {
+      const named = change.event === 'accept' ? ` It is ${change.upstreamId} there.` : '';
+      const why = `What the upstream answered could not be written.${named}`;
+      // The cause is what was thrown first.
+      if (this.#begun > 0) await this.#submitter.write({ event: 'lose', why }).catch(() => undefined);
+      throw thrown;
+    }
   }
 
   /** What becomes of the task; undefined where nothing does now. */
@@ -156,9 +170,9 @@ export class Submission {
     const isWrong = error.code === 'invalid_request';
     this.#log(isWrong ? 'info' : 'warn', 'video refused', wordsOf(error));
     const text = error.details.upstream?.text;
-    const words = text === undefined || text === '' ? {} : { upstreamText: text };
-    const said = isWrong ? { code: error.shownCode, message: error.message } : NONE_TOOK_IT;
-    return { event: 'fail', error: { ...said, ...words } };
+    const upstreamText = text === undefined || text === '' ? {} : { upstreamText: text };
+    const failure = isWrong ? { code: error.shownCode, message: error.message } : NONE_TOOK_IT;
+    return { event: 'fail', error: { ...failure, ...upstreamText } };
   }
 
   #log(level: 'info' | 'warn', what: string, facts: object): void {

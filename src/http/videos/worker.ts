@@ -5,6 +5,7 @@
  * with a pause between, however many tasks are due.
  */
 import { pause, type Timer } from '../../streams/clock.ts';
+import { fromStore } from '../from-store.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
 import { isEngineFailure } from '../../store/settlements/lost-row.ts';
 import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
@@ -67,7 +68,7 @@ class Worker implements VideoWorker {
   #ticking: Promise<void> | undefined;
   #again = false;
   #stopped = false;
-  /** A store that is away fails every look for due tasks: that is said once, until one goes well. */
+  /** A store that is away fails every look for due tasks: that is logged once, until one goes well. */
   #failing = false;
 
   constructor(options: VideoWorkerOptions) {
@@ -114,9 +115,9 @@ class Worker implements VideoWorker {
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) return;
-    const { store, log } = this.#options;
+    const { store, clock, log } = this.#options;
     try {
-      await store.leases.release(VIDEO_WORKER, held.token);
+      await fromStore(clock, store.leases.release(VIDEO_WORKER, held.token));
     } catch (error) {
       // It runs out by itself, and a store that is away is no reason to end the others in a hurry.
       log.warn({ err: error }, 'the lease of the video worker could not be given back');
@@ -134,10 +135,8 @@ class Worker implements VideoWorker {
     const held = await this.#lease();
     if (held === undefined) return;
     for (const lane of this.#lanes.open()) {
-      const due = await store.videos.due(clock.now(), Math.min(lane.room, MOST_AT_ONCE), {
-        states: lane.states,
-        inHand: this.#lanes.inHand,
-      });
+      const asked = { states: lane.states, inHand: this.#lanes.inHand };
+      const due = await fromStore(clock, store.videos.due(clock.now(), Math.min(lane.room, MOST_AT_ONCE), asked));
       if (due.length === MOST_AT_ONCE) this.#again = true;
       for (const task of due) {
         if (this.#stopped) return;
@@ -158,17 +157,17 @@ class Worker implements VideoWorker {
     const held = this.#held;
     if (held !== undefined && now < this.#renewAtMs) return held;
     if (held !== undefined) {
-      const renewed = await store.leases.renew(VIDEO_WORKER, held.token, LEASE_TTL_MS, now);
+      const renewed = await fromStore(clock, store.leases.renew(VIDEO_WORKER, held.token, LEASE_TTL_MS, now));
       if (renewed.ok) {
         this.#renewAtMs = now + LEASE_RENEW_MS;
         return held;
       }
       this.#lost(held);
     }
-    const acquired = await store.leases.acquire(VIDEO_WORKER, holder, LEASE_TTL_MS, now);
+    const acquired = await fromStore(clock, store.leases.acquire(VIDEO_WORKER, holder, LEASE_TTL_MS, now));
     if (!acquired.ok) return undefined;
     const { token } = acquired.value;
-    const lost = await store.videos.loseAbandoned(token, now);
+    const lost = await fromStore(clock, store.videos.loseAbandoned(token, now));
     if (lost.length > 0)
       log.warn({ tasks: lost.map(({ id }) => id) }, 'submissions were under way when their worker ended: unknown');
     // Not before: where the store fails over them, the next tick begins here again.
@@ -225,8 +224,8 @@ class Worker implements VideoWorker {
       route === undefined
         ? missingChannel
         : await this.#lanes.poll(channelId, () => pollTask(route, upstreamId, this.#options, held.polls.signal));
-    if (progress.said === 'queryError' || progress.said === 'unclear') {
-      const what = progress.said === 'unclear' ? 'video outcome unclear' : 'video query failed';
+    if (progress.kind === 'queryError' || progress.kind === 'unclear') {
+      const what = progress.kind === 'unclear' ? 'video outcome unclear' : 'video query failed';
       this.#options.log.warn({ task: task.id, reason: progress.reason }, `${what}: the hold stays`);
     }
     const change = afterPoll(task, progress, intervalMs, this.#moment());
@@ -236,19 +235,19 @@ class Worker implements VideoWorker {
 
   /** Undefined when nothing was changed: a cancel or another worker was first. */
   async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
-    const { store, clock, log } = this.#options;
-    const changed = await store.videos.change(id, change, held.token, clock.now());
+    const { store, clock } = this.#options;
+    const changed = await fromStore(clock, store.videos.change(id, change, held.token, clock.now()));
     if (changed.ok) {
-      if ('endedAtMs' in changed.value) logEnd(log, changed.value);
+      if ('endedAtMs' in changed.value) logEnd(this.#options, changed.value);
       return changed.value;
     }
     if (changed.refusal.reason === 'lease_lost') this.#lost(held);
-    log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
+    this.#options.log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
     return undefined;
   }
 
   /**
-   * {@link #change} for a submission: what the upstream said to it is said once, so a store that is away is waited for, until this worker
+   * {@link #change} for a submission: what the upstream answered comes once, so a store that is away is waited for, until this worker
    * ends or loses its lease.
    */
   async #keep(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
@@ -269,9 +268,9 @@ class Worker implements VideoWorker {
     const held = this.#held;
     if (held === undefined) return;
     const { store, clock } = this.#options;
-    const changed = await store.videos.reschedule(polls, held.token, clock.now());
+    const changed = await fromStore(clock, store.videos.reschedule(polls, held.token, clock.now()));
     if (!changed.ok) this.#lost(held);
   }
 }
 
-const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is disabled, or not configured any more' };
+const missingChannel: Progress = { kind: 'queryError', reason: 'its Channel is disabled, or not configured any more' };

@@ -14,7 +14,6 @@ import { answerRaw } from '../server/raw-answer.ts';
 import { clientRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget } from '../server/route-table.ts';
 import { ClientSocket } from './client-socket.ts';
-import { UnfinishedBytes } from './inbound.ts';
 import { OpenSessions } from './open-sessions.ts';
 import { Session } from './session.ts';
 
@@ -40,7 +39,7 @@ const MAX_PIECES = 64 * 1_024;
 
 export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   const sessions = new OpenSessions(gateway.clock);
-  const unfinished = new UnfinishedBytes();
+  const { unfinished } = gateway;
   let draining = false;
   // Not written into the call: the library's types do not know `closeTimeout`.
   const options = {

@@ -13,7 +13,7 @@ import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
-import { Exchange } from '../exchange/exchange.ts';
+import { refuseCall } from '../exchange/refusal.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import { checkSolvent, FREE_BODY_BYTES } from '../request/solvency.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
@@ -298,7 +298,7 @@ export class Session {
       if (failure.code === 'internal_error') {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
-      Exchange.refused(call, failure);
+      refuseCall(call, failure);
       this.#outlet.send(errorText(failure, streamId, call.notes.limitHeaders));
     } finally {
       call.notes.limit?.release();

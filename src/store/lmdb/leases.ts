@@ -2,13 +2,13 @@
 import { type Lease, type Leases, MAX_LEASE_MS } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Environment } from './environment.ts';
-import type { Owner } from './owners.ts';
+import type { StoreProcess } from './processes.ts';
 import type { LeaseRow, Tables } from './tables.ts';
 
 /** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
-export function createLeases(environment: Environment, owner: Owner): Leases {
+export function createLeases(environment: Environment, process: StoreProcess): Leases {
   const isHeld = (tables: Tables, { expiresAtMs, owner: taker }: LeaseRow, nowMs: number): boolean =>
-    expiresAtMs > nowMs && expiresAtMs <= nowMs + MAX_LEASE_MS && owner.mayLive(tables, taker);
+    expiresAtMs > nowMs && expiresAtMs <= nowMs + MAX_LEASE_MS && process.mayLive(tables, taker);
 
   return {
     acquire: (name, holder, ttlMs, nowMs) =>
@@ -19,7 +19,7 @@ export function createLeases(environment: Environment, owner: Owner): Leases {
           return refused({ reason: 'held', lease: leaseOf(lease) } as const);
         const token = mine && lease.expiresAtMs > nowMs ? lease.token : (lease?.token ?? 0) + 1;
         const taken: Lease = { name, holder, token, expiresAtMs: nowMs + ttlMs };
-        work.put(work.tables.leases, name, { ...taken, owner: owner.id });
+        work.put(work.tables.leases, name, { ...taken, owner: process.id });
         return done(taken);
       }),
 

@@ -5,15 +5,18 @@ import { Reservations } from '../reservations.ts';
 import { closeOnce } from '../closing.ts';
 import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
+import { createAdminTokens } from '../admin-tokens.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
+import { createControls } from './controls.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
-import { Owner } from './owners.ts';
+import { StoreProcess } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
 import { createSpend } from './spend.ts';
@@ -23,38 +26,42 @@ import { createVideos } from './videos.ts';
 export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): Promise<Store> {
   const environment = await Environment.open(options, seams);
   const secrets = await createSecrets(environment);
-  const owner = await Owner.register(environment);
-  const settlements = new SettlementQueue(createSettlementEngine(environment, owner), logOf(environment, owner));
-  owner.everyBeat(async () => void (await settlements.closeInterrupted()));
+  const process = await StoreProcess.register(environment);
+  const settlements = new SettlementQueue(createSettlementEngine(environment, process), logOf(environment, process));
+  process.everyBeat(async () => void (await settlements.closeInterrupted()));
   await settlements.closeInterrupted();
   const reservations = new Reservations();
+  const controls = createControls(environment);
   return {
     accounts: createAccounts(environment),
     keys: createKeys(environment),
     ledger: createLedger(environment),
     spend: createSpend(environment),
+    usageByHour: createUsageByHour(environment),
     admission: createAdmission(environment, reservations),
     settlements,
     requestLog: createRequestLog(environment),
     videos: createVideos(environment, reservations),
-    leases: createLeases(environment, owner),
+    leases: createLeases(environment, process),
     limitCounts: createLimitCounts(environment),
     secrets,
+    controls,
+    adminTokens: createAdminTokens(controls, options),
     health: () => environment.health(),
-    close: closeOnce({ settlements, owner, engine: () => environment.close() }),
+    close: closeOnce({ settlements, process, engine: () => environment.close() }),
   };
 }
 
 /** Beside the data, so that whoever moves the one moves the other. */
 export const logPath = ({ path }: Pick<StoreOptions, 'path'>): string => join(path, 'settlements');
 
-function logOf(environment: Environment, owner: Owner): SettlementLog {
+function logOf(environment: Environment, process: StoreProcess): SettlementLog {
   const { options } = environment;
   return new SettlementLog({
     path: logPath(options),
     storeId: environment.look(({ journal }) => storeIdOf(journal.get(1)?.hash)),
-    ownerId: owner.id,
-    mayLive: (id) => environment.read((tables) => owner.mayLive(tables, id)),
+    processId: process.id,
+    mayLive: (id) => environment.read((tables) => process.mayLive(tables, id)),
     onProblem: options.onProblem,
   });
 }

@@ -80,6 +80,7 @@ const ATTEMPT = listed<AttemptEntry>(
     errorCode: 'plain',
     errorText: 'plain',
     usage: USAGE,
+    model: 'plain',
   },
   (attempt) => [
     attempt.channelId,
@@ -92,6 +93,7 @@ const ATTEMPT = listed<AttemptEntry>(
     attempt.errorCode,
     attempt.errorText,
     attempt.usage && USAGE.list(attempt.usage),
+    attempt.model,
   ],
 );
 
@@ -165,6 +167,8 @@ export const LOG_ROW = listed<RequestLogRow>(
     charge: CHARGE,
     attempts: ATTEMPTS,
     affinity: AFFINITY,
+    servedModel: 'plain',
+    endUser: 'plain',
   },
   (row) => [
     row.seq,
@@ -197,6 +201,8 @@ export const LOG_ROW = listed<RequestLogRow>(
     row.charge && CHARGE.list(row.charge),
     ATTEMPTS.list(row.attempts),
     row.affinity && AFFINITY.list(row.affinity),
+    row.servedModel,
+    row.endUser,
   ],
 );
 

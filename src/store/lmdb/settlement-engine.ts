@@ -3,7 +3,7 @@ import type { SettlementEngine } from '../settlements/engine.ts';
 import type { QueueRow } from '../settlements/row.ts';
 import { openFields, type Settled } from '../settlement.ts';
 import type { Environment } from './environment.ts';
-import type { Owner } from './owners.ts';
+import type { StoreProcess } from './processes.ts';
 import { entryOf, entryText } from './row-shapes.ts';
 import { logInterrupted, settleExchange } from './settle.ts';
 import type { Work } from './work.ts';
@@ -13,7 +13,7 @@ const FLUSH_MS = 100;
 /** Rows in one transaction: enough to share its cost, few enough not to hold the event loop for long. */
 const BATCH = 384;
 
-export function createSettlementEngine(environment: Environment, owner: Owner): SettlementEngine {
+export function createSettlementEngine(environment: Environment, process: StoreProcess): SettlementEngine {
   const { clock, onProblem, flushMs = FLUSH_MS } = environment.options;
   /** Exchanges of this process whose opening is in the store. */
   const opened = new Set<string>();
@@ -22,13 +22,13 @@ export function createSettlementEngine(environment: Environment, owner: Owner): 
     const { exchangeId, exchange, entry, text } = row;
     const { openExchanges } = work.tables;
     if (entry !== undefined && text !== undefined) {
-      if (opened.has(exchangeId)) work.remove(openExchanges, [owner.id, exchangeId]);
+      if (opened.has(exchangeId)) work.remove(openExchanges, [process.id, exchangeId]);
       return settleExchange(work, entry, text, clock.now());
     }
     if (exchange === undefined) return undefined;
     if (row.isInterrupted) logInterrupted(work, exchange, clock.now());
     else {
-      work.put(openExchanges, [owner.id, exchangeId], openFields(exchange));
+      work.put(openExchanges, [process.id, exchangeId], openFields(exchange));
       // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
       opened.add(exchangeId);
     }
@@ -52,6 +52,6 @@ export function createSettlementEngine(environment: Environment, owner: Owner): 
     health: () => environment.health(),
     rowsRefused: () => environment.rowsRefused(),
     rowsWritten: () => environment.rowsWritten(),
-    closeInterrupted: () => owner.closeInterrupted(),
+    closeInterrupted: () => process.closeInterrupted(),
   };
 }

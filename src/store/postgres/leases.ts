@@ -2,7 +2,7 @@
 import { type Lease, type Leases, MAX_LEASE_MS } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Database } from './database.ts';
-import type { Owner } from './owners.ts';
+import type { StoreProcess } from './processes.ts';
 import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
@@ -35,18 +35,18 @@ const HOLDS: Statement = {
 };
 
 /** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
-export function createLeases(database: Database, owner: Owner): Leases {
+export function createLeases(database: Database, process: StoreProcess): Leases {
   return {
     async acquire(name, holder, ttlMs, nowMs) {
       let dead: string | undefined;
       for (;;) {
-        const [taken] = await database.change(ACQUIRE, [name, holder, nowMs, nowMs + ttlMs, owner.id, dead]);
+        const [taken] = await database.change(ACQUIRE, [name, holder, nowMs, nowMs + ttlMs, process.id, dead]);
         if (taken !== undefined) return done(leaseOf(taken));
         const [held] = await database.run(FIND, [name]);
         if (held === undefined) continue;
         const [lease, taker] = [leaseOf(held), text(held, 'owner_id')];
         const isHeld = lease.expiresAtMs > nowMs && lease.holder !== holder;
-        if (isHeld && (taker === '' || (await owner.mayLive(taker)))) return refused({ reason: 'held', lease } as const);
+        if (isHeld && (taker === '' || (await process.mayLive(taker)))) return refused({ reason: 'held', lease } as const);
         dead = isHeld ? taker : undefined;
       }
     },

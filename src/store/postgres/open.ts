@@ -1,4 +1,5 @@
 /** Opens the store on PostgreSQL and puts its parts together. Any number of processes on any number of machines may share it. */
+import { createAdminTokens } from '../admin-tokens.ts';
 import { Reservations } from '../reservations.ts';
 import type { Store } from '../store.ts';
 import { closeOnce } from '../closing.ts';
@@ -6,6 +7,7 @@ import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
+import { createControls } from './controls.ts';
 import { Database } from './database.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
@@ -13,10 +15,11 @@ import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { migratePostgres } from './migrate.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
-import { Owner } from './owners.ts';
+import { StoreProcess } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSpend } from './spend.ts';
 import { createVideos } from './videos.ts';
 import { text } from './rows.ts';
@@ -35,29 +38,29 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
   const secrets = createSecrets(database);
   const { beforeStatement: _seam, ...quiet } = seams;
   const watch = new Watch(database, quiet, secrets.learn);
-  let owner: Owner | undefined;
+  let process: StoreProcess | undefined;
   let log: SettlementLog;
   try {
     await watch.start();
     await secrets.start();
-    owner = await Owner.register(database);
-    log = await logOf(database, owner);
+    process = await StoreProcess.register(database);
+    log = await logOf(database, process);
   } catch (error) {
-    owner?.abandon();
+    process?.abandon();
     await watch.close();
     await database.close();
     throw error;
   }
-  const settlements = new SettlementQueue(createSettlementEngine(database, owner), log);
+  const settlements = new SettlementQueue(createSettlementEngine(database, process), log);
   const close = closeOnce({
     settlements,
-    owner,
+    process,
     engine: async () => {
       await watch.close();
       await database.close();
     },
   });
-  owner.everyBeat(async () => void (await settlements.closeInterrupted()));
+  process.everyBeat(async () => void (await settlements.closeInterrupted()));
   try {
     await settlements.closeInterrupted();
   } catch (error) {
@@ -66,31 +69,35 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     throw error;
   }
   const reservations = new Reservations();
+  const controls = createControls(database);
   return {
     accounts: createAccounts(database),
     keys: createKeys(database, watch),
     ledger: createLedger(database),
     spend: createSpend(database),
+    usageByHour: createUsageByHour(database),
     admission: createAdmission(database, watch, reservations),
     settlements,
     requestLog: createRequestLog(database),
     videos: createVideos(database, reservations),
-    leases: createLeases(database, owner),
+    leases: createLeases(database, process),
     limitCounts: createLimitCounts(database),
     secrets,
+    controls,
+    adminTokens: createAdminTokens(controls, options),
     health: () => database.health(),
     close,
   };
 }
 
-async function logOf(database: Database, owner: Owner): Promise<SettlementLog> {
+async function logOf(database: Database, process: StoreProcess): Promise<SettlementLog> {
   const { spoolPath, spoolMaxBytes = DEFAULTS.spoolMaxBytes, onProblem } = database.options;
   const [first] = await database.run(FIRST_ROW);
   return new SettlementLog({
     path: spoolPath,
     storeId: storeIdOf(first === undefined ? undefined : text(first, 'hash')),
-    ownerId: owner.id,
-    mayLive: (id) => owner.mayLive(id),
+    processId: process.id,
+    mayLive: (id) => process.mayLive(id),
     maxBytes: spoolMaxBytes,
     onProblem,
   });

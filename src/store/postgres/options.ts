@@ -2,7 +2,7 @@
 import type { StoreOptions } from '../store.ts';
 
 export interface PostgresOptions
-  extends Pick<StoreOptions, 'clock' | 'randomBytes' | 'process' | 'flushMs' | 'ownerTtlMs' | 'onProblem'> {
+  extends Pick<StoreOptions, 'clock' | 'randomBytes' | 'process' | 'flushMs' | 'processTtlMs' | 'onProblem'> {
   /** `postgres://user:password@host:port/database`, with TLS by `?sslmode=verify-full&sslrootcert=…`. */
   readonly url: string;
   /** A folder on the local disk: settlements wait here while the database is away. One folder may serve several processes. */
@@ -31,7 +31,7 @@ export const DEFAULTS = {
   staleMs: 1_000,
   spoolMaxBytes: 256 * 1024 * 1024,
   flushMs: 10,
-  ownerTtlMs: 30_000,
+  processTtlMs: 30_000,
 } as const;
 
 /** For tests: called before every statement of a changing transaction and before its commit; what it throws undoes the transaction. */

@@ -5,7 +5,7 @@ import type { QueueRow } from '../settlements/row.ts';
 import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import type { Database } from './database.ts';
 import { DEFAULTS } from './options.ts';
-import type { Owner } from './owners.ts';
+import type { StoreProcess } from './processes.ts';
 import type { Statement } from './session.ts';
 import { Settler } from './settle.ts';
 import type { Work } from './work.ts';
@@ -20,7 +20,7 @@ const OPEN: Statement = {
     WHERE NOT EXISTS (SELECT 1 FROM request_log r WHERE r.exchange_id = x.exchange_id) ON CONFLICT (exchange_id) DO NOTHING`,
 };
 
-export function createSettlementEngine(database: Database, owner: Owner): SettlementEngine {
+export function createSettlementEngine(database: Database, process: StoreProcess): SettlementEngine {
   const { clock, onProblem, flushMs = DEFAULTS.flushMs } = database.options;
   return {
     clock,
@@ -29,30 +29,35 @@ export function createSettlementEngine(database: Database, owner: Owner): Settle
     batchRows: BATCH,
     textOf: logText,
     entryOf: logEntryOf,
-    batch: (rows) => batchOf(database, owner, rows),
+    batch: (rows) => batchOf(database, process, rows),
     health: () => database.health(),
     rowsRefused: () => database.rowsRefused(),
     rowsWritten: () => database.rowsWritten(),
-    closeInterrupted: () => owner.closeInterrupted(),
+    closeInterrupted: () => process.closeInterrupted(),
   };
 }
 
-function batchOf(database: Database, owner: Owner, rows: readonly QueueRow[]): Batch {
+function batchOf(database: Database, process: StoreProcess, rows: readonly QueueRow[]): Batch {
   // Openings change no money: they need no lock on the ledger, and may be repeated.
   if (rows.every(({ entry, isInterrupted }) => entry === undefined && !isInterrupted))
-    return { run: () => openAll(database, owner, rows) };
-  return database.unit((work) => writeAll(work, owner, rows, database.options.clock.now()));
+    return { run: () => openAll(database, process, rows) };
+  return database.unit((work) => writeAll(work, process, rows, database.options.clock.now()));
 }
 
-async function openAll(database: Database, owner: Owner, rows: readonly QueueRow[]): Promise<Settled[]> {
+async function openAll(database: Database, process: StoreProcess, rows: readonly QueueRow[]): Promise<Settled[]> {
   const list = rows.flatMap(({ exchangeId, exchange }) =>
     exchange === undefined ? [] : [{ exchange_id: exchangeId, exchange: JSON.stringify(openFields(exchange)) }],
   );
-  await database.change(OPEN, [owner.id, JSON.stringify(list)]);
+  await database.change(OPEN, [process.id, JSON.stringify(list)]);
   return [];
 }
 
-async function writeAll(work: Work, owner: Owner, rows: readonly QueueRow[], nowMs: number): Promise<(Settled | undefined)[]> {
+async function writeAll(
+  work: Work,
+  process: StoreProcess,
+  rows: readonly QueueRow[],
+  nowMs: number,
+): Promise<(Settled | undefined)[]> {
   const exchanges = rows.flatMap(({ entry, exchange }) => entry ?? exchange ?? []);
   const settler = await Settler.prepare(work, exchanges, nowMs);
   return rows.map(({ entry, text, exchange, isInterrupted }) => {
@@ -61,14 +66,14 @@ async function writeAll(work: Work, owner: Owner, rows: readonly QueueRow[], now
       work.closeExchange(entry.exchangeId);
       return settled;
     }
-    if (exchange !== undefined) writeOpen(work, settler, owner, exchange, isInterrupted);
+    if (exchange !== undefined) writeOpen(work, settler, process, exchange, isInterrupted);
     return undefined;
   });
 }
 
-function writeOpen(work: Work, settler: Settler, owner: Owner, exchange: OpenExchange, isInterrupted: boolean): void {
+function writeOpen(work: Work, settler: Settler, process: StoreProcess, exchange: OpenExchange, isInterrupted: boolean): void {
   if (isInterrupted) {
     work.closeExchange(exchange.exchangeId);
     settler.interrupt(exchange);
-  } else if (!settler.isLogged(exchange.exchangeId)) work.open(owner.id, exchange);
+  } else if (!settler.isLogged(exchange.exchangeId)) work.open(process.id, exchange);
 }

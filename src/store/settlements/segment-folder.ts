@@ -15,15 +15,15 @@ export interface FolderOptions {
   readonly path: string;
   /** What tells this store from every other. */
   readonly storeId: string;
-  readonly ownerId: string;
+  readonly processId: string;
   /** False only when the process of that registration is known to be dead. */
-  readonly mayLive: (ownerId: string) => Promise<boolean>;
+  readonly mayLive: (processId: string) => Promise<boolean>;
   readonly onProblem: ((problem: { readonly what: string; readonly error?: unknown }) => void) | undefined;
 }
 
 interface Found {
   readonly name: string;
-  readonly ownerId: string;
+  readonly processId: string;
   readonly number: number;
 }
 
@@ -63,8 +63,8 @@ export class SegmentFolder {
   /** Takes over the files of dead processes of this store, each process's in their order. */
   async orphans(): Promise<Orphan[]> {
     const orphans: Orphan[] = [];
-    for (const { name, ownerId } of this.#found()) {
-      if (ownerId === this.#options.ownerId || (await this.#options.mayLive(ownerId))) continue;
+    for (const { name, processId } of this.#found()) {
+      if (processId === this.#options.processId || (await this.#options.mayLive(processId))) continue;
       const taken = this.#take(join(this.#options.path, name));
       if (taken !== undefined) orphans.push(taken);
     }
@@ -72,19 +72,19 @@ export class SegmentFolder {
   }
 
   #nextPath(): string {
-    const { path, storeId, ownerId } = this.#options;
+    const { path, storeId, processId } = this.#options;
     this.#number += 1;
-    return join(path, `${storeId}-${ownerId}-${this.#number}.segment`);
+    return join(path, `${storeId}-${processId}-${this.#number}.segment`);
   }
 
   #found(): Found[] {
     const found: Found[] = [];
     for (const name of readdirSync(this.#options.path)) {
-      const [, storeId, owner, number, spoolOwner, spoolNumber] = NAME.exec(name) ?? [];
-      const ownerId = owner ?? spoolOwner;
-      if (ownerId === undefined) continue;
+      const [, storeId, process, number, spoolProcess, spoolNumber] = NAME.exec(name) ?? [];
+      const processId = process ?? spoolProcess;
+      if (processId === undefined) continue;
       if (storeId === undefined || storeId === this.#options.storeId)
-        found.push({ name, ownerId, number: Number(number ?? spoolNumber ?? 0) });
+        found.push({ name, processId, number: Number(number ?? spoolNumber ?? 0) });
       else this.#tell(name, `settlements_of_another_store: ${name} is left as it is`);
     }
     return found.sort((a, b) => a.number - b.number);

@@ -13,7 +13,8 @@ import type { AttemptEntry } from '../../../src/store/request-log.ts';
 import { Reservations } from '../../../src/store/reservations.ts';
 import type { Settled, Settlement } from '../../../src/store/settlement.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
-import { estimateNanos, STORE_MS } from '../../../src/http/exchange/admit.ts';
+import { estimateNanos } from '../../../src/http/exchange/admit.ts';
+import { STORE_MS } from '../../../src/http/from-store.ts';
 import type { ExchangeTrace } from '../../../src/http/tracing/tracer.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channel, KEY, MODELS, testConfig, testGateway } from '../../support/test-gateway.ts';
@@ -62,7 +63,10 @@ async function setUp(changes: Partial<CallContext> = {}, durability: 'batched' |
         firstToken: (route, seconds) => told.push(`first ${route} ${seconds}`),
         tokenGap: (route, seconds) => told.push(`gap ${route} ${seconds}`),
         attemptEnded: (channelId, reason) => told.push(`attempt ${channelId} ${reason}`),
-        tokens: (kind, count) => told.push(`${kind} ${count}`),
+        exchanged({ tokens, chargedNanos, answered }) {
+          for (const [kind, count] of Object.entries(tokens ?? {})) if (count > 0) told.push(`${kind} ${count}`);
+          told.push(`charged ${chargedNanos} ${answered?.channelId ?? '-'}`);
+        },
       },
       store: {
         ...gateway.store,
@@ -178,6 +182,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
     'cached_input 2',
     'cache_write 4',
     'output 5',
+    `charged ${charge.total} one`,
   ]);
   assert.deepEqual(lines, [
     {
@@ -231,7 +236,7 @@ test('an exchange is settled once, and what comes after that is not counted', as
   await exchange[Symbol.asyncDispose]();
   assert.equal(settlements.length, 1);
   assert.equal(row().httpStatus, 200);
-  assert.deepEqual(told, ['trace']);
+  assert.deepEqual(told, ['trace', 'charged 0 -']);
   assert.equal(lines.length, 1);
 });
 
@@ -332,7 +337,8 @@ test('why an attempt failed, in words of our own', async () => {
     ...entry,
   }));
   reportExchange(call, { ...row(), attempts });
-  assert.deepEqual(told, ['trace', 'trace', ...reasons.map(([, reason]) => `attempt a ${reason}`)]);
+  const [free, attempted] = ['charged 0 -', reasons.map(([, reason]) => `attempt a ${reason}`)];
+  assert.deepEqual(told, ['trace', free, 'trace', ...attempted, free]);
   logExchange(call, { ...row(), attempts }, 'exchange');
   assert.deepEqual(
     lines[1]?.['failed_attempts'],

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { exchangeRig } from '../../support/exchange-rig.ts';
 import { waitFor } from '../../support/processes.ts';
+import { smallDisk } from '../../support/small-disk.ts';
 import { noStrace } from '../../support/strace.ts';
 import { ask, folderFor, MAIN, start, verify } from './support/demonstration.ts';
 
@@ -134,5 +136,54 @@ for (const [name, injection] of Object.entries(FAILURES)) {
       .map((line): { requestId: string; status: string } => JSON.parse(line));
     const paid = rows.filter(({ status }) => status === 'success').map(({ requestId }) => requestId);
     assert.deepEqual(paid.toSorted(), [...answered].toSorted(), 'each answer has one row, and each row its answer');
+  });
+}
+
+/** Until there is no space for another byte. */
+function fill(file: string): void {
+  for (const size of [1024 * 1024, 4096, 1])
+    for (;;) {
+      try {
+        appendFileSync(file, Buffer.alloc(size));
+      } catch (thrown) {
+        assert.match(String(thrown), /ENOSPC/);
+        break;
+      }
+    }
+}
+
+for (const durability of ['batched', 'strict'] as const) {
+  test(`F31: a disk that is full between opening and settlement: one row, paid, once there is space; ${durability}`, async (t) => {
+    const disk = smallDisk(t, '128m');
+    if (disk === undefined) return;
+    const rig = await exchangeRig('lmdb', durability, [], disk);
+    const { key, secret } = await rig.newKey();
+    const filler = join(disk, 'filler');
+    t.after(() => rig.close());
+    rig.injector.onLeave = () => fill(filler);
+    rig.injector.start(new Map([['store.settlements.settle#0', 'leave']]));
+    let status: number | undefined;
+    const asking = fetch(`${rig.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+    }).then(async (answer) => {
+      await answer.arrayBuffer();
+      ({ status } = answer);
+    });
+    await rig.pass(() => status === undefined, 20);
+    await asking;
+    assert.ok(statSync(filler).size > 0);
+    // With strict durability what the given-up ballast had no room for is told as a failure.
+    assert.ok(status === 200 || (durability === 'strict' && (status ?? 0) >= 500), `the client was told ${status}`);
+    rmSync(filler);
+    rig.injector.stop();
+    await rig.pass(() => rig.store.admission.reserved(key.id) !== 0n || !rig.store.health().healthy, 120);
+    await rig.store.settlements.flush();
+    const rows = await rig.store.requestLog.list({ keyId: key.id });
+    assert.equal(rows.length, 1);
+    assert.ok((rows[0]?.charge?.total ?? 0n) > 0n, 'what was answered is paid for');
+    const { differences } = await rig.store.ledger.verify();
+    assert.deepEqual(differences, []);
   });
 }

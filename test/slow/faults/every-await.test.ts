@@ -4,13 +4,24 @@ import { test } from 'node:test';
 import { ENGINES } from '../../support/engines.ts';
 import { CASES, discover, faultsOf, run } from '../../support/exchange-law.ts';
 import { exchangeRig } from '../../support/exchange-rig.ts';
+import { runVideo, VIDEO_MEMBERS } from '../../support/video-law.ts';
 import { existsSync } from 'node:fs';
 
 const noServer = existsSync('/usr/lib/postgresql') ? false : 'no PostgreSQL server: install the package postgresql';
 
 for (const engine of ENGINES) {
+  const skip = engine === 'postgres' && noServer;
+  test(`whatever breaks at an await: a video is made, submitted and paid for at most once; ${engine}`, { skip }, async (t) => {
+    const rig = await exchangeRig(engine, 'batched', VIDEO_MEMBERS);
+    t.after(() => rig.close());
+    const points = await runVideo(rig, new Map());
+    assert.ok(points.length > 10, `${points.length} points`);
+    for (const { point, mode } of faultsOf(points))
+      await t.test(`${mode} at ${point.id}`, async () => {
+        await runVideo(rig, new Map([[point.id, mode]]));
+      });
+  });
   for (const durability of ['batched', 'strict'] as const) {
-    const skip = engine === 'postgres' && noServer;
     test(`whatever breaks at an await: one settlement, one row, one line; ${engine}, ${durability}`, { skip }, async (t) => {
       const rig = await exchangeRig(engine, durability);
       t.after(() => rig.close());

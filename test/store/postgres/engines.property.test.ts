@@ -29,8 +29,8 @@ interface Side {
   store: Store;
   readonly owners: Principal[];
   readonly reservations: Reservation[];
-  /** Exchanges that were opened or settled: none is opened after that. */
-  readonly exchanges: Set<string>;
+  /** Exchanges that were opened or settled, and whose they are: none is opened after that, nor settled for another key. */
+  readonly exchanges: Map<string, Principal>;
   /** The token of the worker's lease that was given last. */
   token: number;
   /** The names of random ids, in the order in which they were seen. */
@@ -246,12 +246,14 @@ const exchanges = call('exchanges', [fc.array(settlement, { minLength: 1, maxLen
   const answers = all.flatMap((one) => {
     const { owner: n, exchange: id, isOpened, isSettled, nanos, isReserved, account, more } = one;
     const { key, account: own } = ownerOf(side, n);
-    const row = entry({ key, account: account === undefined ? own : ownerOf(side, account).account }, id, nanos, more);
+    const named = { key, account: account === undefined ? own : ownerOf(side, account).account };
+    const whose = side.exchanges.get(id) ?? named;
+    const row = entry(whose, id, nanos, more);
     const isFirst = !side.exchanges.has(id);
     // What is opened and settled in one flush has the place of the one or of the other: here they come together, or apart.
     const isAlone = all.every((other) => other.exchange !== id || other === one);
     const opens = isFirst && isOpened && (isSettled || isAlone);
-    if (opens || isSettled) side.exchanges.add(id);
+    if (opens || isSettled) side.exchanges.set(id, whose);
     const reservation = isReserved && isSettled ? reservations.pop() : undefined;
     return [
       ...(opens ? [store.settlements.open(row)] : []),
@@ -460,9 +462,13 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
     videos: await store.videos.all(),
     log,
     head: await store.requestLog.head(),
+    used: await Promise.all(
+      ([[], ['hour', 'key', 'model', 'channel', 'code'], ['day', 'account', 'code']] as const).map((by) =>
+        store.usageByHour({ fromMs: 0, toMs: clock.now() + 1 }, {}, by),
+      ),
+    ),
     secret: store.secrets.current(),
-    // Histories that no gateway makes (an exchange of one key that is settled for another) are differences, told in each engine's own names.
-    sound: (await store.ledger.verify()).differences.length === 0,
+    sound: (await store.ledger.verify()).differences,
   };
 });
 
@@ -490,7 +496,7 @@ onPostgres(({ makePlace, dropPlace, histories }) => {
           places.map(async (place): Promise<Side> => {
             const clock = new FakeClock();
             const store = await openPlace(place, { clock });
-            return { place, clock, store, owners: [], reservations: [], exchanges: new Set(), token: 0, names: new Map() };
+            return { place, clock, store, owners: [], reservations: [], exchanges: new Map(), token: 0, names: new Map() };
           }),
         );
         const both = async (one: Call): Promise<void> => {

@@ -360,7 +360,7 @@ onPostgres(({ place }) => {
 
   test('proofs of commits and processes that nobody asks about any more are removed, and no others', async (t) => {
     const url = await place(t);
-    const store = await open(t, url, { ownerTtlMs: 150 });
+    const store = await open(t, url, { processTtlMs: 150 });
     await funded(store, 1n);
     const { admin } = await server();
     const at = (age: string): string => `now() - interval '${age}'`;

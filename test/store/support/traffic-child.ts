@@ -19,7 +19,7 @@ const store = await openPostgresStore({
   // Long enough for a busy machine to stay within, short enough to be waited for.
   statementTimeoutMs: 2_000,
   lockTimeoutMs: 2_000,
-  ownerTtlMs: 4_000,
+  processTtlMs: 4_000,
 });
 const say = (...words: unknown[]): void => {
   process.stdout.write(`${words.join(' ')}\n`);

@@ -3,6 +3,9 @@
  * that for the input, each the least of several runs, since other processes and collections only ever add.
  */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 /** How much larger the larger input is. */
 export const TIMES = 4;
@@ -14,9 +17,11 @@ const OVER_ENGINE = 1.5;
 const ROUNDS = 6;
 /** Short work is repeated until a run takes about this long, in milliseconds: the clock and a switch of process weigh less. */
 const LEAST_RUN_MS = 1.5;
-/** What takes longer is measured once a round, or not again: milliseconds. */
+/** What takes longer is measured once a round, and not in a size that is larger still: milliseconds. */
 const SLOW_MS = 100;
-const HOPELESS_MS = 500;
+const HUGE_MS = 500;
+/** More than noise makes of a linear cost: it is not measured again. */
+const SQUARE = 12;
 
 /** The least time of one call of `run`, over its own repetitions. */
 class Stopwatch {
@@ -67,21 +72,27 @@ export interface Case {
 /** The smaller size: some 100 KB, so that a hidden square shows. */
 const COUNT = 2000;
 
-/** A case is measured anew before it fails: what runs beside it on a busy machine differs from time to time, a square stays. */
+/**
+ * How often a case is measured in a process of its own before it fails: where many tests share one, its compiler, its heap and what runs beside it
+ * weigh on the sizes unlike. A square stays.
+ */
 const TRIES = 3;
+const ALONE = fileURLToPath(new URL('./alone.ts', import.meta.url));
 
-export function growthOfCase(one: Case, count = COUNT): Growth {
-  let best = measured(one, count);
-  for (let tried = 1; tried < TRIES && best.ratio > best.limit && best.largeMs <= HOPELESS_MS; tried += 1) {
-    const again = measured(one, count);
-    if (again.ratio / again.limit < best.ratio / best.limit) best = again;
+export async function assertLinear(one: Case, count = COUNT): Promise<void> {
+  let growth = growthOfCase(one, count);
+  for (let tried = 0; tried < TRIES && growth.ratio > growth.limit && growth.ratio < SQUARE; tried += 1) {
+    const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, String(count)]);
+    growth = JSON.parse(stdout);
   }
-  return best;
+  const { ratio, limit, smallMs, largeMs } = growth;
+  const times = `${smallMs.toFixed(2)} ms, then ${largeMs.toFixed(2)} ms`;
+  assert.ok(ratio <= limit, `${TIMES} times as much took ${ratio.toFixed(1)} times as long: ${times}`);
 }
 
-function measured({ work }: Case, count: number): Growth {
+export function growthOfCase({ work }: Case, count = COUNT): Growth {
   const first = growthOf(work(count), work(count * TIMES));
-  if (first.ratio <= first.limit || first.largeMs > HOPELESS_MS) return first;
+  if (first.ratio <= first.limit || first.ratio >= SQUARE || first.largeMs > HUGE_MS) return first;
   // Caches and collections may weigh more on the larger size; a square shows more, the larger it is.
   const second = growthOf(work(count * TIMES), work(count * TIMES * TIMES));
   return second.ratio / second.limit < first.ratio / first.limit ? second : first;
@@ -90,8 +101,10 @@ function measured({ work }: Case, count: number): Growth {
 export function growthOf(small: Work, large: Work): Growth {
   const parse = ({ json }: Work) => new Stopwatch(() => json.forEach((text) => void JSON.parse(text)));
   const [less, more, lessParse, moreParse] = [new Stopwatch(small.run), new Stopwatch(large.run), parse(small), parse(large)];
-  const isLinear = (): boolean => more.least / less.least <= LIMIT;
-  for (let round = 0; round === 0 || (round < ROUNDS && !isLinear() && more.least < HOPELESS_MS); round += 1) {
+  const ratio = (): number => more.least / less.least;
+  const isLinear = (): boolean => ratio() <= LIMIT;
+  const isPlain = (): boolean => isLinear() || (ratio() >= SQUARE && more.least > HUGE_MS);
+  for (let round = 0; round === 0 || (round < ROUNDS && !isPlain()); round += 1) {
     for (const [watch, runs] of [
       [less, 5],
       [more, 2],
@@ -102,15 +115,10 @@ export function growthOf(small: Work, large: Work): Growth {
   if (!isLinear()) lessParse.measure(5);
   const limit = isLinear() ? LIMIT : Math.max(LIMIT, (OVER_ENGINE * moreParse.least) / lessParse.least);
   return {
-    ratio: more.least / less.least,
+    ratio: ratio(),
     limit,
     smallMs: less.least,
     largeMs: more.least,
     overParse: more.least / moreParse.least,
   };
-}
-
-export function assertLinear({ ratio, limit, smallMs, largeMs }: Growth): void {
-  const times = `${smallMs.toFixed(2)} ms, then ${largeMs.toFixed(2)} ms`;
-  assert.ok(ratio <= limit, `${TIMES} times as much took ${ratio.toFixed(1)} times as long: ${times}`);
 }

@@ -18,6 +18,11 @@ import {
 
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
+/** Those that it holds. Of any other kind nobody here knows whether it is billed. */
+const WITHIN_TOTALS: ReadonlySet<string> = new Set(['message', 'fallback_message']);
+/** Names come from the upstream and are written to the log. */
+const MOST_UNKNOWN = 4;
+const MAX_KIND = 64;
 
 /** Server tools that are paid by the call. */
 const METERED: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
@@ -37,6 +42,7 @@ export class UsageReader {
   /** The latest iterations that are billed in addition, and the latest report of metered calls. */
   #extra: readonly UsageIteration[] = [];
   #servedModel: string | undefined;
+  #unknownPasses: readonly string[] = [];
   #meters: ReadonlyMap<string, number> | undefined;
   /** The latest report of a total came without a split by lifetime. */
   #isSplitOlder = false;
@@ -61,6 +67,7 @@ export class UsageReader {
     if (key === 'iterations') {
       this.#extra = extraIterations(value);
       this.#servedModel = fallbackModel(value);
+      this.#unknownPasses = unknownPasses(value);
     }
     if (key === 'server_tool_use') this.#meters = isObject(value) ? metersOf(value) : undefined;
     if (!READ_MEMBERS.has(key)) this.#native.set(key, value);
@@ -112,7 +119,8 @@ export class UsageReader {
     const geo = known.get('inference_geo');
     if (typeof geo === 'string') usage.geo = geo;
     if (this.#servedModel !== undefined) usage.servedModel = this.#servedModel;
-    if (isRedeemed(known.get('fallback_credit'))) usage.discounts = ['fallback_credit'];
+    const flags = [...(isRedeemed(known.get('fallback_credit')) ? ['fallback_credit'] : []), ...this.#unknownPasses];
+    if (flags.length > 0) usage.flags = flags;
     const native = this.#native.snapshot();
     if (native !== undefined) usage.native = native;
     return usage;
@@ -161,6 +169,13 @@ function fallbackModel(value: JsonValue): string | undefined {
   const listed = Array.isArray(value) ? value.filter(isObject) : [];
   const model = listed.findLast((one) => one['type'] === 'fallback_message')?.['model'];
   return typeof model === 'string' && model !== '' ? model : undefined;
+}
+
+/** Passes of a kind that was not there when this was written. */
+function unknownPasses(value: JsonValue): readonly string[] {
+  const kinds = (Array.isArray(value) ? value.filter(isObject) : []).map((one) => String(one['type']).slice(0, MAX_KIND));
+  const unknown = kinds.filter((kind) => !EXTRA_ITERATIONS.has(kind) && !WITHIN_TOTALS.has(kind));
+  return [...new Set(unknown)].slice(0, MOST_UNKNOWN).map((kind) => `unpriced_pass:${kind}`);
 }
 
 /** The answer is billed as if its model had been asked all along. */

@@ -13,7 +13,7 @@ import type { Statement } from './session.ts';
 import { Settler } from './settle.ts';
 import type { Work } from './work.ts';
 
-/** The owners of this very process: several stores may be open in one. */
+/** The registrations of this very process: several stores may be open in one. */
 const living = new Set<string>();
 
 /** Exchanges closed in one transaction. */
@@ -25,18 +25,18 @@ const BEAT: Statement = {
     ON CONFLICT (id) DO UPDATE SET heartbeat = clock_timestamp()`,
 };
 const AGE = `(extract(epoch FROM clock_timestamp() - heartbeat) * 1000)::bigint AS age_ms`;
-const OWNERS: Statement = {
+const PROCESSES: Statement = {
   name: 'owners_of_open',
   text: `SELECT e.owner_id AS id, o.host, o.pid, ${AGE} FROM (SELECT DISTINCT owner_id FROM open_exchanges) e
     LEFT JOIN owners o ON o.id = e.owner_id`,
 };
-const OWNER: Statement = { name: 'owner_find', text: `SELECT id, host, pid, ${AGE} FROM owners WHERE id = $1` };
+const PROCESS: Statement = { name: 'owner_find', text: `SELECT id, host, pid, ${AGE} FROM owners WHERE id = $1` };
 const OPEN_OF: Statement = {
   name: 'open_of',
   text: 'SELECT exchange FROM open_exchanges WHERE owner_id = $1 ORDER BY exchange_id LIMIT $2',
 };
 const LEAVE: Statement = { name: 'owner_leave', text: 'DELETE FROM owners WHERE id = $1' };
-/** Dead owners without open exchanges, and the proofs of commits that nobody asks about any more. */
+/** Dead processes without open exchanges, and the proofs of commits that nobody asks about any more. */
 const SWEEP: Statement = {
   name: 'sweep',
   text: `WITH old AS (DELETE FROM commits WHERE at < now() - interval '15 minutes')
@@ -44,7 +44,7 @@ const SWEEP: Statement = {
       AND NOT EXISTS (SELECT 1 FROM open_exchanges e WHERE e.owner_id = o.id)`,
 };
 
-export class Owner {
+export class StoreProcess {
   readonly id: string;
   readonly #database: Database;
   readonly #ttlMs: number;
@@ -56,15 +56,15 @@ export class Owner {
   private constructor(database: Database, id: string) {
     this.#database = database;
     this.id = id;
-    this.#ttlMs = database.options.ownerTtlMs ?? DEFAULTS.ownerTtlMs;
+    this.#ttlMs = database.options.processTtlMs ?? DEFAULTS.processTtlMs;
   }
 
-  static async register(database: Database): Promise<Owner> {
-    const owner = new Owner(database, `own_${randomHex(database.options.randomBytes)}`);
-    living.add(owner.id);
-    await owner.#beat();
-    owner.#schedule();
-    return owner;
+  static async register(database: Database): Promise<StoreProcess> {
+    const registered = new StoreProcess(database, `own_${randomHex(database.options.randomBytes)}`);
+    living.add(registered.id);
+    await registered.#beat();
+    registered.#schedule();
+    return registered;
   }
 
   /** `then` runs after every heartbeat. */
@@ -73,16 +73,16 @@ export class Owner {
   }
 
   /** False only when the process of that registration is known to be dead. */
-  async mayLive(ownerId: string): Promise<boolean> {
-    const [row] = await this.#database.run(OWNER, [ownerId]);
-    return this.#isAlive(row, ownerId);
+  async mayLive(processId: string): Promise<boolean> {
+    const [row] = await this.#database.run(PROCESS, [processId]);
+    return this.#isAlive(row, processId);
   }
 
   /** Closes what dead processes left open. Returns what was closed. */
   async closeInterrupted(): Promise<OpenExchange[]> {
-    const owners = await this.#database.run(OWNERS);
+    const found = await this.#database.run(PROCESSES);
     const closed: OpenExchange[] = [];
-    for (const row of owners) if (!this.#isAlive(row, text(row, 'id'))) closed.push(...(await this.#closeAllOf(text(row, 'id'))));
+    for (const row of found) if (!this.#isAlive(row, text(row, 'id'))) closed.push(...(await this.#closeAllOf(text(row, 'id'))));
     return closed;
   }
 
@@ -100,29 +100,29 @@ export class Owner {
     living.delete(this.id);
   }
 
-  async #closeAllOf(ownerId: string): Promise<OpenExchange[]> {
+  async #closeAllOf(processId: string): Promise<OpenExchange[]> {
     const { clock } = this.#database.options;
     const closed: OpenExchange[] = [];
     for (;;) {
-      const batch = await this.#database.transact((work) => this.#closeSome(work, ownerId, clock.now()));
+      const batch = await this.#database.transact((work) => this.#closeSome(work, processId, clock.now()));
       closed.push(...batch.closed);
       if (batch.rows < BATCH) return closed;
     }
   }
 
-  async #closeSome(work: Work, ownerId: string, nowMs: number): Promise<{ closed: OpenExchange[]; rows: number }> {
-    if (ownerId !== this.id) {
+  async #closeSome(work: Work, processId: string, nowMs: number): Promise<{ closed: OpenExchange[]; rows: number }> {
+    if (processId !== this.id) {
       // Asked again inside the transaction: it may have come back, or another process may have been here.
-      const [row] = await work.run(OWNER, [ownerId]);
-      if (this.#isAlive(row, ownerId)) return { closed: [], rows: 0 };
+      const [row] = await work.run(PROCESS, [processId]);
+      if (this.#isAlive(row, processId)) return { closed: [], rows: 0 };
     }
-    const rows = (await work.run(OPEN_OF, [ownerId, BATCH])).map((row) => exchangeOf(text(row, 'exchange')));
+    const rows = (await work.run(OPEN_OF, [processId, BATCH])).map((row) => exchangeOf(text(row, 'exchange')));
     const settler = await Settler.prepare(work, rows, nowMs);
     const closed = rows.filter((exchange) => {
       work.closeExchange(exchange.exchangeId);
       return settler.interrupt(exchange);
     });
-    if (rows.length < BATCH && ownerId !== this.id) await work.run(LEAVE, [ownerId]);
+    if (rows.length < BATCH && processId !== this.id) await work.run(LEAVE, [processId]);
     return { closed, rows: rows.length };
   }
 
@@ -131,7 +131,7 @@ export class Owner {
     if (row === undefined || row['host'] === null) return false;
     const { process: self } = this.#database.options;
     const pid = int(row, 'pid');
-    // The same host, so the pid tells; our own pid in another owner's row is an earlier life of it.
+    // The same host, so the pid tells; our own pid in another registration's row is an earlier life of it.
     if (text(row, 'host') === self.host && (pid === self.pid || !self.isAlive(pid))) return false;
     return int(row, 'age_ms') < this.#ttlMs;
   }

@@ -6,16 +6,16 @@ import type { OpenExchange } from '../settlement.ts';
 import { randomHex } from '../random-hex.ts';
 import type { Environment } from './environment.ts';
 import { logInterrupted } from './settle.ts';
-import type { OwnerRow, Tables } from './tables.ts';
+import type { ProcessRow, Tables } from './tables.ts';
 
-/** The owners of this very process: several stores may be open in one. */
+/** The registrations of this very process: several stores may be open in one. */
 const living = new Set<string>();
 
 const DEFAULT_TTL_MS = 30_000;
 /** Exchanges closed in one transaction. */
 const BATCH = 200;
 
-export class Owner {
+export class StoreProcess {
   readonly id: string;
   readonly #environment: Environment;
   readonly #ttlMs: number;
@@ -27,15 +27,15 @@ export class Owner {
   private constructor(environment: Environment, id: string) {
     this.#environment = environment;
     this.id = id;
-    this.#ttlMs = environment.options.ownerTtlMs ?? DEFAULT_TTL_MS;
+    this.#ttlMs = environment.options.processTtlMs ?? DEFAULT_TTL_MS;
   }
 
-  static async register(environment: Environment): Promise<Owner> {
-    const owner = new Owner(environment, `own_${randomHex(environment.options.randomBytes)}`);
-    living.add(owner.id);
-    await owner.#beat();
-    owner.#schedule();
-    return owner;
+  static async register(environment: Environment): Promise<StoreProcess> {
+    const registered = new StoreProcess(environment, `own_${randomHex(environment.options.randomBytes)}`);
+    living.add(registered.id);
+    await registered.#beat();
+    registered.#schedule();
+    return registered;
   }
 
   /** `then` runs after every heartbeat. */
@@ -44,14 +44,14 @@ export class Owner {
   }
 
   /** False only when the process of that registration is known to be dead. */
-  mayLive(tables: Tables, ownerId: string): boolean {
-    return this.#isAlive(tables.owners.get(ownerId), ownerId);
+  mayLive(tables: Tables, processId: string): boolean {
+    return this.#isAlive(tables.processes.get(processId), processId);
   }
 
   /** Closes what dead processes left open. Returns what was closed. */
   async closeInterrupted(): Promise<OpenExchange[]> {
     const dead = await this.#environment.read((tables) =>
-      ownersOfExchanges(tables).filter((id) => !this.#isAlive(tables.owners.get(id), id)),
+      processesOfExchanges(tables).filter((id) => !this.#isAlive(tables.processes.get(id), id)),
     );
     const closed: OpenExchange[] = [];
     for (const id of dead) closed.push(...(await this.#closeAllOf(id)));
@@ -63,7 +63,7 @@ export class Owner {
   async leave(): Promise<void> {
     this.#stop();
     await this.#closeAllOf(this.id);
-    await this.#environment.transact((work) => work.remove(work.tables.owners, this.id));
+    await this.#environment.transact((work) => work.remove(work.tables.processes, this.id));
     living.delete(this.id);
   }
 
@@ -75,28 +75,28 @@ export class Owner {
 
   /** Registrations of dead processes that left nothing open. */
   async #forgetDead(): Promise<void> {
-    const dead = ({ owners }: Tables): string[] =>
-      [...owners.getRange()].flatMap(({ key, value }) => (this.#isAlive(value, key) ? [] : [key]));
+    const dead = ({ processes }: Tables): string[] =>
+      [...processes.getRange()].flatMap(({ key, value }) => (this.#isAlive(value, key) ? [] : [key]));
     if ((await this.#environment.read(dead)).length === 0) return;
     await this.#environment.transact((work) => {
-      for (const id of dead(work.tables)) work.remove(work.tables.owners, id);
+      for (const id of dead(work.tables)) work.remove(work.tables.processes, id);
     });
   }
 
-  async #closeAllOf(ownerId: string): Promise<OpenExchange[]> {
+  async #closeAllOf(processId: string): Promise<OpenExchange[]> {
     const { clock } = this.#environment.options;
     const closed: OpenExchange[] = [];
     for (;;) {
       const batch = await this.#environment.transact((work) => {
         const { tables } = work;
         // Asked again inside the transaction: it may have come back, or another process may have been here.
-        if (ownerId !== this.id && this.#isAlive(tables.owners.get(ownerId), ownerId)) return [];
-        const rows = [...tables.openExchanges.getRange({ start: [ownerId, ''], end: [ownerId, '\uffff'], limit: BATCH })];
+        if (processId !== this.id && this.#isAlive(tables.processes.get(processId), processId)) return [];
+        const rows = [...tables.openExchanges.getRange({ start: [processId, ''], end: [processId, '\uffff'], limit: BATCH })];
         for (const { key, value } of rows) {
           work.remove(tables.openExchanges, key);
           logInterrupted(work, value, clock.now());
         }
-        if (rows.length < BATCH && ownerId !== this.id) work.remove(tables.owners, ownerId);
+        if (rows.length < BATCH && processId !== this.id) work.remove(tables.processes, processId);
         return rows.map(({ value }) => value);
       });
       closed.push(...batch);
@@ -104,19 +104,19 @@ export class Owner {
     }
   }
 
-  #isAlive(row: OwnerRow | undefined, id: string): boolean {
+  #isAlive(row: ProcessRow | undefined, id: string): boolean {
     if (living.has(id)) return true;
     if (row === undefined) return false;
     const { process: self, clock } = this.#environment.options;
-    // The same host, so the pid tells; our own pid in another owner's row is an earlier life of it.
+    // The same host, so the pid tells; our own pid in another registration's row is an earlier life of it.
     if (row.host === self.host && (row.pid === self.pid || !self.isAlive(row.pid))) return false;
     return row.heartbeatAtMs + this.#ttlMs > clock.now();
   }
 
   async #beat(): Promise<void> {
     const { process: self, clock } = this.#environment.options;
-    const row: OwnerRow = { id: this.id, host: self.host, pid: self.pid, heartbeatAtMs: clock.now() };
-    await this.#environment.transact((work) => work.put(work.tables.owners, this.id, row));
+    const row: ProcessRow = { id: this.id, host: self.host, pid: self.pid, heartbeatAtMs: clock.now() };
+    await this.#environment.transact((work) => work.put(work.tables.processes, this.id, row));
   }
 
   #schedule(): void {
@@ -137,14 +137,14 @@ export class Owner {
   }
 }
 
-/** The distinct owners that have exchanges open, by jumping from one to the next. */
-function ownersOfExchanges(tables: Tables): string[] {
-  const owners: string[] = [];
+/** The distinct processes that have exchanges open, by jumping from one to the next. */
+function processesOfExchanges(tables: Tables): string[] {
+  const found: string[] = [];
   let start = '';
   for (;;) {
     const [next] = [...tables.openExchanges.getKeys({ start: [start, '\uffff'], limit: 1 })];
-    if (next === undefined) return owners;
+    if (next === undefined) return found;
     [start] = next;
-    owners.push(start);
+    found.push(start);
   }
 }

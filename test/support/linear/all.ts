@@ -1,0 +1,6 @@
+/** Every case of the linearity law, by name. */
+import { ANSWER_CASES } from './answers.ts';
+import type { Case } from './growth.ts';
+import { REQUEST_CASES } from './requests.ts';
+
+export const LINEAR_CASES: readonly Case[] = [...REQUEST_CASES, ...ANSWER_CASES];
