@@ -92,6 +92,7 @@ const WORDS: Readonly<Record<string, string>> = {
   unknown_service_tier: 'served in a tier without a price: billed as standard',
   unknown_speed: 'served at a speed without a price: billed as standard',
   unknown_geo: 'served in a region without a price: billed as standard',
+  contradictory_usage: 'the report has more cached tokens than input: each count is billed as it was reported',
   fallback_credit: 'the vendor charged less: a credit for a refused request was redeemed',
 };
 

@@ -26,7 +26,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 /** What of the warm-up is on the disk. */
 const leftBehind = (): string[] => readdirSync(folder).filter((name) => name.startsWith('mizu-warm-'));
 
-const parts: Omit<RigOptions, 'types' | 'level'> = {
+const parts: Omit<RigOptions, 'types' | 'level' | 'signal'> = {
   ...{ codecs, clock: systemClock, random: Math.random, chargeFor },
   mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
   load: { env: {}, readFile: () => '', parsePrice },
@@ -53,7 +53,7 @@ const linesOf = ({ logLines }: TestGateway): Record<string, unknown>[] =>
   logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg !== 'video worker');
 
 test('every client is answered by every upstream, whole and streamed', async () => {
-  await using rig = await createRig({ ...parts, types: TYPES, level: 'info' });
+  await using rig = await createRig({ ...parts, types: TYPES, level: 'info', signal: new AbortController().signal });
   const count = requestsTo(TYPES).length;
   assert.equal(count, 24);
   for (let turn = 0; turn < count; turn++) await rig.exchange();
@@ -108,6 +108,21 @@ test('where it cannot work that is one warning, and nothing is left behind', asy
   assert.deepEqual(more, []);
   assert.deepEqual([line?.['level'], line?.['msg']], ['warn', 'the warm-up failed: the first requests will be slower']);
   assert.deepEqual(leftBehind(), []);
+});
+
+test('an exchange that hangs is cut when the time is over, and one that breaks before is told', async () => {
+  const parts = { inFlight: new InFlight(), until: performance.now() + 60_000, clock: systemClock, processorMicros: () => 0 };
+  const signal = AbortSignal.timeout(30);
+  const hangs = (): Promise<void> =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+  // The timer of the signal alone keeps no process alive.
+  const alive = setTimeout(() => undefined, 10_000);
+  assert.equal(await workInSlices({ ...parts, exchange: hangs, signal }), 0);
+  clearTimeout(alive);
+  const broken = { ...parts, exchange: () => Promise.reject(new Error('broken')), signal: new AbortController().signal };
+  await assert.rejects(workInSlices(broken), /broken/);
 });
 
 /** A clock that the exchanges move on, the nth by `ms(n)`. */

@@ -93,6 +93,7 @@ test('every flag that a charge may carry has words of its own', () => {
     ...['cache_write_unsplit', 'long_context', 'estimated', 'overflow', 'unknown_service_tier', 'unknown_speed', 'unknown_geo'],
     ...[
       'fallback_credit',
+      'contradictory_usage',
       'service_tier:x',
       'speed:x',
       'geo:x',

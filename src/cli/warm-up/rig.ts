@@ -3,7 +3,7 @@
  * circuits and connections. Its client and its upstream are in this process, too, and reach it over sockets that only this user may open.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, createServer, request, type Server } from 'node:http';
+import { Agent, createServer, request, type RequestOptions, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
@@ -25,6 +25,8 @@ export interface RigOptions extends Pick<StartOptions, 'codecs' | 'clock' | 'min
   readonly load: Omit<ParseOptions, 'path' | 'revision' | 'nowMs'>;
   readonly level: string;
   readonly openStore: (config: Config) => Promise<Store>;
+  /** Cuts the exchange that is under way. */
+  readonly signal: AbortSignal;
 }
 
 export interface Rig extends AsyncDisposable {
@@ -64,7 +66,7 @@ export async function createRig(options: RigOptions): Promise<Rig> {
   return {
     async exchange() {
       const next = requests[turn++ % requests.length];
-      if (next !== undefined) await ask(next, agent, join(folder, 'gateway'), key);
+      if (next !== undefined) await ask(next, { agent, socketPath: join(folder, 'gateway'), signal: options.signal }, key);
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
@@ -117,10 +119,10 @@ function typeOfPath(path: string): ChannelType {
   return path.includes('/messages') ? 'messages' : 'gemini';
 }
 
-function ask({ path, body }: WarmUpRequest, agent: Agent, socketPath: string, key: string): Promise<void> {
+function ask({ path, body }: WarmUpRequest, way: RequestOptions, key: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { host: 'warm-up', authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const outgoing = request({ agent, socketPath, path, method: 'POST', headers }, (answer) => {
+    const outgoing = request({ ...way, path, method: 'POST', headers }, (answer) => {
       answer.on('error', reject);
       answer.on('end', () => {
         if (answer.statusCode === 200) resolve();

@@ -3,7 +3,7 @@ import type { Clock } from '../../streams/clock.ts';
 import type { InFlight } from '../../http/exchange/in-flight.ts';
 
 export interface Slices {
-  /** One synthetic exchange. Rejects where the warm-up itself is broken. */
+  /** One synthetic exchange. Rejects where the warm-up itself is broken, and once `signal` is aborted. */
   readonly exchange: () => Promise<void>;
   /** What clients have under way, for whom the warm-up waits. */
   readonly inFlight: Pick<InFlight, 'count' | 'idle'>;
@@ -15,6 +15,8 @@ export interface Slices {
   readonly signal: AbortSignal;
 }
 
+/** While clients are served: how soon a stop is noticed. */
+const LOOK_MS = 250;
 /** Exchanges of a lap. */
 const LAP = 96;
 /** A lap has to be so much cheaper than the best before it to say that the compilers still work. */
@@ -30,10 +32,15 @@ export async function workInSlices({ exchange, inFlight, clock, processorMicros,
   for (let quiet = 0; quiet < QUIET_LAPS; ) {
     if (signal.aborted || clock.monotonic() >= until) break;
     if (inFlight.count > 0) {
-      await inFlight.idle(clock, until - clock.monotonic());
+      await inFlight.idle(clock, Math.min(LOOK_MS, until - clock.monotonic()));
       continue;
     }
-    await exchange();
+    try {
+      await exchange();
+    } catch (thrown) {
+      if (signal.aborted) break;
+      throw thrown;
+    }
     exchanges += 1;
     if (exchanges % LAP > 0) continue;
     const now = processorMicros();

@@ -7,7 +7,7 @@ import { ANSWERS } from './answers.ts';
 import { createRig, type RigOptions } from './rig.ts';
 import { workInSlices } from './slices.ts';
 
-export interface WarmUpOptions extends Omit<RigOptions, 'types' | 'level'> {
+export interface WarmUpOptions extends Omit<RigOptions, 'types' | 'level' | 'signal'> {
   /** What it prepares for: its configuration, its requests in flight, its log. */
   readonly gateway: Gateway;
 }
@@ -15,7 +15,7 @@ export interface WarmUpOptions extends Omit<RigOptions, 'types' | 'level'> {
 export interface WarmUp {
   /** Settled when it is over, with one line in the log. Never rejects. */
   readonly over: Promise<void>;
-  /** Ends it after the exchange that it is at. */
+  /** Ends it. */
   stop(): Promise<void>;
 }
 
@@ -32,14 +32,16 @@ export function startWarmUp(options: WarmUpOptions): WarmUp {
   };
 }
 
-async function warmUp({ gateway, ...options }: WarmUpOptions, signal: AbortSignal): Promise<void> {
+async function warmUp({ gateway, ...options }: WarmUpOptions, stopping: AbortSignal): Promise<void> {
   const { log, inFlight, clock } = gateway;
   const { warmUpMs: atMostMs, channels } = gateway.config.current();
   const types = [...new Set(channels.map(({ type }) => type))].filter((type) => ANSWERS[type] !== undefined);
   if (atMostMs === 0 || types.length === 0) return;
   const began = clock.monotonic();
+  // An exchange that hangs is cut, too.
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(atMostMs)]);
   try {
-    await using rig = await createRig({ ...options, types, level: log.level });
+    await using rig = await createRig({ ...options, types, level: log.level, signal });
     const exchanges = await workInSlices({
       exchange: () => rig.exchange(),
       ...{ inFlight, clock, processorMicros, until: began + atMostMs, signal },

@@ -114,6 +114,11 @@ export function totalCacheWrite({
   return cacheWrite + cacheWrite5m + cacheWrite30m + cacheWrite1h + cacheWrite12h;
 }
 
+/** A flag for the charge of a report that has more cached tokens, read or written, than input: each count is billed as it was reported. */
+export function contradiction(prompt: number | undefined, cached: number): Pick<Usage, 'flags'> {
+  return prompt !== undefined && cached > prompt ? { flags: ['contradictory_usage'] } : {};
+}
+
 /** True when no count is positive: zeros are placeholders, not usage. */
 export function isPlaceholder(usage: Usage): boolean {
   const { output = 0, reasoning = 0, extra = [], images = 0, meters } = usage;

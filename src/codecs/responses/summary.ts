@@ -9,7 +9,7 @@ import type { Item, OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque, type Owner } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { totalInput, type Usage } from '../canonical/usage.ts';
+import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { sliceElements, sliceJson } from '../json/text.ts';
@@ -167,7 +167,7 @@ function usageOf(usage: Usage | undefined): JsonObject {
   const output = usage?.output ?? 0;
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: usage?.cacheRead ?? 0 },
+    input_tokens_details: { cached_tokens: usage?.cacheRead ?? 0, cache_write_tokens: totalCacheWrite(usage ?? {}) },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: usage?.reasoning ?? 0 },
     total_tokens: input + output,

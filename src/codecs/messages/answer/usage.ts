@@ -209,7 +209,7 @@ function metersOf(serverTools: JsonObject): Map<string, number> {
 
 /**
  * The wire's usage object. Counters that nobody reported are zero, but the input, which is `inputEstimate` where that is known; splits and
- * details appear only where they are known.
+ * details that nobody reported are null, since the protocol requires the members.
  */
 export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonObject {
   const known: Usage = usage ?? {};
@@ -220,14 +220,14 @@ export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonOb
     input_tokens: known.input ?? (isInputKnown ? 0 : inputEstimate),
     cache_creation_input_tokens: totalCacheWrite(known),
     cache_read_input_tokens: known.cacheRead ?? 0,
-    ...encodeSplit(known),
+    cache_creation: encodeSplit(known),
     output_tokens: known.output ?? 0,
-    ...(known.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: known.reasoning } }),
-    ...encodeServerTools(known.meters),
+    output_tokens_details: known.reasoning === undefined ? null : { thinking_tokens: known.reasoning },
+    server_tool_use: encodeServerTools(known.meters),
     ...(passes.length === 0 ? {} : { iterations: passes.map(encodeIteration) }),
-    ...encodeTier(known.serviceTier),
-    ...(known.geo === undefined ? {} : { inference_geo: known.geo }),
-    ...(known.speed === undefined ? {} : { speed: known.speed }),
+    service_tier: TIERS.get(known.serviceTier ?? '') ?? null,
+    inference_geo: known.geo ?? null,
+    speed: known.speed ?? null,
   };
 }
 
@@ -239,24 +239,17 @@ const TIERS: ReadonlyMap<string, string> = new Map([
   ['default', 'standard'],
 ]);
 
-function encodeTier(tier: string | undefined): JsonObject {
-  const word = tier === undefined ? undefined : TIERS.get(tier);
-  return word === undefined ? {} : { service_tier: word };
-}
-
 /** Both counters or none, since typed clients need both. */
-function encodeServerTools(meters: Usage['meters']): JsonObject {
+function encodeServerTools(meters: Usage['meters']): JsonObject | null {
   const searches = meters?.get('web_search');
   const fetches = meters?.get('web_fetch');
-  if (searches === undefined && fetches === undefined) return {};
-  return { server_tool_use: { web_search_requests: searches ?? 0, web_fetch_requests: fetches ?? 0 } };
+  if (searches === undefined && fetches === undefined) return null;
+  return { web_search_requests: searches ?? 0, web_fetch_requests: fetches ?? 0 };
 }
 
-function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject {
-  if (cacheWrite5m === undefined && cacheWrite1h === undefined) return {};
-  return {
-    cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m ?? 0, ephemeral_1h_input_tokens: cacheWrite1h ?? 0 },
-  };
+function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject | null {
+  if (cacheWrite5m === undefined && cacheWrite1h === undefined) return null;
+  return { ephemeral_5m_input_tokens: cacheWrite5m ?? 0, ephemeral_1h_input_tokens: cacheWrite1h ?? 0 };
 }
 
 function encodeIteration(one: UsageIteration): JsonObject {
@@ -266,7 +259,7 @@ function encodeIteration(one: UsageIteration): JsonObject {
     input_tokens: one.input,
     cache_creation_input_tokens: totalCacheWrite(one),
     cache_read_input_tokens: one.cacheRead,
-    ...encodeSplit(one),
+    cache_creation: encodeSplit(one),
     output_tokens: one.output,
   };
 }
