@@ -5,7 +5,7 @@
  */
 import { chain } from '../streams/chain.ts';
 import { seal, type Sealed, sealed } from '../streams/seal.ts';
-import { sseDecode } from '../streams/sse-decode.ts';
+import { sseDecode, type SseDecodeOptions, type SseEvent } from '../streams/sse-decode.ts';
 import type { Stage } from '../streams/stage.ts';
 import { StreamError } from '../streams/stream-error.ts';
 import { toTransform } from '../streams/to-transform.ts';
@@ -21,23 +21,36 @@ export interface Answer<Steps> {
   readonly fold: Fold;
 }
 
+/** How events are framed on the wire. All upstreams but those behind another door frame them as SSE. */
+export type Framing = (options: SseDecodeOptions) => Stage<Uint8Array, SseEvent>;
+
 /** Words an error that an answer reports for the client. */
 export type Wording = (error: GatewayError) => GatewayError;
 
 /** Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws GatewayError. */
-export function readAnswer(decoder: EventDecoder, maxEventBytes: number, word?: Wording): Answer<Stage<Uint8Array, Step>> {
+export function readAnswer(
+  decoder: EventDecoder,
+  maxEventBytes: number,
+  word?: Wording,
+  framing: Framing = sseDecode,
+): Answer<Stage<Uint8Array, Step>> {
   const order = new Order(word);
-  return { steps: chain(new Reading(decoder, maxEventBytes), order), fold: order.fold };
+  return { steps: chain(new Reading(decoder, maxEventBytes, framing), order), fold: order.fold };
 }
 
-/** Bytes to decoded events. An end of the bytes inside an event is the decoder's to judge, whatever that event would have been. */
+/**
+ * Bytes to decoded events. An end of the bytes inside an event is the decoder's to judge, whatever that event would have been. A binary frame
+ * says its length, so one that is cut off is a failure.
+ */
 class Reading implements Stage<Uint8Array, Step> {
   readonly #decoder: EventDecoder;
+  readonly #mayEndInside: boolean;
   readonly #stages: Stage<Uint8Array, Step>;
 
-  constructor(decoder: EventDecoder, maxEventBytes: number) {
+  constructor(decoder: EventDecoder, maxEventBytes: number, framing: Framing) {
     this.#decoder = decoder;
-    this.#stages = chain(sseDecode({ maxEventBytes }), decoder);
+    this.#mayEndInside = framing === sseDecode;
+    this.#stages = chain(framing({ maxEventBytes }), decoder);
   }
 
   get ended(): boolean {
@@ -54,7 +67,7 @@ class Reading implements Stage<Uint8Array, Step> {
     } catch (thrown) {
       // An error that was cut off is still one.
       const isCut = thrown instanceof StreamError && thrown.reason === 'truncated_event' && !/error/i.test(thrown.text ?? '');
-      if (!isCut || this.#decoder.endInside?.(out) !== true) throw thrown;
+      if (!isCut || !this.#mayEndInside || this.#decoder.endInside?.(out) !== true) throw thrown;
     }
   }
 }
@@ -76,9 +89,14 @@ export function writeAnswer(encoder: ClientEncoder, toFailure: (thrown: unknown)
 type Batches<T> = ReadableStream<readonly T[]>;
 
 /** {@link readAnswer} as Web Streams. */
-export function pipeAnswer(bytes: Batches<Uint8Array>, decoder: EventDecoder, maxEventBytes: number): Answer<Batches<Step>> {
+export function pipeAnswer(
+  bytes: Batches<Uint8Array>,
+  decoder: EventDecoder,
+  maxEventBytes: number,
+  framing: Framing = sseDecode,
+): Answer<Batches<Step>> {
   const order = new Order();
-  const events = bytes.pipeThrough(toTransform(new Reading(decoder, maxEventBytes)));
+  const events = bytes.pipeThrough(toTransform(new Reading(decoder, maxEventBytes, framing)));
   return { steps: events.pipeThrough(toTransform(order)), fold: order.fold };
 }
 

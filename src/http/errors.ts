@@ -14,6 +14,7 @@ const UPSTREAM: Readonly<Record<StreamErrorReason, { readonly reason: UpstreamRe
   truncated_event: { reason: 'truncated', message: 'The upstream ended before its answer was complete.' },
   not_event_stream: { reason: 'undecodable', message: 'The upstream did not answer with an event stream.' },
   event_too_large: { reason: 'undecodable', message: 'The upstream sent an event that is too large.' },
+  damaged_event: { reason: 'undecodable', message: 'The upstream sent an event that was damaged on its way.' },
   too_many_bytes: { reason: 'undecodable', message: 'The upstream sent an answer that is too large.' },
   encoded_body: { reason: 'undecodable', message: 'The upstream sent an encoded answer that was not asked for.' },
   source_closed: { reason: 'truncated', message: 'The upstream closed the connection before its answer was complete.' },

@@ -4,6 +4,7 @@
  */
 import { gzipSync } from 'node:zlib';
 import type { Answer } from './answer.ts';
+import { exceptionMessage } from './clouds/event-stream.ts';
 import { DONE, type Frame } from './frame.ts';
 import type { JsonValue } from './json.ts';
 import type { Fault } from './script.ts';
@@ -93,6 +94,8 @@ function withFault(frames: readonly Frame[], fault: FrameFault, answer: Answer):
       const failure = answer.failureFrame?.(fault.at, fault.error) ?? defaultFailure(fault.error);
       return [...frames.slice(0, fault.at), failure];
     }
+    case 'exception':
+      return [...frames.slice(0, fault.at), { part: 'content', text: '', bytes: exceptionMessage(fault.name, fault.message) }];
     case 'garbage':
       return frames.toSpliced(fault.at, 0, { part: 'content', text: fault.text ?? 'data: {"not": json\n\n' });
     case 'no-terminal':

@@ -32,6 +32,8 @@ export type Fault =
     }
   | { readonly type: 'html'; readonly status?: number }
   | { readonly type: 'error-event'; readonly at: number; readonly error?: JsonValue }
+  /** Behind Bedrock: an exception in place of event `at`. */
+  | { readonly type: 'exception'; readonly at: number; readonly name: string; readonly message: string }
   | { readonly type: 'cut'; readonly at?: number; readonly atByte?: number }
   | { readonly type: 'end'; readonly at?: number; readonly atByte?: number }
   | { readonly type: 'stall'; readonly at: number; readonly ms?: number }
@@ -98,12 +100,12 @@ export class ScriptBook {
     this.#named.clear();
   }
 
-  /** The script for this request, taken out of the queue when its turns are used up. */
-  take(request: ReceivedRequest): Script | undefined {
+  /** The script for this request, taken out of the queue when its turns are used up. `matched`: only one that says what it is for. */
+  take(request: ReceivedRequest, matched = false): Script | undefined {
     const name = request.model?.match(/^script:([^/]+)/)?.[1];
     const named = name === undefined ? undefined : this.#named.get(name);
     if (named !== undefined && (named.match?.(request) ?? true)) return named;
-    const found = this.#queue.find(({ script }) => script.match?.(request) ?? true);
+    const found = this.#queue.find(({ script }) => script.match?.(request) ?? !matched);
     if (found === undefined) return undefined;
     found.left -= 1;
     if (found.left <= 0) this.#queue = this.#queue.filter((waiting) => waiting !== found);

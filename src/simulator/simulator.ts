@@ -6,6 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Answer, jsonAnswer } from './answer.ts';
+import { type Clouds, cloudDoors } from './clouds/door.ts';
+import type { Door, Entered } from './clouds/entered.ts';
 import { lazyModel } from './corpus.ts';
 import { planAnswer, type Plan } from './faults.ts';
 import { Journal, type ReceivedRequest } from './journal.ts';
@@ -41,6 +43,8 @@ export interface SimulatorOptions {
   /** Requests kept in the journal; default 1000. */
   readonly journal?: number;
   readonly now?: () => number;
+  /** What the doors of the clouds check. Absent: they let everybody in. */
+  readonly clouds?: Clouds;
   /** A fresh id with the prefix. */
   readonly mint?: (prefix: string) => string;
   /** Signs opaque values. Default random: a second simulator refuses the first one's. */
@@ -73,8 +77,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   for (const script of Array.isArray(initial) ? initial : [initial]) book.enqueue(script);
   const server = createServer({ keepAliveTimeout: 60_000 });
   const context = createContext(options, () => `http://${options.host ?? '127.0.0.1'}:${portOf(server)}`);
+  const door = cloudDoors(options.clouds ?? {}, context.now, context.mint);
   server.on('request', (request, response) => {
-    void serve(request, response, { book, journal, options, context });
+    void serve(request, response, { book, journal, options, context, door });
   });
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');
@@ -125,6 +130,7 @@ interface Parts {
   readonly journal: Journal;
   readonly options: SimulatorOptions;
   readonly context: SimulatorContext;
+  readonly door: Door;
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
@@ -141,17 +147,23 @@ async function serve(request: IncomingMessage, response: ServerResponse, parts: 
   settle(await play(response, plan, pace));
 }
 
-function prepare(entry: ReceivedRequest, malformed: boolean, { book, options, context }: Parts): { plan: Plan; pace: Pace } {
+function prepare(
+  entry: ReceivedRequest,
+  malformed: boolean,
+  { book, options, context, door }: Parts,
+): { plan: Plan; pace: Pace } {
   try {
-    const script = book.take(entry);
-    const answer = answerFor(entry, malformed, script, options, context);
+    const entered = door(entry);
+    const request = entered?.request ?? entry;
+    const script = book.take(request, entered?.isAside);
+    const answer = answerEntered(entered, request, malformed, script, options, context);
     const streamed = answer.streamed;
     const pace = script?.pace ?? (script === undefined && streamed ? (options.pace ?? { ms: 15 }) : {});
     const headers = { ...answer.headers, ...lowered(script?.headers) };
     return {
       plan: planAnswer(
         { ...answer, headers },
-        (script?.faults ?? []).map((fault) => spoken(fault, entry, context)),
+        (script?.faults ?? []).map((fault) => spoken(fault, request, context, entered)),
       ),
       pace,
     };
@@ -164,6 +176,22 @@ function prepare(entry: ReceivedRequest, malformed: boolean, { book, options, co
 
 function lowered(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function answerEntered(
+  entered: Entered | undefined,
+  request: ReceivedRequest,
+  malformed: boolean,
+  script: Script | undefined,
+  options: SimulatorOptions,
+  context: SimulatorContext,
+): Answer {
+  if (entered === undefined || script?.raw !== undefined) return answerFor(request, malformed, script, options, context);
+  if (entered.answer !== undefined) return entered.answer;
+  // Behind a cloud the vendor asks for no key of its own.
+  const { apiKey: _key, ...open } = options;
+  const answer = answerFor(request, malformed, script, open, context);
+  return entered.wrap?.(answer) ?? answer;
 }
 
 function answerFor(
@@ -210,7 +238,8 @@ function rawAnswer(raw: RawAnswer): Answer {
 }
 
 /** A `status` fault without a body speaks in the vendor's shape. */
-function spoken(fault: Fault, entry: ReceivedRequest, { mint }: SimulatorContext): Fault {
+function spoken(fault: Fault, entry: ReceivedRequest, { mint }: SimulatorContext, entered: Entered | undefined): Fault {
+  if (fault.type === 'status' && entered?.spoken !== undefined) return entered.spoken(fault);
   if (fault.type !== 'status' || fault.body !== undefined) return fault;
   const dialect = dialectOf(plainPath(entry.path));
   const text = plainFailure(dialect, fault.status, fault.message ?? 'The simulated upstream was told to fail.', fault.code, mint);

@@ -9,6 +9,8 @@ const STREAM_ERROR_REASONS = [
   /** The body holds text that is no event stream; `text` has its beginning. */
   'not_event_stream',
   'event_too_large',
+  /** A checksum or a length of a binary message is wrong. */
+  'damaged_event',
   'too_many_bytes',
   /** The body is compressed although nobody asked for that. */
   'encoded_body',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cut } from '../support/arbitraries/response.ts';
-import { DIALECTS, UPSTREAMS } from '../support/dialects.ts';
+import { bedrock, DIALECTS, UPSTREAMS } from '../support/dialects.ts';
 import {
   lawAlwaysSealed,
   lawCutsDoNotMatter,
@@ -27,6 +27,15 @@ for (const upstream of UPSTREAMS) {
     lawInterleavingDoesNotMatter(upstream, client);
     lawWiringDoesNotMatter(upstream, client);
   }
+}
+
+// The laws that depend on how events are framed.
+lawCutsDoNotMatter(bedrock);
+for (const client of DIALECTS) {
+  lawAlwaysSealed(bedrock, client);
+  lawNoSuccessFromFailure(bedrock, client);
+  lawEndingsCanBeTakenBack(bedrock, client);
+  lawWiringDoesNotMatter(bedrock, client);
 }
 
 for (const dialect of DIALECTS) lawSameDialectIsLossless(dialect);

@@ -11,7 +11,8 @@ import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
 import { Order } from '../../src/codecs/canonical/order.ts';
 import type { UpstreamCodec } from '../../src/codecs/codec.ts';
 import { UPSTREAMS } from '../../src/codecs/registry.ts';
-import { DIALECTS } from '../support/dialects.ts';
+import { bedrockFraming } from '../../src/http/platforms/bedrock/frames.ts';
+import { asBedrock, DIALECTS } from '../support/dialects.ts';
 import { COERCED, factsFor } from '../support/facts.ts';
 import { answersOf, MENDED, type Recording, recordedStatus, recordings, skipWithoutFixtures } from '../support/fixtures.ts';
 import type { TwoSided } from '../support/laws.ts';
@@ -47,7 +48,11 @@ function upstreamOf({ dialect }: Recording): UpstreamCodec {
 /** The answer as steps, or how it failed. */
 function decode(recording: Recording, text: string): { steps: readonly Step[]; failure: GatewayError | undefined } {
   const upstream = upstreamOf(recording);
-  if (recording.kind === 'stream') return decodeBytes(upstream, [bytesOf(text)], { request });
+  if (recording.kind === 'stream') {
+    const decoded = decodeBytes(upstream, [bytesOf(text)], { request });
+    if (recording.dialect === 'messages') assertSameBehindBedrock(upstream, text, decoded);
+    return decoded;
+  }
   const order = new Order();
   const steps: Step[] = [];
   try {
@@ -58,6 +63,12 @@ function decode(recording: Recording, text: string): { steps: readonly Step[]; f
     assert.ok(error instanceof GatewayError, String(error));
     return { steps, failure: error };
   }
+}
+
+function assertSameBehindBedrock(upstream: UpstreamCodec, text: string, plain: ReturnType<typeof decodeBytes>): void {
+  const framed = decodeBytes(upstream, [asBedrock(bytesOf(text))], { request }, bedrockFraming);
+  assert.deepEqual(framed.events, plain.events);
+  assert.equal(framed.failure?.code, plain.failure?.code);
 }
 
 function replay(recording: Recording, text: string): Verdict {

@@ -7,6 +7,8 @@ import { messagesClient, messagesUpstream } from '../../src/codecs/messages/inde
 import { checkMessagesStream } from './client-order/messages.ts';
 import { responsesClient, responsesUpstream } from '../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from './client-order/responses.ts';
+import { bedrockFraming } from '../../src/http/platforms/bedrock/frames.ts';
+import { chunkMessage } from '../../src/simulator/clouds/event-stream.ts';
 import type { Whole } from '../../src/codecs/canonical/fold.ts';
 import type { Media, OutputItem } from '../../src/codecs/canonical/item.ts';
 import { type TwoSided, type UpstreamSide, writtenBy } from './laws.ts';
@@ -157,6 +159,34 @@ export const gemini: UpstreamSide = {
   terminal: /"finishReason"/g,
   features: { citations: true, summary: true, opaque: true, images: true, toolSignature: true, textSignature: true },
   comparable: geminiFacts,
+};
+
+/** The events of a messages stream as Bedrock frames them. */
+export function asBedrock(sse: Uint8Array): Uint8Array {
+  const events = Buffer.from(sse)
+    .toString()
+    .matchAll(/(?:^|\n)data: ?([^\r\n]*)/g);
+  return Buffer.concat([...events].map(([, json = '']) => chunkMessage(json)));
+}
+
+/** The start of the last message. */
+function lastMessage(bytes: Uint8Array): number {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  for (;;) {
+    const next = at + view.readUInt32BE(at);
+    if (next >= view.length) return at;
+    at = next;
+  }
+}
+
+/** Messages behind Bedrock: the same events in another framing. */
+export const bedrock: UpstreamSide = {
+  ...messages,
+  name: 'bedrock',
+  write: (...said) => asBedrock(messages.write(...said)),
+  terminal: lastMessage,
+  framing: bedrockFraming,
 };
 
 export const DIALECTS: readonly TwoSided[] = [chat, responses, messages];

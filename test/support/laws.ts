@@ -12,6 +12,7 @@ import type { OutputItem } from '../../src/codecs/canonical/item.ts';
 import type { Owner } from '../../src/codecs/canonical/opaque.ts';
 import { UNSIGNED } from '../../src/codecs/messages/message-parts.ts';
 import type { ClientCodec, Frame, UpstreamCodec } from '../../src/codecs/codec.ts';
+import type { Framing } from '../../src/codecs/pipeline.ts';
 import { type Answer, answer, eventsOf, fractions, type ResponseFeatures, stepsOf } from './arbitraries/response.ts';
 import {
   bytesOf,
@@ -36,7 +37,11 @@ export interface UpstreamSide {
   /** The bytes that an upstream of this dialect sends for an answer. Opaque values are written raw, as a vendor would. */
   readonly write: (said: Answer, cuts: readonly number[], interleave: boolean) => Uint8Array;
   /** Where the dialect's terminal signal begins: before it, nothing may end well. */
-  readonly terminal: RegExp;
+  readonly terminal: RegExp | ((bytes: Uint8Array) => number);
+  /** How its events are framed, where that is not SSE. */
+  readonly framing?: Framing;
+  /** What the tests call it; absent: its dialect. */
+  readonly name?: string;
 }
 
 /** A dialect that is spoken on both sides: its own client encoder writes the bytes that its upstream decoder reads. */
@@ -61,8 +66,12 @@ export function writtenBy(client: ClientCodec, upstream: UpstreamCodec): Upstrea
 /** What a request must ask for, so that everything in the answer counts. */
 const ASKING = { request: requestOf('chat', { logprobs: { top: 20 } }) };
 
+export function nameOf({ name, upstream }: UpstreamSide): string {
+  return name ?? upstream.dialect;
+}
+
 function decodeFrom(side: UpstreamSide, chunks: Iterable<Uint8Array>) {
-  return decodeBytes(side.upstream, chunks, ASKING);
+  return decodeBytes(side.upstream, chunks, ASKING, side.framing);
 }
 
 function arbitraryAnswer(dialect: UpstreamSide): fc.Arbitrary<Answer> {
@@ -70,7 +79,7 @@ function arbitraryAnswer(dialect: UpstreamSide): fc.Arbitrary<Answer> {
 }
 
 export function lawCutsDoNotMatter(dialect: UpstreamSide): void {
-  test(`law 1: any cut of ${dialect.upstream.dialect} bytes gives the same events`, () => {
+  test(`law 1: any cut of ${nameOf(dialect)} bytes gives the same events`, () => {
     fc.assert(
       fc.property(arbitraryAnswer(dialect), fractions, fc.boolean(), fractions, (said, cuts, interleave, byteCuts) => {
         const bytes = dialect.write(said, cuts, interleave);
@@ -81,6 +90,8 @@ export function lawCutsDoNotMatter(dialect: UpstreamSide): void {
         const single = decodeBytes(
           dialect.upstream,
           [...bytes.subarray(0, 4000)].map((byte) => Uint8Array.of(byte)),
+          {},
+          dialect.framing,
         );
         assert.deepEqual(single.events, decodeFrom(dialect, [bytes.subarray(0, 4000)]).events);
       }),
@@ -106,7 +117,7 @@ export function damaged(dialect: UpstreamSide): fc.Arbitrary<Uint8Array> {
 }
 
 export function lawAlwaysSealed(upstream: UpstreamSide, client: TwoSided): void {
-  test(`laws 2 and 10: whatever a ${upstream.upstream.dialect} upstream sends, a ${client.client.dialect} client gets a legal stream with one ending and documented errors`, () => {
+  test(`laws 2 and 10: whatever a ${nameOf(upstream)} upstream sends, a ${client.client.dialect} client gets a legal stream with one ending and documented errors`, () => {
     fc.assert(
       fc.property(damaged(upstream), (bytes) => {
         const decoded = decodeFrom(upstream, [bytes]);
@@ -126,7 +137,7 @@ export function lawAlwaysSealed(upstream: UpstreamSide, client: TwoSided): void 
 }
 
 export function lawNoSuccessFromFailure(upstream: UpstreamSide, client: TwoSided): void {
-  test(`law 3: no proper prefix of a ${upstream.upstream.dialect} stream ends well for a ${client.client.dialect} client`, () => {
+  test(`law 3: no proper prefix of a ${nameOf(upstream)} stream ends well for a ${client.client.dialect} client`, () => {
     fc.assert(
       fc.property(arbitraryAnswer(upstream), fractions, fc.double({ min: 0, max: 1, noNaN: true }), (said, cuts, at) => {
         const bytes = upstream.write(said, cuts, false);
@@ -149,7 +160,7 @@ export function lawNoSuccessFromFailure(upstream: UpstreamSide, client: TwoSided
 export function lawEndingsCanBeTakenBack(upstream: UpstreamSide, client: TwoSided): void {
   const images = upstream.features.images === true && client.features.images === true;
   const spokenByBoth = answer({ ...upstream.features, images }, ownerOf(upstream.upstream));
-  test(`laws 2 and 3: a good ending for a ${client.client.dialect} client, made of a ${upstream.upstream.dialect} stream, can be taken back`, () => {
+  test(`laws 2 and 3: a good ending for a ${client.client.dialect} client, made of a ${nameOf(upstream)} stream, can be taken back`, () => {
     fc.assert(
       fc.property(spokenByBoth, fractions, fc.boolean(), (said, cuts, isWhole) => {
         const { steps, events } = decodeFrom(upstream, [upstream.write(said, cuts, false)]);
@@ -176,14 +187,15 @@ export function lawEndingsCanBeTakenBack(upstream: UpstreamSide, client: TwoSide
   });
 }
 
-function terminalStart(bytes: Uint8Array, terminal: RegExp): number {
+function terminalStart(bytes: Uint8Array, terminal: UpstreamSide['terminal']): number {
+  if (typeof terminal === 'function') return terminal(bytes);
   const text = Buffer.from(bytes).toString('latin1');
   return [...text.matchAll(terminal)].at(-1)?.index ?? bytes.length;
 }
 
 /** Law 4 over a pair: a whole answer equals the folded stream, as a client of the dialect would read both. */
 export function lawWholeIsFold(upstream: UpstreamSide, client: TwoSided): void {
-  test(`law 4: whole = fold(stream), ${upstream.upstream.dialect} upstream, ${client.client.dialect} client`, () => {
+  test(`law 4: whole = fold(stream), ${nameOf(upstream)} upstream, ${client.client.dialect} client`, () => {
     fc.assert(
       fc.property(arbitraryAnswer(upstream), fractions, fc.boolean(), (said, cuts, interleave) => {
         const owner = ownerOf(upstream.upstream);
@@ -248,7 +260,7 @@ function endsWithText(frames: readonly Frame[]): boolean {
 
 /** Law 5: what a dialect says it also understands, less what `normalise` declares. */
 export function lawRoundTrip(dialect: UpstreamSide): void {
-  test(`law 5: decode(encode(answer)) = answer for ${dialect.upstream.dialect}`, () => {
+  test(`law 5: decode(encode(answer)) = answer for ${nameOf(dialect)}`, () => {
     fc.assert(
       fc.property(arbitraryAnswer(dialect), fractions, (said, cuts) => {
         const decoded = decodeFrom(dialect, [dialect.write(said, cuts, false)]);
@@ -273,7 +285,7 @@ function endingWithText(said: Answer): Answer {
 
 /** Law 7: an opaque value reaches clients sealed, complete, and in no other way. */
 export function lawOpaqueMeansOpaque(upstream: UpstreamSide, client: TwoSided): void {
-  test(`law 7: opaque values of a ${upstream.upstream.dialect} upstream reach a ${client.client.dialect} client only inside envelopes, whole`, () => {
+  test(`law 7: opaque values of a ${nameOf(upstream)} upstream reach a ${client.client.dialect} client only inside envelopes, whole`, () => {
     fc.assert(
       fc.property(answer({ ...upstream.features, opaque: true }, ownerOf(upstream.upstream)), fractions, (said, cuts) => {
         const owner: Owner = ownerOf(upstream.upstream);
@@ -302,7 +314,7 @@ export function lawOpaqueMeansOpaque(upstream: UpstreamSide, client: TwoSided): 
 
 /** Law 11: however the deltas of parallel tool calls interleave, the calls are the same. */
 export function lawInterleavingDoesNotMatter(upstream: UpstreamSide, client: TwoSided): void {
-  test(`law 11: interleaved parallel calls of a ${upstream.upstream.dialect} upstream reach a ${client.client.dialect} client whole`, () => {
+  test(`law 11: interleaved parallel calls of a ${nameOf(upstream)} upstream reach a ${client.client.dialect} client whole`, () => {
     fc.assert(
       fc.property(arbitraryAnswer(upstream), fractions, (said, cuts) => {
         const owner = ownerOf(upstream.upstream);

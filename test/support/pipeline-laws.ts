@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { answer, fractions } from './arbitraries/response.ts';
-import { damaged, type TwoSided, type UpstreamSide } from './laws.ts';
+import { damaged, nameOf, type TwoSided, type UpstreamSide } from './laws.ts';
 import {
   countingMint,
   cutBytes,
@@ -41,7 +41,7 @@ const unknownMember = fc.constantFrom('"x_new":1.0', '"x_new" : [1e2, {"b":1,"10
 
 /** Law 12: fused, piped and batched anywhere, the client reads the same bytes. */
 export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided): void {
-  const dialects = `${upstream.upstream.dialect} upstream, ${client.client.dialect} client`;
+  const dialects = `${nameOf(upstream)} upstream, ${client.client.dialect} client`;
   test(`law 12: fused, piped and batched anywhere: the same bytes, ${dialects}`, async () => {
     const valid = fc
       .tuple(answer(upstream.features, ownerOf(upstream.upstream)), fractions)
@@ -58,6 +58,7 @@ export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided)
           return {
             decoder: upstream.upstream.decodeEvents(decodeContext(owner, { request, mint })),
             encoder: client.client.encodeEvents(responseContext(client.client, owner, { request })),
+            framing: upstream.framing,
           };
         };
         const text = sseText(await pipedInBatches(inBatches, stages()));

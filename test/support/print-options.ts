@@ -1,7 +1,7 @@
 /** docs/options.md, printed from the schema of the configuration: every option, where it stands, its default, what it does. */
 import { CHANNEL_TYPES } from '../../src/codecs/canonical/dialect.ts';
 import { isObject, type JsonObject } from '../../src/codecs/canonical/json.ts';
-import { CHANNEL_SCHEMAS } from '../../src/http/config/channel-schema.ts';
+import { CHANNEL_SCHEMAS, PLATFORM_SCHEMAS } from '../../src/http/config/channel-schema.ts';
 import { CONFIG_SCHEMA, MODEL_SCHEMA } from '../../src/http/config/schema.ts';
 
 /** One option of a schema. */
@@ -72,6 +72,48 @@ function table(
   ];
 }
 
+interface PlatformOption {
+  readonly option: Option;
+  readonly platforms: Set<string>;
+}
+
+/** What platforms add to the types that they serve, each option once, with the platforms that have it. */
+export function platformOptions(): readonly PlatformOption[] {
+  const found = new Map<string, PlatformOption>();
+  for (const [type, platforms] of Object.entries(PLATFORM_SCHEMAS)) {
+    const plain = optionsOf(Object.entries(CHANNEL_SCHEMAS).find(([name]) => name === type)?.[1]);
+    const known = new Set(plain.map(({ path, does }) => `${path} ${does}`));
+    for (const [platform, schema] of Object.entries<unknown>(platforms)) {
+      for (const option of optionsOf(schema).filter(({ path, does }) => !known.has(`${path} ${does}`))) {
+        const key = `${option.path} ${option.does}`;
+        const held = found.get(key) ?? { option, platforms: new Set() };
+        held.platforms.add(platform);
+        found.set(key, held);
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+function platformTable(): string[] {
+  const rows = platformOptions().map(({ option, platforms }) => ({
+    option: option.path === 'platform' ? { ...option, values: '`bedrock`, `vertex`, `azure`' } : option,
+    platforms: [...platforms].sort().map((name) => `\`${name}\``),
+  }));
+  const platformsOf = new Map(rows.map(({ option, platforms }) => [option, platforms.join(', ')]));
+  const options = rows.map(({ option }) => option);
+  return table(options, (option) => [platformsOf.get(option) ?? ''], ['Platforms']);
+}
+
+const PAIRS = Object.entries(PLATFORM_SCHEMAS)
+  .map(
+    ([type, platforms]) =>
+      `\`${type}\` (${Object.keys(platforms)
+        .map((name) => `\`${name}\``)
+        .join(', ')})`,
+  )
+  .join(', ');
+
 export function printOptions(): string {
   const ofType = TYPES.map((type) => [type, optionsOf(CHANNEL_SCHEMAS[type])] as const);
   const all = new Map<string, Option[]>();
@@ -113,6 +155,13 @@ export function printOptions(): string {
       typesOf,
       ['Channel types'],
     ),
+    '',
+    '## A Channel behind a platform',
+    '',
+    `Types with their platforms: ${PAIRS}.`,
+    'Such a Channel has the options of its type but `auth` and `path`, and these ([docs/clouds.md](clouds.md)):',
+    '',
+    ...platformTable(),
     '',
     '## An entry of `models`',
     '',

@@ -8,7 +8,7 @@ import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec, DecodeContext, Frame, ResponseContext, Target, UpstreamCodec } from '../../src/codecs/codec.ts';
 import { Order } from '../../src/codecs/canonical/order.ts';
-import { readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
+import { type Framing, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { verbatimNames } from '../../src/codecs/tools/names.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
@@ -94,8 +94,10 @@ export function decodeBytes(
   upstream: UpstreamCodec,
   chunks: Iterable<Uint8Array>,
   changes: Partial<DecodeContext> = {},
+  framing?: Framing,
 ): Decoded {
-  const { steps: stage, fold } = readAnswer(upstream.decodeEvents(decodeContext(ownerOf(upstream), changes)), 32 * 1024 * 1024);
+  const decoder = upstream.decodeEvents(decodeContext(ownerOf(upstream), changes));
+  const { steps: stage, fold } = readAnswer(decoder, 32 * 1024 * 1024, undefined, framing);
   const steps: Step[] = [];
   let failure: GatewayError | undefined;
   try {

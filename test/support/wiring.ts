@@ -1,7 +1,7 @@
 /** One answer through both ways in which the stages of `codecs/pipeline.ts` are joined. */
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import type { ClientEncoder, EventDecoder, Frame } from '../../src/codecs/codec.ts';
-import { pipeAnswer, pipeFrames, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
+import { type Framing, pipeAnswer, pipeFrames, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { batchSource, collect } from './batches.ts';
 import { toFailure } from './wire.ts';
 
@@ -9,13 +9,15 @@ import { toFailure } from './wire.ts';
 export interface Stages {
   readonly decoder: EventDecoder;
   readonly encoder: ClientEncoder;
+  /** Default: SSE. */
+  readonly framing?: Framing | undefined;
 }
 
 const MAX_EVENT_BYTES = 1 << 20;
 
 /** The frames that the gateway writes for these reads: each read is decoded, ordered and encoded in one go. */
-export function pumped(reads: readonly Uint8Array[], { decoder, encoder }: Stages): Frame[] {
-  const { steps } = readAnswer(decoder, MAX_EVENT_BYTES);
+export function pumped(reads: readonly Uint8Array[], { decoder, encoder, framing }: Stages): Frame[] {
+  const { steps } = readAnswer(decoder, MAX_EVENT_BYTES, undefined, framing);
   const writer = writeAnswer(encoder, toFailure);
   const frames: Frame[] = [];
   const pass = (read: (out: Step[]) => void): void => {
@@ -45,8 +47,8 @@ export function piped(reads: readonly Uint8Array[], stages: Stages): Promise<Fra
 
 export async function pipedInBatches(
   batches: readonly (readonly Uint8Array[])[],
-  { decoder, encoder }: Stages,
+  { decoder, encoder, framing }: Stages,
 ): Promise<Frame[]> {
-  const { steps } = pipeAnswer(batchSource(batches).readable, decoder, MAX_EVENT_BYTES);
+  const { steps } = pipeAnswer(batchSource(batches).readable, decoder, MAX_EVENT_BYTES, framing);
   return (await collect(pipeFrames(steps, encoder, toFailure))).values;
 }

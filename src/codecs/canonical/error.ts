@@ -81,7 +81,12 @@ export type UpstreamReason =
   | 'illegal_lifecycle'
   | 'malformed_event'
   | 'not_representable'
-  | 'empty';
+  | 'empty'
+  /** No credential for the upstream could be had: its source refuses, is silent, is away, or says something else. */
+  | 'credential_refused'
+  | 'credential_timeout'
+  | 'credential_unavailable'
+  | 'credential_unreadable';
 
 export interface ErrorDetails {
   /** Path of the offending field in the client's body (`messages[0].content`). */

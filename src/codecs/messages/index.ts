@@ -8,6 +8,8 @@ import { requestLosses, responseLosses } from './losses.ts';
 import { decodeRequest } from './request/decode.ts';
 import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
+export { DEFAULT_VERSION } from './wire.ts';
+
 export const messagesClient: ClientCodec = {
   dialect: 'messages',
   losses: responseLosses,

@@ -4,8 +4,9 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions } from '../../codecs/codec.ts';
 import { defined } from '../../codecs/defined.ts';
 import type { AuthStyle, Channel, ChannelOptions, Timeouts } from './config.ts';
+import { buildPlatform, defaultAddress } from './build-platform.ts';
 import type { ConfigProblem } from './config-error.ts';
-import type { ChannelEntry } from './schema.ts';
+import type { ChannelEntry, HostedEntry } from './schema.ts';
 import { camelKeys } from './schema-terms.ts';
 
 const AUTH: Readonly<Record<ChannelType, AuthStyle>> = {
@@ -36,9 +37,22 @@ const PRIVATE_HEADERS = new Set([
   'proxy-authorization',
 ]);
 
+/** What of the file and of the process a Channel depends on. */
+export interface Surroundings {
+  readonly timeouts: Timeouts;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
 /** Undefined when the base URL cannot be read; problems are appended. */
-export function buildChannel(entry: ChannelEntry, general: Timeouts, at: string, problems: ConfigProblem[]): Channel | undefined {
-  const url = readBaseUrl(entry.base_url, `${at}.base_url`, problems);
+export function buildChannel(
+  entry: ChannelEntry,
+  { timeouts: general, env }: Surroundings,
+  at: string,
+  problems: ConfigProblem[],
+): Channel | undefined {
+  const platform = isHosted(entry) ? buildPlatform(entry, env, at, problems) : undefined;
+  const address = entry.base_url ?? (isHosted(entry) ? defaultAddress(entry) : '');
+  const url = readBaseUrl(address, `${at}.base_url`, problems);
   if (url === undefined) return undefined;
   const options = optionsOf(entry, at, problems);
   if (entry.api_key !== undefined && !HEADER_VALUE.test(entry.api_key))
@@ -52,9 +66,10 @@ export function buildChannel(entry: ChannelEntry, general: Timeouts, at: string,
   return {
     id: entry.id,
     type: entry.type,
+    ...defined({ platform }),
     origin: url.origin,
     basePath,
-    versionedPath: versionedPath(entry.type, basePath, raw),
+    versionedPath: platform === undefined ? versionedPath(entry.type, basePath, raw) : basePath,
     ...(entry.api_key === undefined ? {} : { apiKey: entry.api_key }),
     priority: entry.priority,
     weight: entry.weight,
@@ -71,15 +86,19 @@ export function buildChannel(entry: ChannelEntry, general: Timeouts, at: string,
     },
     ...('poll_interval_ms' in raw ? { video: videoOf(raw) } : {}),
     fingerprint: createHash('sha256')
-      .update(JSON.stringify([entry, timeouts]))
+      .update(JSON.stringify([entry, timeouts, platform]))
       .digest('hex')
       .slice(0, 32),
   };
 }
 
+function isHosted(entry: ChannelEntry): entry is HostedEntry {
+  return 'platform' in entry;
+}
+
 function videoOf(raw: RawOptions & { readonly poll_interval_ms: number }): NonNullable<Channel['video']> {
   return {
-    apiVersion: 'api_version' in raw ? raw.api_version : 'v1',
+    apiVersion: 'api_version' in raw && raw.api_version === 'v2' ? 'v2' : 'v1',
     pollIntervalMs: raw.poll_interval_ms,
     ...('poll_deadline_s' in raw && raw.poll_deadline_s !== undefined ? { pollDeadlineS: raw.poll_deadline_s } : {}),
   };
@@ -126,7 +145,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
       maxConcurrency: raw.max_concurrency,
     }),
     ...('compaction' in raw ? defined({ compaction: raw.compaction }) : {}),
-    auth: raw.auth ?? AUTH[entry.type],
+    auth: ('auth' in raw ? raw.auth : undefined) ?? AUTH[entry.type],
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),
     parameters,

@@ -6,9 +6,9 @@ import { parseUsd } from '../../store/money.ts';
 import { ipRanges, isLoopback } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
 import { addBookPrices, type BookOptions } from './book-prices.ts';
-import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
+import { addressFault, buildChannel, HEADER_VALUE, type Surroundings } from './build-channel.ts';
 import { buildModel, rateLimitsOf } from './build-model.ts';
-import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model, type Timeouts } from './config.ts';
+import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 import { type ChannelEntry, type ConfigFile, LOOPBACK } from './schema.ts';
 import { checkFallbacks } from './fallbacks.ts';
@@ -19,6 +19,8 @@ export interface BuildOptions extends BookOptions {
   readonly path: string;
   readonly revision: number;
   readonly nowMs: number;
+  /** The environment, which credentials of clouds may come from. */
+  readonly env: Surroundings['env'];
   /** `HOST` and `PORT`. */
   readonly host?: string;
   readonly port?: number;
@@ -37,7 +39,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   for (const [name, entry] of Object.entries(file.models)) {
     models.set(name, buildModel(name, entry, options.parsePrice, problems));
   }
-  const channels = buildChannels(file.channels, timeouts, models, problems);
+  const channels = buildChannels(file.channels, { timeouts, env: options.env }, models, problems);
   addBookPrices(models, [...channels.channels, ...channels.disabledChannels], file, options, problems);
   checkFallbacks(models, problems);
   const trustedProxies = ipRanges(file.trusted_proxies, (index, message) =>
@@ -170,7 +172,7 @@ function checkOperations(
 
 function buildChannels(
   entries: readonly ChannelEntry[],
-  timeouts: Timeouts,
+  surroundings: Surroundings,
   models: ReadonlyMap<string, Model>,
   problems: ConfigProblem[],
 ): Pick<Config, 'channels' | 'disabledChannels'> {
@@ -181,7 +183,7 @@ function buildChannels(
     const at = `channels[${index}]`;
     if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `is the id of another channel, too: ${entry.id}` });
     ids.add(entry.id);
-    const channel = buildChannel(entry, timeouts, at, problems);
+    const channel = buildChannel(entry, surroundings, at, problems);
     if (channel === undefined) continue;
     for (const model of channel.models.keys()) {
       const priced = model.endsWith(COMPACT_SUFFIX) ? model.slice(0, -COMPACT_SUFFIX.length) : model;

@@ -3,15 +3,11 @@
  * so that `check` refuses it everywhere else.
  */
 import { type TObject, type TProperties, Type } from 'typebox';
+import { PLATFORM_ADDRESS, PLATFORM_OPTIONS } from './platform-schemas.ts';
 import { closed, HeaderName, Milliseconds, section, Text, withDefault } from './schema-terms.ts';
 
-/** How a Channel is reached, and how much it is asked. */
-const connection = {
-  auth: Type.Optional(
-    Type.Union([Type.Literal('bearer'), Type.Literal('x-api-key'), Type.Literal('x-goog-api-key'), Type.Literal('none')], {
-      description: 'How the key is sent. If absent, as the vendor of the Channel’s type wants it.',
-    }),
-  ),
+/** How much a Channel is asked, and what is changed of its requests. */
+const common = {
   headers: withDefault(
     Type.Record(Type.String({ pattern: HeaderName }), Type.Union([Type.String(), Type.Null()]), {
       description: 'Headers to set; `null` leaves one out. An `anthropic-beta` is added to those of the client.',
@@ -44,6 +40,23 @@ const connection = {
   ),
 };
 
+/** How a Channel is reached; behind a platform that is the platform's own affair. */
+const connection = {
+  auth: Type.Optional(
+    Type.Union([Type.Literal('bearer'), Type.Literal('x-api-key'), Type.Literal('x-goog-api-key'), Type.Literal('none')], {
+      description: 'How the key is sent. If absent, as the vendor of the Channel’s type wants it.',
+    }),
+  ),
+  ...common,
+};
+
+const forward_headers = withDefault(
+  Type.Array(Type.String({ pattern: HeaderName }), {
+    description: 'Client headers that are passed on beside those of the protocol.',
+  }),
+  [],
+);
+
 /** Of Channels that are asked while a client waits. */
 const synchronous = {
   ...connection,
@@ -53,13 +66,10 @@ const synchronous = {
       description: 'Replaces the whole path after the origin. `{model}` stands for the upstream model.',
     }),
   ),
-  forward_headers: withDefault(
-    Type.Array(Type.String({ pattern: HeaderName }), {
-      description: 'Client headers that are passed on beside those of the protocol.',
-    }),
-    [],
-  ),
+  forward_headers,
 };
+/** The same behind a platform. */
+const hosted = { ...common, forward_headers };
 
 const replay_reasoning_content = withDefault(
   Type.Boolean({
@@ -101,52 +111,50 @@ const videos = {
   poll_interval_ms: Milliseconds('The time between two polls of a task.', 5_000),
 };
 
+/** What the types that platforms serve read, wherever they are reached. */
+const OWN = {
+  chat_completion: {
+    legacy_output_cap: withDefault(Type.Boolean({ description: 'Send `max_tokens` instead of `max_completion_tokens`.' }), false),
+    replay_reasoning_content,
+    accept_done_without_finish: withDefault(
+      Type.Boolean({ description: 'Accept `[DONE]` without a finish reason as a good ending.' }),
+      false,
+    ),
+    developer_as_system: withDefault(
+      Type.Boolean({ description: 'Send messages of the role `developer` as `system`, for upstreams that do not know it.' }),
+      false,
+    ),
+    lower_custom_tools,
+    compaction,
+    cache_breakpoints,
+    router_cache_control: withDefault(
+      Type.Boolean({
+        description:
+          'Send cache breakpoints as `cache_control`, as OpenRouter and Alibaba read them, in place of OpenAI’s member.',
+      }),
+      false,
+    ),
+  },
+  responses: {
+    compaction,
+    cache_breakpoints,
+    image_enable_openai_generation_tool: withDefault(
+      Type.Boolean({ description: 'Serve the image endpoints by means of the image tool.' }),
+      false,
+    ),
+    image_defaults,
+  },
+  messages: { replay_reasoning_content, lower_custom_tools, compaction, cache_breakpoints },
+  gemini: { lower_custom_tools, compaction },
+  openai_image: { image_defaults },
+};
+
 const OPTIONS = {
-  chat_completion: Type.Object(
-    {
-      ...synchronous,
-      legacy_output_cap: withDefault(
-        Type.Boolean({ description: 'Send `max_tokens` instead of `max_completion_tokens`.' }),
-        false,
-      ),
-      replay_reasoning_content,
-      accept_done_without_finish: withDefault(
-        Type.Boolean({ description: 'Accept `[DONE]` without a finish reason as a good ending.' }),
-        false,
-      ),
-      developer_as_system: withDefault(
-        Type.Boolean({ description: 'Send messages of the role `developer` as `system`, for upstreams that do not know it.' }),
-        false,
-      ),
-      lower_custom_tools,
-      compaction,
-      cache_breakpoints,
-      router_cache_control: withDefault(
-        Type.Boolean({
-          description:
-            'Send cache breakpoints as `cache_control`, as OpenRouter and Alibaba read them, in place of OpenAI’s member.',
-        }),
-        false,
-      ),
-    },
-    closed,
-  ),
-  responses: Type.Object(
-    {
-      ...synchronous,
-      compaction,
-      cache_breakpoints,
-      image_enable_openai_generation_tool: withDefault(
-        Type.Boolean({ description: 'Serve the image endpoints by means of the image tool.' }),
-        false,
-      ),
-      image_defaults,
-    },
-    closed,
-  ),
-  messages: Type.Object({ ...synchronous, replay_reasoning_content, lower_custom_tools, compaction, cache_breakpoints }, closed),
-  gemini: Type.Object({ ...synchronous, lower_custom_tools, compaction }, closed),
-  openai_image: Type.Object({ ...synchronous, image_defaults }, closed),
+  chat_completion: Type.Object({ ...synchronous, ...OWN.chat_completion }, closed),
+  responses: Type.Object({ ...synchronous, ...OWN.responses }, closed),
+  messages: Type.Object({ ...synchronous, ...OWN.messages }, closed),
+  gemini: Type.Object({ ...synchronous, ...OWN.gemini }, closed),
+  openai_image: Type.Object({ ...synchronous, ...OWN.openai_image }, closed),
   openrouter_image: Type.Object({ ...synchronous, image_defaults: router_image_defaults }, closed),
   ark_video: Type.Object(videos, closed),
   minimax_video: Type.Object(
@@ -245,13 +253,61 @@ function channelOf<const Name extends string, Own extends TProperties, Options e
   return Type.Object<typeof keys>(keys, closed);
 }
 
+/** The same type behind a platform: its own address and credential, and neither `auth` nor `path`. */
+function hostedChannelOf<
+  const Name extends string,
+  const Platform extends keyof typeof PLATFORM_OPTIONS,
+  Own extends TProperties,
+  Options extends TProperties,
+>(type: Name, platform: Platform, own: Own, options: Options) {
+  const keys = {
+    ...shared,
+    base_url: PLATFORM_ADDRESS[platform],
+    type: Type.Literal(type, { description: 'The protocol of the upstream.' }),
+    platform: Type.Literal(platform, { description: 'The cloud that serves the protocol, by rules of its own.' }),
+    ...own,
+    options: Type.Object({ ...hosted, ...options, ...PLATFORM_OPTIONS[platform] }, closed),
+  };
+  return Type.Object<typeof keys>(keys, closed);
+}
+
+const IMAGE = { timeouts: section(SYNCHRONOUS_TIMEOUTS), file_scope };
+
+/** Which platforms serve which types. */
+export const PLATFORM_SCHEMAS = {
+  messages: {
+    bedrock: hostedChannelOf('messages', 'bedrock', TEXT, OWN.messages),
+    vertex: hostedChannelOf('messages', 'vertex', TEXT, OWN.messages),
+  },
+  gemini: { vertex: hostedChannelOf('gemini', 'vertex', TEXT, OWN.gemini) },
+  chat_completion: { azure: hostedChannelOf('chat_completion', 'azure', TEXT, OWN.chat_completion) },
+  responses: { azure: hostedChannelOf('responses', 'azure', TEXT, OWN.responses) },
+  openai_image: { azure: hostedChannelOf('openai_image', 'azure', IMAGE, OWN.openai_image) },
+} as const;
+
 export const CHANNEL_SCHEMAS = {
   chat_completion: channelOf('chat_completion', TEXT, OPTIONS.chat_completion),
   responses: channelOf('responses', TEXT, OPTIONS.responses),
   messages: channelOf('messages', TEXT, OPTIONS.messages),
   gemini: channelOf('gemini', TEXT, OPTIONS.gemini),
-  openai_image: channelOf('openai_image', { timeouts: section(SYNCHRONOUS_TIMEOUTS), file_scope }, OPTIONS.openai_image),
+  openai_image: channelOf('openai_image', IMAGE, OPTIONS.openai_image),
   openrouter_image: channelOf('openrouter_image', { timeouts: section(SYNCHRONOUS_TIMEOUTS) }, OPTIONS.openrouter_image),
   ark_video: channelOf('ark_video', VIDEO, OPTIONS.ark_video),
   minimax_video: channelOf('minimax_video', VIDEO, OPTIONS.minimax_video),
 } as const;
+
+/** What a Channel of a type is checked against; undefined where the type is not served behind that platform. */
+export function channelSchema(type: string, platform: string | undefined): TObject | undefined {
+  if (platform === undefined) return entryOf<TObject>(CHANNEL_SCHEMAS, type);
+  const platforms: Readonly<Record<string, TObject>> = entryOf(PLATFORM_SCHEMAS, type) ?? {};
+  return entryOf(platforms, platform);
+}
+
+/** The platforms that serve a type. */
+export function platformsOf(type: string): readonly string[] {
+  return Object.keys(entryOf(PLATFORM_SCHEMAS, type) ?? {});
+}
+
+function entryOf<Entry>(table: Readonly<Record<string, Entry>>, name: string): Entry | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}

@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
 import { isObject } from '../../codecs/canonical/json.ts';
-import { CHANNEL_SCHEMAS } from './channel-schema.ts';
+import { CHANNEL_SCHEMAS, channelSchema, platformsOf } from './channel-schema.ts';
 import { type ConfigProblem, partsOf, pathOfPointer } from './config-error.ts';
 import { suggestKey } from './suggest-key.ts';
 import { CONFIG_SCHEMA, type ConfigFile, MODEL_SCHEMA, type WrittenConfig } from './schema.ts';
@@ -19,7 +19,9 @@ interface Checked {
 Settings.Set({ maxErrors: 1000 });
 
 const ROOT = checkedBy(CONFIG_SCHEMA);
-const CHANNELS = new Map(Object.entries(CHANNEL_SCHEMAS).map(([type, schema]) => [type, checkedBy(schema)]));
+const TYPES = Object.keys(CHANNEL_SCHEMAS);
+/** Compiled once they are needed: few files have Channels of every kind. */
+const COMPILED = new Map<TSchema, Checked>();
 
 function checkedBy(schema: TSchema): Checked {
   const compiled = Compile(schema);
@@ -35,12 +37,35 @@ export function hasShape(value: unknown, problems: ConfigProblem[]): value is Wr
   const channels = isObject(value) ? value['channels'] : undefined;
   collect(ROOT, isObject(value) && Array.isArray(channels) ? { ...value, channels: [] } : value, '', problems);
   for (const [index, channel] of Array.isArray(channels) ? channels.entries() : []) {
-    const type = isObject(channel) ? channel['type'] : undefined;
-    const schema = typeof type === 'string' ? CHANNELS.get(type) : undefined;
+    const schema = schemaOf(channel, `channels[${index}]`, problems);
     if (schema !== undefined) collect(schema, channel, `/channels/${index}`, problems);
-    else problems.push({ path: `channels[${index}].type`, message: `must be one of ${[...CHANNELS.keys()].join(', ')}` });
   }
   return problems.length === before;
+}
+
+/** The schema of an entry by its type and platform; undefined, with a problem, for a pair that does not exist. */
+function schemaOf(channel: unknown, at: string, problems: ConfigProblem[]): Checked | undefined {
+  const { type, platform } = isObject(channel) ? channel : {};
+  if (typeof type !== 'string' || !TYPES.includes(type)) {
+    problems.push({ path: `${at}.type`, message: `must be one of ${TYPES.join(', ')}` });
+    return undefined;
+  }
+  if (platform !== undefined && (typeof platform !== 'string' || !platformsOf(type).includes(platform))) {
+    const served = platformsOf(type);
+    const message =
+      served.length === 0
+        ? `is not possible: no platform serves ${type}`
+        : `must be ${served.length > 1 ? 'one of ' : ''}${served.join(', ')} for ${type}`;
+    problems.push({ path: `${at}.platform`, message });
+    return undefined;
+  }
+  const schema = channelSchema(type, platform);
+  if (schema === undefined) return undefined;
+  const known = COMPILED.get(schema);
+  if (known !== undefined) return known;
+  const compiled = checkedBy(schema);
+  COMPILED.set(schema, compiled);
+  return compiled;
 }
 
 /** Rules about what was written and what was not, which cannot be seen any more when the defaults are filled in. Problems are appended. */
@@ -61,7 +86,12 @@ export function withDefaults({ channels = [], models = {}, ...rest }: WrittenCon
   if (!isObject(filled)) throw new Error('a configuration is an object');
   return {
     ...filled,
-    channels: channels.map((channel) => fill(CHANNEL_SCHEMAS[channel.type], channel)),
+    channels: channels.map((channel) =>
+      fill(
+        channelSchema(channel.type, 'platform' in channel ? channel.platform : undefined) ?? CHANNEL_SCHEMAS[channel.type],
+        channel,
+      ),
+    ),
     models: Object.fromEntries(Object.entries(models).map(([name, model]) => [name, fill(MODEL_SCHEMA, model)])),
   };
 }

@@ -8,15 +8,16 @@ import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ImageDefaults } from '../../codecs/images/upstream.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { RateLimits } from '../../store/rate-limits.ts';
+import type { PlatformSettings } from '../platforms/settings.ts';
 import type { Camel } from './schema-terms.ts';
-import type { ChannelEntry, SectionOf } from './schema.ts';
+import type { ChannelEntry, HostedEntry, SectionOf } from './schema.ts';
 
 /** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
 export const COMPACT_SUFFIX = '-openai-compact';
 
 export type Timeouts = Camel<SectionOf<'timeouts'>>;
 
-export type AuthStyle = NonNullable<ChannelEntry['options']['auth']>;
+export type AuthStyle = NonNullable<Exclude<ChannelEntry, HostedEntry>['options']['auth']>;
 
 export interface ChannelOptions {
   readonly path?: string;
@@ -42,6 +43,8 @@ export interface ChannelOptions {
 export interface Channel {
   readonly id: string;
   readonly type: ChannelType;
+  /** The cloud that it is reached through; undefined: none. */
+  readonly platform?: PlatformSettings;
   /** `https://host:port`: where connections go. */
   readonly origin: string;
   /** The path of `base_url` as it was given, without a slash at its end. */

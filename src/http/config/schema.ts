@@ -3,7 +3,7 @@
  * and ranges; what spans several keys is `build-config.ts`. Unknown keys are refused everywhere.
  */
 import { type Static, Type } from 'typebox';
-import { CHANNEL_SCHEMAS } from './channel-schema.ts';
+import { CHANNEL_SCHEMAS, PLATFORM_SCHEMAS } from './channel-schema.ts';
 import { Affinity, Dispatch, Health, History, Limits, Timeouts, Websocket } from './limit-schemas.ts';
 import { closed, type Filled, HeaderName, Milliseconds, section, Text, withDefault } from './schema-terms.ts';
 
@@ -51,6 +51,12 @@ const Channel = Type.Union([
   CHANNEL_SCHEMAS.openrouter_image,
   CHANNEL_SCHEMAS.ark_video,
   CHANNEL_SCHEMAS.minimax_video,
+  PLATFORM_SCHEMAS.messages.bedrock,
+  PLATFORM_SCHEMAS.messages.vertex,
+  PLATFORM_SCHEMAS.gemini.vertex,
+  PLATFORM_SCHEMAS.chat_completion.azure,
+  PLATFORM_SCHEMAS.responses.azure,
+  PLATFORM_SCHEMAS.openai_image.azure,
 ]);
 
 const RateLimit = (most: number, description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: most, description }));
@@ -316,7 +322,12 @@ export interface ConfigFile extends Omit<Sections, 'channels' | 'models'> {
   readonly channels: readonly ChannelEntry[];
   readonly models: Readonly<Record<string, ModelEntry>>;
 }
-export type ChannelEntry = Filled<(typeof CHANNEL_SCHEMAS)[keyof typeof CHANNEL_SCHEMAS]>;
+type PlatformSchemas = typeof PLATFORM_SCHEMAS;
+/** An entry behind a platform. */
+export type HostedEntry = {
+  [Type in keyof PlatformSchemas]: Filled<PlatformSchemas[Type][keyof PlatformSchemas[Type]]>;
+}[keyof PlatformSchemas];
+export type ChannelEntry = Filled<(typeof CHANNEL_SCHEMAS)[keyof typeof CHANNEL_SCHEMAS]> | HostedEntry;
 export type ModelEntry = Filled<typeof MODEL_SCHEMA>;
 /** A section of the file, as it is there when every default is filled in. */
 export type SectionOf<Name extends keyof Sections> = Sections[Name];

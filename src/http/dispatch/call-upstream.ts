@@ -10,8 +10,12 @@ import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
+import type { Channel } from '../config/config.ts';
+import { isHosted } from '../platforms/session.ts';
+import { withoutTokens } from '../platforms/without-tokens.ts';
 import type { Target } from './dispatch.ts';
-import type { Outgoing, Upstreams } from './upstream.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { Upstreams } from './upstream.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
 
@@ -31,15 +35,29 @@ export interface CallOptions {
   decodeError(answer: UpstreamAnswer): Error;
 }
 
+type Read<Answer> = (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>;
+
 /** `read` gets a 2xx answer; the timers stop when it has settled. Rejects with the refusal, the timer's error or the client's. */
-export async function callUpstream<Answer>(
+export function callUpstream<Answer>(
   target: Target,
   outgoing: Outgoing,
   options: CallOptions,
-  read: (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>,
+  read: Read<Answer>,
+): Promise<Answer> {
+  return callOnce(target, outgoing, options, read, true);
+}
+
+/** `first`: another call may follow, signed with another credential. */
+async function callOnce<Answer>(
+  target: Target,
+  outgoing: Outgoing,
+  options: CallOptions,
+  read: Read<Answer>,
+  first: boolean,
 ): Promise<Answer> {
   const { channel, upstreamModel, model, note, signal } = target;
   const { stream, method, clientHeaders, trace } = options;
+  const openedAt = options.clock.monotonic();
   const call = options.upstreams.open(channel, outgoing, {
     stream,
     signal,
@@ -54,14 +72,19 @@ export async function callUpstream<Answer>(
   try {
     head = await call.head;
     note.upstreamStatus = head.status;
-    const requestId = headerOf(head.headers, 'x-request-id') || headerOf(head.headers, 'request-id');
+    const requestId = requestIdOf(head, channel);
     if (requestId !== '') note.upstreamRequestId = requestId;
     if (head.status < 200 || head.status > 299) {
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();
       const receivedAtMs = options.clock.now();
       const text = withoutKey(await readErrorText(head, options.clock), channel.apiKey);
-      const refused = options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
+      const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
+      const told = isHosted(channel)
+        ? options.upstreams.session(channel).platform.refused(withoutTokens(raw), openedAt)
+        : undefined;
+      if (told?.again === true && first) return await callOnce(target, outgoing, options, read, false);
+      const refused = options.decodeError(told?.answer ?? raw);
       throw refused instanceof GatewayError && model !== undefined ? namingModel(refused, upstreamModel, model) : refused;
     }
     const answer = await read(head, timers);
@@ -73,11 +96,18 @@ export async function callUpstream<Answer>(
   }
 }
 
+function requestIdOf({ headers }: UpstreamHead, channel: Channel): string {
+  const own = isHosted(channel) ? headerOf(headers, 'x-amzn-requestid') || headerOf(headers, 'apim-request-id') : '';
+  return own || headerOf(headers, 'x-request-id') || headerOf(headers, 'request-id');
+}
+
 /** A whole answer has one limit, until it is complete: one that had begun did not fail to begin. */
 function timeoutOf(error: StreamError, head: UpstreamHead | undefined): StreamError {
-  const isBegun = head?.body.begun === true && contentTypeOf(head) !== 'text/event-stream';
+  const isBegun = head?.body.begun === true && !STREAM_TYPES.has(contentTypeOf(head));
   return isBegun && error.reason === 'first_data_timeout' ? new StreamError('unfinished_answer', error.message) : error;
 }
+
+const STREAM_TYPES: ReadonlySet<string> = new Set(['text/event-stream', 'application/vnd.amazon.eventstream']);
 
 /** Shorter ones are parts of ordinary words, and guessed before they are read. */
 const MIN_KEY_CHARS = 8;

@@ -2,6 +2,7 @@
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { ROUTER_MODELS_PATH } from '../../codecs/images/index.ts';
 import type { Channel } from '../config/config.ts';
+import { isHosted } from '../platforms/session.ts';
 import { contentTypeOf } from './call-upstream.ts';
 import type { Upstreams } from './upstream.ts';
 import type { UpstreamHead } from './upstream-call.ts';
@@ -13,6 +14,14 @@ export function hasModelList(type: ChannelType): boolean {
 
 /** Rejects with the error of the connection, or of the signal. */
 export function askModelList(upstreams: Upstreams, channel: Channel, signal: AbortSignal): Promise<UpstreamHead> {
+  if (isHosted(channel)) {
+    const { path, ...listed } = upstreams.session(channel).platform.models(channel.basePath);
+    return upstreams.send(
+      channel,
+      { path, headers: {} },
+      { method: 'GET', stream: false, signal, clientHeaders: {}, upstreamModel: '', listed },
+    );
+  }
   const { path: _ownPath, ...options } = channel.options;
   const path = channel.type === 'openrouter_image' ? ROUTER_MODELS_PATH : '/models';
   const headers: Record<string, string> = channel.type === 'messages' ? { 'anthropic-version': '2023-06-01' } : {};

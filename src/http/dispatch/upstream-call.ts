@@ -51,6 +51,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     return this.#abortedFor;
   }
 
+  /** It was aborted: nobody waits for a request that was not sent yet. */
+  get over(): boolean {
+    return this.#failure !== undefined;
+  }
+
   /** False as long as there is no connection to write the request to: the upstream cannot have seen any of it. */
   get begun(): boolean {
     return this.#controller !== undefined;

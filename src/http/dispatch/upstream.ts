@@ -6,12 +6,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
-import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/bodies/pieces.ts';
-import type { UpstreamRequest } from '../../codecs/codec.ts';
+import { bodyBytes, bodyLength } from '../../codecs/bodies/pieces.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
 import type { Channel } from '../config/config.ts';
+import { type HostedChannel, isHosted, PlatformSession } from '../platforms/session.ts';
 import { isListHeader, joinList } from './header-lists.ts';
+import { isPieces, type Outgoing } from './outgoing.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 import { UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 
@@ -24,26 +25,26 @@ export interface SendOptions {
   readonly method?: 'GET' | 'POST';
   /** The context of our own span; absent: the client's is passed on. */
   readonly traceHeaders?: Readonly<Record<string, string>>;
-}
-
-/** What an endpoint sends: a text codec's request, or the same without tools. `contentType` defaults to JSON. */
-export type Outgoing = Pick<UpstreamRequest, 'path' | 'headers'> & {
-  readonly body?: string | Uint8Array | OutgoingPieces;
-  readonly contentType?: string;
-};
-
-/** A body that is made while it is sent, at the upstream's pace. */
-export interface OutgoingPieces {
-  readonly pieces: readonly BodyPiece[];
+  /** The path is the whole one already, at this origin if it is another: a platform's list of models. */
+  readonly listed?: { readonly origin?: string };
 }
 
 const KEEP_ALIVE_MS = 30_000;
 
-/** The pools of all Channels; one for each version of a Channel's configuration. */
+interface Wire {
+  readonly method: 'GET' | 'POST';
+  readonly origin: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Outgoing['body'];
+}
+
+/** The pools of all Channels, and the sessions of those behind a platform; one for each version of a Channel's configuration. */
 export class Upstreams {
   readonly #clock: Clock;
   readonly #socketPath: string | undefined;
   readonly #pools = new Map<string, Dispatcher>();
+  readonly #sessions = new Map<string, PlatformSession>();
 
   /** With `socketPath` every Channel without a proxy is reached at that socket of this machine, whatever its address. */
   constructor(clock: Clock, socketPath?: string) {
@@ -51,21 +52,19 @@ export class Upstreams {
     this.#socketPath = socketPath;
   }
 
-  /** Sends at once, or as soon as there is a connection. */
+  /** Sends at once, or as soon as there is a connection and, behind a platform, a credential. */
   open(channel: Channel, outgoing: Outgoing, options: SendOptions): UpstreamCall {
     const call = new UpstreamCall(this.#clock, options.signal);
-    this.#pool(channel).dispatch(
-      {
-        origin: channel.origin,
-        path: upstreamPath(channel, outgoing.path, options.upstreamModel),
-        method: options.method ?? 'POST',
-        headers: upstreamHeaders(channel, outgoing, options),
-        body: bodyOf(outgoing),
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      },
-      call,
-    );
+    if (isHosted(channel)) this.#openHosted(channel, outgoing, options, call);
+    else {
+      const path = upstreamPath(channel, outgoing.path, options.upstreamModel);
+      const headers = upstreamHeaders(channel, outgoing, options);
+      this.#dispatch(
+        channel,
+        { method: options.method ?? 'POST', origin: channel.origin, path, headers, body: outgoing.body },
+        call,
+      );
+    }
     return call;
   }
 
@@ -74,32 +73,76 @@ export class Upstreams {
     return this.open(channel, outgoing, options).head;
   }
 
+  /** What is known of the credential of a Channel behind a platform. */
+  session(channel: HostedChannel): PlatformSession {
+    const known = this.#sessions.get(channel.fingerprint);
+    if (known !== undefined) return known;
+    const session = new PlatformSession(channel, this.#clock);
+    this.#sessions.set(channel.fingerprint, session);
+    return session;
+  }
+
   /** Closes the pools of Channels that are gone or changed, once their requests are over. */
   keepOnly(channels: readonly Channel[]): void {
     const wanted = new Set(channels.map(({ fingerprint }) => fingerprint));
-    for (const [fingerprint, pool] of this.#pools) {
-      if (wanted.has(fingerprint)) continue;
-      this.#pools.delete(fingerprint);
+    for (const [key, pool] of this.#pools) {
+      if (wanted.has(key.split(' ')[0] ?? '')) continue;
+      this.#pools.delete(key);
       void pool.close().catch(() => pool.destroy());
+    }
+    for (const [fingerprint, session] of this.#sessions) {
+      if (wanted.has(fingerprint)) continue;
+      this.#sessions.delete(fingerprint);
+      session.close();
     }
   }
 
   async close(): Promise<void> {
     const pools = [...this.#pools.values()];
     this.#pools.clear();
+    for (const session of this.#sessions.values()) session.close();
+    this.#sessions.clear();
     await Promise.all(pools.map((pool) => pool.destroy()));
   }
 
-  #pool(channel: Channel): Dispatcher {
-    const known = this.#pools.get(channel.fingerprint);
+  #openHosted(channel: HostedChannel, outgoing: Outgoing, options: SendOptions, call: UpstreamCall): void {
+    const { platform } = this.session(channel);
+    const adapted = options.listed === undefined ? platform.adapt(outgoing, options, channel.basePath) : outgoing;
+    const { body } = adapted;
+    const request = {
+      method: options.method ?? 'POST',
+      origin: options.listed?.origin ?? channel.origin,
+      path: adapted.path,
+      headers: upstreamHeaders(channel, adapted, options),
+      body,
+    };
+    const send = (authorisation: Readonly<Record<string, string>>): void => {
+      if (!call.over) this.#dispatch(channel, { ...request, headers: { ...request.headers, ...authorisation } }, call);
+    };
+    const unsigned = { ...request, body: body === undefined || isPieces(body) ? undefined : body };
+    const authorisation = platform.authorise(unsigned);
+    if (authorisation instanceof Promise) authorisation.then(send).catch((error: unknown) => call.abort(error));
+    else send(authorisation);
+  }
+
+  #dispatch(channel: Channel, { method, origin, path, headers, body }: Wire, call: UpstreamCall): void {
+    this.#pool(channel, origin).dispatch(
+      { origin, path, method, headers, body: bodyOf(body), headersTimeout: 0, bodyTimeout: 0 },
+      call,
+    );
+  }
+
+  #pool(channel: Channel, origin: string): Dispatcher {
+    const key = origin === channel.origin ? channel.fingerprint : `${channel.fingerprint} ${origin}`;
+    const known = this.#pools.get(key);
     if (known !== undefined) return known;
-    const pool = createPool(channel, this.#socketPath);
-    this.#pools.set(channel.fingerprint, pool);
+    const pool = createPool(channel, origin, this.#socketPath);
+    this.#pools.set(key, pool);
     return pool;
   }
 }
 
-function bodyOf({ body }: Outgoing): string | Uint8Array | Readable | null {
+function bodyOf(body: Outgoing['body']): string | Uint8Array | Readable | null {
   if (body === undefined) return null;
   return isPieces(body) ? Readable.from(paced(bodyBytes(body.pieces)), { objectMode: false }) : body;
 }
@@ -118,11 +161,7 @@ async function* paced(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, v
   }
 }
 
-function isPieces(body: string | Uint8Array | OutgoingPieces): body is OutgoingPieces {
-  return typeof body !== 'string' && 'pieces' in body;
-}
-
-function createPool(channel: Channel, socketPath: string | undefined): Dispatcher {
+function createPool(channel: Channel, origin: string, socketPath: string | undefined): Dispatcher {
   const { ca, proxy } = channel.options;
   const connect = {
     timeout: channel.timeouts.connectMs,
@@ -137,7 +176,7 @@ function createPool(channel: Channel, socketPath: string | undefined): Dispatche
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: 64 * 1024,
   };
-  if (proxy === undefined) return new Pool(channel.origin, { ...shared, connect });
+  if (proxy === undefined) return new Pool(origin, { ...shared, connect });
   return new ProxyAgent({ ...shared, uri: proxy, requestTls: connect, connectTimeout: channel.timeouts.connectMs });
 }
 
@@ -178,7 +217,7 @@ function passedOn(clientHeaders: IncomingHttpHeaders): Record<string, string> {
 
 function credentials(channel: Channel): Record<string, string> {
   const key = channel.apiKey;
-  if (key === undefined) return {};
+  if (key === undefined || channel.platform !== undefined) return {};
   switch (channel.options.auth) {
     case 'bearer':
       return { authorization: `Bearer ${key}` };

@@ -55,6 +55,10 @@ const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
   malformed_event: true,
   not_representable: true,
   empty: true,
+  credential_refused: true,
+  credential_timeout: true,
+  credential_unavailable: true,
+  credential_unreadable: true,
 };
 
 /** Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be anything. */

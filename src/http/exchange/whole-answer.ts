@@ -8,7 +8,7 @@ import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
 import { callUpstream } from '../dispatch/call-upstream.ts';
 import type { Attempt, Target } from '../dispatch/dispatch.ts';
-import type { Outgoing } from '../dispatch/upstream.ts';
+import type { Outgoing } from '../dispatch/outgoing.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
 import { toGatewayError } from '../errors.ts';
 import type { Call } from '../gateway.ts';

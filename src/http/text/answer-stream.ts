@@ -7,7 +7,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
-import { type Answer, readAnswer, readWhole, type Wording } from '../../codecs/pipeline.ts';
+import { type Answer, type Framing, readAnswer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
@@ -26,6 +26,8 @@ export interface AnswerStreamOptions {
   readonly timers: IdleTimers;
   /** Words the errors that the answer reports. */
   readonly word?: Wording;
+  /** Default: SSE. */
+  readonly framing?: Framing | undefined;
 }
 
 /** After the dialect's finish, a silence of this length is the end of the stream (design: "What ends a stream well"). */
@@ -57,7 +59,7 @@ export class AnswerStream implements AnswerSource {
   constructor(body: BodyReader, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = body;
     this.#decoder = decoder;
-    const { steps, fold } = readAnswer(decoder, options.maxEventBytes, options.word);
+    const { steps, fold } = readAnswer(decoder, options.maxEventBytes, options.word, options.framing);
     this.#stages = steps;
     this.fold = fold;
     this.#timers = options.timers;

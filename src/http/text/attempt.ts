@@ -12,7 +12,7 @@ import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
-import { type Answer, readWhole, type Wording } from '../../codecs/pipeline.ts';
+import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
@@ -26,6 +26,7 @@ import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
+import { framingOf } from '../platforms/session.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { parsed } from '../history/recall.ts';
 import { bySummary } from './by-summary.ts';
@@ -72,6 +73,7 @@ interface Sent {
   readonly head: UpstreamHead;
   readonly timers: IdleTimers;
   readonly word: Wording;
+  readonly framing: Framing | undefined;
   /** A summary was asked for, which answers as a compaction. */
   readonly isSummary: boolean;
 }
@@ -158,7 +160,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
       const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
-      return read({ codec, context, encoded, head, timers, word, isSummary });
+      return read({ codec, context, encoded, head, timers, word, isSummary, framing: framingOf(channel) });
     },
   );
 }
@@ -179,7 +181,7 @@ function protocolHeaders(
 
 /** Reads by content type: JSON is a whole answer or an error, HTML is refused, anything else is read as a stream, which rejects what is not one. */
 function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
-  const { codec, context, head, timers } = sent;
+  const { codec, context, head, timers, framing } = sent;
   const type = contentTypeOf(head);
   if (type === 'text/html') return refusePage(head, options.clock);
   if (type === 'application/json') return openWhole(sent, options);
@@ -189,6 +191,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
     maxBytes: options.config.limits.answerBytes,
     timers,
     word: sent.word,
+    framing,
   });
 }
 

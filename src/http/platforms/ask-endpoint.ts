@@ -1,0 +1,115 @@
+/**
+ * One request to an endpoint that gives credentials. These are the only addresses that the gateway asks of itself: fixed ones, or the
+ * operator's own. Redirects are refused, time and bytes are bounded, and nothing that was sent is quoted.
+ */
+import { type Dispatcher, request } from 'undici';
+import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
+import { textOf } from '../../codecs/errors/upstream.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { credentialError } from './credential-error.ts';
+
+export interface EndpointRequest {
+  readonly url: string;
+  /** Default: GET. */
+  readonly method?: 'GET' | 'POST' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** What must not be quoted of an answer. */
+  readonly secrets?: readonly string[];
+}
+
+/** Where credentials are asked for: by the connections of a Channel to the outside, or directly to what is beside the machine. */
+export interface Outside {
+  readonly clock: Clock;
+  readonly dispatcher: Dispatcher;
+}
+
+const ANSWER_MS = 5_000;
+const MAX_BYTES = 256 * 1024;
+const QUOTED_CHARS = 300;
+
+/** The text of a 2xx answer. Rejects with a {@link credentialError}. */
+export async function askEndpoint(asked: EndpointRequest, { clock, dispatcher }: Outside): Promise<string> {
+  const stop = new AbortController();
+  const timer = clock.setTimeout(() => stop.abort(), ANSWER_MS);
+  const { url, method = 'GET', headers = {}, body = null, secrets = [] } = asked;
+  const name = nameOf(url);
+  try {
+    const answer = await request(url, {
+      method,
+      headers: { accept: 'application/json', 'user-agent': 'mizu', ...headers },
+      body,
+      signal: stop.signal,
+      dispatcher,
+    });
+    const text = await readBounded(answer.body, name);
+    const { statusCode: status } = answer;
+    if (status >= 200 && status < 300) return text;
+    if (status >= 300 && status < 400) throw credentialError('unreadable', `${name} redirects, which is not followed`);
+    const said = `${name} answered ${status}${quoted(text, secrets)}`;
+    throw credentialError(status < 500 && status !== 408 && status !== 429 ? 'refused' : 'unavailable', said);
+  } catch (thrown) {
+    if (stop.signal.aborted) throw credentialError('timeout', `${name} did not answer within ${ANSWER_MS / 1000} s`);
+    if (thrown instanceof Error && thrown.name === 'GatewayError') throw thrown;
+    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'no connection';
+    throw credentialError('unavailable', `${name} could not be asked: ${code}`, thrown);
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** {@link askEndpoint}, for a JSON object. */
+export async function askJson(asked: EndpointRequest, outside: Outside): Promise<JsonObject> {
+  const text = await askEndpoint(asked, outside);
+  const json = tryJson(text);
+  if (isObject(json)) return json;
+  const what = /^\s*</.test(text) ? 'a web page' : 'something that is no JSON object';
+  throw credentialError('unreadable', `${nameOf(asked.url)} answered with ${what}`);
+}
+
+/** The access token of an OAuth answer, with its end by `expires_in`, in seconds. */
+export function accessToken(
+  json: JsonObject,
+  url: string,
+  now: number,
+): { readonly value: string; readonly expiresAtMs: number } {
+  const { access_token: value, expires_in: seconds } = json;
+  const life = Number(seconds);
+  if (typeof value !== 'string' || value === '' || !/^[\x21-\x7e]+$/.test(value))
+    throw credentialError('unreadable', `${nameOf(url)} answered without a token`);
+  if (!(life > 0)) throw credentialError('unreadable', `${nameOf(url)} gave a token without the time that it lasts`);
+  return { value, expiresAtMs: now + life * 1000 };
+}
+
+async function readBounded(body: AsyncIterable<Uint8Array>, name: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > MAX_BYTES) throw credentialError('unreadable', `${name} answered with more than ${MAX_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The address without its query, which may hold names of roles but never a secret; the path may name a role. */
+function nameOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+/** What an OAuth server or a metadata service says of its refusal, without what it was sent. */
+function quoted(text: string, secrets: readonly string[]): string {
+  const json = tryJson(text);
+  if (!isObject(json)) return '';
+  const { error } = json;
+  const members = isObject(error)
+    ? [error['status'], error['message']]
+    : [error, json['error_description'], json['message'], json['Message']];
+  const said = members
+    .map((member) => textOf(member))
+    .filter((member) => member !== undefined)
+    .join(': ');
+  const safe = secrets.filter((secret) => secret !== '').reduce((all, secret) => all.replaceAll(secret, '[redacted]'), said);
+  return safe === '' ? '' : `: ${safe.slice(0, QUOTED_CHARS)}`;
+}

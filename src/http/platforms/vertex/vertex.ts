@@ -1,0 +1,75 @@
+/**
+ * Vertex AI: Claude by `rawPredict`, as `@anthropic-ai/vertex-sdk` asks it, and Gemini as `@google/genai` does, with the model in the path
+ * and an OAuth token.
+ */
+import { isObject, type JsonValue, tryJson } from '../../../codecs/canonical/json.ts';
+import type { UpstreamAnswer } from '../../../codecs/codec.ts';
+import { textOf } from '../../../codecs/errors/upstream.ts';
+import { editJson } from '../../../codecs/json/edit.ts';
+import type { Outgoing } from '../../dispatch/outgoing.ts';
+import { hostedVersion } from '../anthropic-version.ts';
+import { bearerOf } from '../bearer.ts';
+import { pathSegment } from '../path-segment.ts';
+import type { Asked, Means, Platform } from '../platform.ts';
+import type { VertexSettings } from '../settings.ts';
+import { googleToken } from './credentials.ts';
+
+const VERSION = 'vertex-2023-10-16';
+
+export function vertexPlatform(settings: VertexSettings, means: Means): Platform {
+  const bearer = bearerOf(means.clock, () => googleToken(settings.source, means));
+  const adapt = settings.publisher === 'anthropic' ? adaptMessages : adaptGemini;
+  return {
+    adapt: (outgoing, asked, prefix) => adapt(`${versioned(prefix, settings)}/${home(settings)}`, outgoing, asked),
+    authorise: () => bearer.headers(),
+    refused: (answer, sentAt) => ({ answer: readable(answer), again: answer.status === 401 && bearer.refused(sentAt) }),
+    models: (prefix) => ({ path: `${prefix.replace(VERSION_AT_END, '')}/v1beta1/publishers/${settings.publisher}/models` }),
+  };
+}
+
+const VERSION_AT_END = /\/v\d[^/]*$/;
+
+/** A base URL may name the version itself. */
+function versioned(prefix: string, { apiVersion }: VertexSettings): string {
+  return VERSION_AT_END.test(prefix) ? prefix : `${prefix}/${apiVersion}`;
+}
+
+function home({ project, location, publisher }: VertexSettings): string {
+  return `projects/${pathSegment(project)}/locations/${pathSegment(location)}/publishers/${publisher}`;
+}
+
+function adaptMessages(at: string, outgoing: Outgoing, { stream, upstreamModel }: Asked): Outgoing {
+  const { 'anthropic-version': version, ...headers } = outgoing.headers;
+  const { body } = outgoing;
+  const edits = [
+    { path: ['model'], value: undefined },
+    { path: ['anthropic_version'], value: JSON.stringify(hostedVersion(version, VERSION)) },
+  ];
+  return {
+    ...outgoing,
+    path: `${at}/models/${pathSegment(upstreamModel)}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
+    headers: { ...headers, accept: 'application/json' },
+    ...(typeof body === 'string' ? { body: editJson(body, edits) } : {}),
+  };
+}
+
+/** The codec's own path is `/models/MODEL:VERB`, or that of a resource. */
+function adaptGemini(at: string, outgoing: Outgoing): Outgoing {
+  const [, resource = ''] = /^\/(?:publishers\/google\/)?(models\/.*)$/.exec(outgoing.path) ?? [];
+  return { ...outgoing, path: resource === '' ? at.replace(/\/publishers\/.*$/, outgoing.path) : `${at}/${resource}` };
+}
+
+/** Google's words for a model that this location or project does not have, with statuses that speak of the request. */
+const LACKS_MODEL =
+  /^(publisher model .{1,400} (is not servable in region|was not found|is not allowed)|project .{1,200} is not allowed to use publisher model|the requested model .{1,300} is not (available|supported) in)/i;
+
+function readable(answer: UpstreamAnswer): UpstreamAnswer {
+  if (answer.status !== 400 && answer.status !== 403) return answer;
+  const json = tryJson(answer.text);
+  return LACKS_MODEL.test(messageOf(Array.isArray(json) ? json[0] : json)) ? { ...answer, status: 404 } : answer;
+}
+
+function messageOf(json: JsonValue | undefined): string {
+  const error = isObject(json) ? json['error'] : undefined;
+  return (isObject(error) ? textOf(error['message']) : undefined) ?? '';
+}

@@ -1,0 +1,108 @@
+/** The binary framing of AWS: what its own codec writes is read, however it is cut, and whatever is damaged or cut off is a failure. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EventStreamCodec } from '@smithy/eventstream-codec';
+import fc from 'fast-check';
+import { type EventStreamMessage, eventStreamDecode } from '../../src/streams/event-stream-decode.ts';
+import { StreamError } from '../../src/streams/stream-error.ts';
+
+const codec = new EventStreamCodec(
+  (bytes) => Buffer.from(bytes).toString('utf8'),
+  (text) => Buffer.from(text),
+);
+
+const text = fc.string({ unit: 'grapheme', maxLength: 20 }).map((value) => ({ type: 'string' as const, value }));
+const header = fc.oneof(
+  { weight: 3, arbitrary: text },
+  fc.boolean().map((value) => ({ type: 'boolean' as const, value })),
+  fc.integer({ min: -128, max: 127 }).map((value) => ({ type: 'byte' as const, value })),
+  fc.integer({ min: -32_768, max: 32_767 }).map((value) => ({ type: 'short' as const, value })),
+  fc.integer().map((value) => ({ type: 'integer' as const, value })),
+  fc.uint8Array({ maxLength: 20 }).map((value) => ({ type: 'binary' as const, value })),
+  fc.constant({ type: 'timestamp' as const, value: new Date(0) }),
+  fc.constant({ type: 'uuid' as const, value: '01234567-89ab-4cde-8f01-23456789abcd' }),
+);
+const message = fc.record({
+  headers: fc.dictionary(fc.stringMatching(/^[:a-z][a-z-]{0,15}$/), header, { maxKeys: 5 }),
+  body: fc.uint8Array({ maxLength: 200 }),
+});
+const messages = fc.array(message, { minLength: 1, maxLength: 4 });
+type Sent = typeof messages extends fc.Arbitrary<infer Value> ? Value : never;
+
+const bytesOf = (sent: Sent): Buffer => Buffer.concat(sent.map((one) => codec.encode(one)));
+
+function decode(chunks: Iterable<Uint8Array>, maxEventBytes = 1 << 20): { read: EventStreamMessage[]; failure?: StreamError } {
+  const stage = eventStreamDecode({ maxEventBytes });
+  const read: EventStreamMessage[] = [];
+  try {
+    for (const chunk of chunks) stage.push(chunk, read);
+    stage.end(read);
+    return { read };
+  } catch (error) {
+    assert.ok(error instanceof StreamError, String(error));
+    return { read, failure: error };
+  }
+}
+
+const plain = (read: readonly EventStreamMessage[]): unknown =>
+  read.map(({ headers, payload }) => [[...headers].sort(), Buffer.from(payload).toString('hex')]);
+
+test('what the codec of AWS writes is read, at any cut', () => {
+  fc.assert(
+    fc.property(messages, fc.array(fc.nat(), { maxLength: 12 }), (sent, cuts) => {
+      const bytes = bytesOf(sent);
+      const expected = sent.map(({ headers, body }) => [
+        Object.entries(headers)
+          .flatMap(([name, { type, value }]) => (type === 'string' ? [[name, value]] : []))
+          .sort(),
+        Buffer.from(body).toString('hex'),
+      ]);
+      const at = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
+      const pieces = at.slice(1).map((end, index) => bytes.subarray(at[index] ?? 0, end));
+      for (const chunks of [[bytes], pieces, [...bytes].map((byte) => Uint8Array.of(byte))]) {
+        const { read, failure } = decode(chunks);
+        assert.equal(failure, undefined);
+        assert.deepEqual(plain(read), expected);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('no proper beginning of a stream ends well, but at the end of a message', () => {
+  fc.assert(
+    fc.property(messages, fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (sent, share) => {
+      const bytes = bytesOf(sent);
+      const length = Math.floor(share * bytes.length);
+      const ends = new Set(sent.map((_, index) => bytesOf(sent.slice(0, index)).length));
+      const { failure } = decode([bytes.subarray(0, length)]);
+      assert.equal(failure?.reason, ends.has(length) ? undefined : 'truncated_event');
+    }),
+  );
+});
+
+test('any byte that is wrong is found, and what came before it stays', () => {
+  fc.assert(
+    fc.property(messages, fc.nat(), fc.integer({ min: 1, max: 255 }), (sent, place, flip) => {
+      const bytes = Uint8Array.from(bytesOf(sent));
+      const at = place % bytes.length;
+      bytes[at] = (bytes[at] ?? 0) ^ flip;
+      const { read, failure } = decode([bytes]);
+      assert.ok(failure !== undefined);
+      const whole = sent.filter((_, index) => bytesOf(sent.slice(0, index + 1)).length <= at).length;
+      assert.equal(read.length, whole);
+      assert.deepEqual(plain(read), plain(decode([bytesOf(sent.slice(0, whole))]).read));
+    }),
+  );
+});
+
+test('a message over the bound is refused by its prelude, before it has arrived', () => {
+  const bytes = Buffer.from(codec.encode({ headers: {}, body: new Uint8Array(5000) }));
+  assert.equal(decode([bytes.subarray(0, 12)], 1000).failure?.reason, 'event_too_large');
+  assert.equal(decode([bytes], bytes.length).failure, undefined);
+});
+
+test('garbage is named as such and never waited for', () => {
+  for (const garbage of ['data: {"type":"ping"}\n\n', '<html><body>502</body></html>', '{"message":"failed"}'])
+    assert.equal(decode([Buffer.from(garbage)]).failure?.reason, 'damaged_event');
+});
