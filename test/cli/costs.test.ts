@@ -107,10 +107,11 @@ test('logs --user finds the rows of one end user, spend users sums them all', as
   const { store, names } = await usersStore(t);
   const found = await printed(store, ['logs'], { user: 'u1' });
   assert.deepEqual(
-    found.map((line) => /req_ex_\d/.exec(line)?.[0]),
+    found.slice(1).map((line) => /req_ex_\d/.exec(line)?.[0]),
     ['req_ex_3', 'req_ex_1'],
   );
-  assert.equal((await printed(store, ['logs'], { user: 'u1', limit: '1' })).length, 1);
+  assert.match(found[0] ?? '', /^TIME REQUEST/);
+  assert.equal((await printed(store, ['logs'], { user: 'u1', limit: '1' })).length, 2);
   assert.deepEqual(await printed(store, ['logs'], { user: 'nobody' }), []);
   await assert.rejects(printed(store, ['logs'], { user: 'u1', request: 'req_ex_1' }), /--request and --user do not go together/);
   assert.deepEqual(await printed(store, ['spend', 'users']), [
