@@ -21,7 +21,7 @@ export interface AccountView {
   readonly balance: string;
 }
 
-async function createAccount(
+export async function createAccount(
   context: VerbContext,
   { name, class: accountClass, credit = '0', unlimited, rateLimits: asked }: Static<typeof CreateAccount>,
 ): Promise<AccountView> {
@@ -34,11 +34,15 @@ async function createAccount(
   return viewOf(made.value);
 }
 
-async function listAccounts(context: VerbContext): Promise<AccountView[]> {
+export async function listAccounts(context: VerbContext): Promise<AccountView[]> {
   return (await (await context.store()).accounts.list()).map(viewOf);
 }
 
-async function creditAccount(context: VerbContext, input: Static<typeof CreditAccount>): Promise<AccountView> {
+export async function showAccount(context: VerbContext, { account }: Static<typeof OneAccount>): Promise<AccountView> {
+  return viewOf(await accountNamed(context, account));
+}
+
+export async function creditAccount(context: VerbContext, input: Static<typeof CreditAccount>): Promise<AccountView> {
   const nanos = usd(input.amount, 'amount', true);
   const account = await accountNamed(context, input.account);
   const credited = await (await context.store()).accounts.credit(account.id, nanos, context.cause);
@@ -46,7 +50,7 @@ async function creditAccount(context: VerbContext, input: Static<typeof CreditAc
   return viewOf(credited.value);
 }
 
-async function changeAccount(
+export async function changeAccount(
   context: VerbContext,
   { account: name, ...asked }: Static<typeof ChangeAccount>,
 ): Promise<AccountView> {

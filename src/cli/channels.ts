@@ -21,7 +21,7 @@ export interface Probe {
 }
 
 /** Asks every Channel, or the one that is named, at the same time. Throws RefusedError where there is none. */
-async function testChannels(context: VerbContext, { id: only }: Static<typeof TestChannels>): Promise<Probe[]> {
+export async function testChannels(context: VerbContext, { id: only }: Static<typeof TestChannels>): Promise<Probe[]> {
   const config = context.config();
   const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
   if (wanted.length === 0) throw whyNone(config, only);

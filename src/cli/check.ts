@@ -27,7 +27,7 @@ export type Checked =
     }
   | { readonly valid: false; readonly problems: readonly ConfigProblem[] };
 
-async function checkConfig(context: VerbContext, textTypes: ReadonlySet<ChannelType>): Promise<Checked> {
+export async function checkConfig(context: VerbContext, textTypes: ReadonlySet<ChannelType>): Promise<Checked> {
   let config: Config;
   try {
     config = context.config();

@@ -16,6 +16,8 @@ import { ConfigError } from '../http/config/config-error.ts';
 import { type LoadOptions, loadConfig } from '../http/config/source.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { ACCOUNTS } from './accounts.ts';
+import { ADMIN_TOKENS } from './admin-tokens.ts';
+import { CHANNEL_SERVICE } from './channel-service.ts';
 import { CHANNELS } from './channels.ts';
 import { checkVerb } from './check.ts';
 import { CONVERT } from './convert.ts';
@@ -72,6 +74,8 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     LOGS,
     ...VIDEOS,
     ...CHANNELS,
+    ...CHANNEL_SERVICE,
+    ...ADMIN_TOKENS,
     CONVERT,
     ...storeVerbs({
       exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
@@ -182,6 +186,7 @@ function runServe(
     workers,
     cwd: process.cwd(),
     root: resolve(dirname(fileURLToPath(import.meta.url)), '../..'),
+    version: manifest.version,
     codecs,
     clock: systemClock,
     mint,

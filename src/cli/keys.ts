@@ -1,7 +1,7 @@
 /** `mizu keys create|list|limit|change|disable|enable|transfer`. A new key is printed once and never again. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
-import { InputError, refusedBy } from '../http/admin/refusals.ts';
+import { InputError, RefusedError, refusedBy } from '../http/admin/refusals.ts';
 import { AnyAccount, ChangeKey, CreateKey, OneKey, TransferToKey } from '../http/admin/requests.ts';
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../store/keys.ts';
 import { formatUsd } from '../store/money.ts';
@@ -20,7 +20,10 @@ const MEMBERS = { expiresAtMs: 'expires' };
 const WINDOWS = ['total', 'hourly', 'daily'] as const;
 
 /** `key` is the key itself: it is shown this once. */
-async function createKey(context: VerbContext, input: Static<typeof CreateKey>): Promise<KeyView & { readonly key: string }> {
+export async function createKey(
+  context: VerbContext,
+  input: Static<typeof CreateKey>,
+): Promise<KeyView & { readonly key: string }> {
   const account = await accountNamed(context, input.account);
   const made = await (await context.store()).keys.create(newKey(context, account.id, input), context.cause);
   if (!made.ok) throw refusedBy(made.refusal, MEMBERS);
@@ -67,13 +70,19 @@ function knownModels(context: VerbContext): ReadonlySet<string> {
   return new Set(context.config().models.keys());
 }
 
-async function listKeys(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<KeyView[]> {
+export async function listKeys(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<KeyView[]> {
   const store = await context.store();
   const found = await store.keys.list(account === undefined ? undefined : (await accountNamed(context, account)).id);
   return found.map(viewOf);
 }
 
-async function changeKey(context: VerbContext, { id, ...asked }: Static<typeof ChangeKey>): Promise<KeyView> {
+export async function showKey(context: VerbContext, { id }: Static<typeof OneKey>): Promise<KeyView> {
+  const key = await (await context.store()).keys.find(id);
+  if (key === undefined) throw new RefusedError(`there is no key ${id}`, 'unknown', 'unknown_key');
+  return viewOf(key);
+}
+
+export async function changeKey(context: VerbContext, { id, ...asked }: Static<typeof ChangeKey>): Promise<KeyView> {
   const changes = changesOf(asked);
   if (Object.keys(changes).length === 0) throw new InputError('nothing to change is given');
   const known = asked.models === undefined || asked.models === null ? {} : { knownModels: knownModels(context) };
@@ -98,7 +107,7 @@ function changesOf({ expires, limits = {}, rateLimits = {}, ...rest }: Omit<Stat
 }
 
 /** The sub-account's balance after it. */
-async function transferToKey(
+export async function transferToKey(
   context: VerbContext,
   { id, amount }: Static<typeof TransferToKey>,
 ): Promise<{ readonly id: string; readonly balance: string }> {

@@ -1,10 +1,11 @@
 /** `mizu balance [NAME]`, `mizu ledger verify|head|holds|journal`: balances, the check of the books, open holds, and the journal. */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError } from '../http/admin/refusals.ts';
 import { AnyAccount, JournalQuery, Nothing, VerifyLedger } from '../http/admin/requests.ts';
 import type { JournalHead, JournalRow, Verification } from '../store/ledger.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
+import type { RebuiltRollups } from '../store/rollups.ts';
 import { accountNamed } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -16,7 +17,7 @@ export interface BalanceView {
 }
 
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
-async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
+export async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
   const store = await context.store();
   const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
   const rows: BalanceView[] = [];
@@ -30,10 +31,29 @@ async function balances(context: VerbContext, { account: only }: Static<typeof A
   return rows;
 }
 
-async function verifyLedger(context: VerbContext, { head }: Static<typeof VerifyLedger>): Promise<Verification> {
+/** The verb can also mend what nothing is paid by. */
+const VerifyAndRebuild = Type.Object(
+  { ...VerifyLedger.properties, rebuildRollups: Type.Optional(Type.Boolean()) },
+  { additionalProperties: false },
+);
+
+interface Verified extends Verification {
+  readonly rebuilt?: RebuiltRollups;
+}
+
+export async function verifyLedger(
+  context: VerbContext,
+  { head, rebuildRollups }: Static<typeof VerifyAndRebuild>,
+): Promise<Verified> {
   const kept = head === undefined ? undefined : keptHead(head);
   const { ledger } = await context.store();
-  return await ledger.verify(defined({ head: kept }));
+  const rebuilt = rebuildRollups === true ? await ledger.rebuildRollups() : undefined;
+  return { ...(await ledger.verify(defined({ head: kept }))), ...defined({ rebuilt }) };
+}
+
+function rebuiltText({ hours, keptUntilMs }: RebuiltRollups): string {
+  const kept = keptUntilMs === undefined ? '' : `; kept until ${new Date(keptUntilMs).toISOString()}, whose rows were pruned`;
+  return `sums of ${hours} hours made anew${kept}\n`;
 }
 
 const HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
@@ -47,7 +67,7 @@ function keptHead(text: string): JournalHead {
 }
 
 /** To be kept where the store's own administrator cannot change it: it vouches for every row before it. */
-async function ledgerHead(context: VerbContext): Promise<JournalHead> {
+export async function ledgerHead(context: VerbContext): Promise<JournalHead> {
   const { seq, hash } = await (await context.store()).ledger.head();
   return { seq, hash };
 }
@@ -64,7 +84,7 @@ export interface HoldView {
 }
 
 /** Open holds, oldest first. */
-async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
+export async function openHolds(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<HoldView[]> {
   const store = await context.store();
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const open = (await store.ledger.holds({ state: 'held' }))
@@ -88,7 +108,10 @@ function holdsText(holds: readonly HoldView[]): string {
 }
 
 /** Rows oldest first; `ref` takes an exchange, a task or an operator's cause. */
-async function journalRows(context: VerbContext, { account, ...rest }: Static<typeof JournalQuery>): Promise<JournalRow[]> {
+export async function journalRows(
+  context: VerbContext,
+  { account, ...rest }: Static<typeof JournalQuery>,
+): Promise<JournalRow[]> {
   const store = await context.store();
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   return await store.ledger.journal(defined({ accountId, ...rest }));
@@ -121,15 +144,17 @@ export const BALANCE: Verb = verb({
 export const LEDGER: readonly Verb[] = [
   verb({
     name: 'ledger verify',
-    usage: 'verify [--head SEQ:HASH]',
-    options: VerifyLedger,
+    usage: 'verify [--head SEQ:HASH] [--rebuild-rollups]',
+    options: VerifyAndRebuild,
     run: verifyLedger,
-    text: ({ rows, differences }) =>
-      differences.length === 0
-        ? `${rows} journal rows, no difference`
-        : differences
-            .map(({ what, subject, expected, found }) => `${what} ${subject}: expected ${expected}, found ${found}`)
-            .join('\n'),
+    text: ({ rows, differences, rebuilt }) => {
+      const said = rebuilt === undefined ? '' : rebuiltText(rebuilt);
+      if (differences.length === 0) return `${said}${rows} journal rows, no difference`;
+      const lines = differences.map(
+        ({ what, subject, expected, found }) => `${what} ${subject}: expected ${expected}, found ${found}`,
+      );
+      return `${said}${lines.join('\n')}`;
+    },
     // When anything differs from what the journal says.
     code: ({ differences }) => (differences.length === 0 ? 0 : 1),
   }),

@@ -38,7 +38,7 @@ async function* logRows(context: VerbContext, options: Static<typeof Logs>): Asy
 }
 
 /** All rows of an exchange, by its id, by that of its answer, or by the client's own. Throws RefusedError where there is none. */
-async function requestRows(context: VerbContext, id: string): Promise<Shown[]> {
+export async function requestRows(context: VerbContext, id: string): Promise<Shown[]> {
   const found = await (await context.store()).requestLog.find(id);
   if (found.length === 0) throw new RefusedError(`there is no request ${id}`, 'unknown', 'unknown_request');
   return found.map((row) => ({ ...row, explained: explainCharge(row) }));

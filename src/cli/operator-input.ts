@@ -31,6 +31,17 @@ export function expiry(text: string, member: string): { readonly expiresAtMs: nu
   return { expiresAtMs: at };
 }
 
+/** A moment: an ISO 8601 time, or a span that ends now (`24h`). Milliseconds since the epoch. Throws InputError. */
+export function moment(text: string, member: string, nowMs: number): number {
+  try {
+    const given = expiry(text, member);
+    return 'expiresAtMs' in given ? given.expiresAtMs : nowMs - given.expiresInMs;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new InputError((name) => `${name(member)} must be a time such as 2026-03-01T12:00:00Z, or how long ago, such as 24h`);
+  }
+}
+
 /** Throws InputError for text that is no day (`YYYY-MM-DD`). */
 function checkDay(text: string | undefined, member: string): void {
   if (text !== undefined && dayNumber(text) === undefined)

@@ -43,7 +43,7 @@ export function createPriceLists(source: ConfigSource): () => PriceList {
   };
 }
 
-function pricedModel({ name, kind }: Model, rates: Rates): PricedModel {
+export function pricedModel({ name, kind }: Model, rates: Rates): PricedModel {
   const { serviceTiers, longContext, speeds, geos } = rates;
   const tiersWithLong = [...serviceTiers].flatMap(([tier, { longContext: long }]) =>
     long === undefined ? [] : [[tier, longPrices(long)] as const],

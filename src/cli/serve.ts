@@ -19,12 +19,15 @@ import type { Gateway } from '../http/gateway.ts';
 import { isLoopback } from '../http/request/ip-ranges.ts';
 import type { Metrics } from '../http/operations/metrics.ts';
 import { createLogger } from '../http/operations/logger.ts';
-import { channelReport, healthReport } from '../http/operations/operations.ts';
+import { channelReport, healthReport } from '../http/operations/reports.ts';
 import { type RunningGateway, startGateway } from '../http/start.ts';
 import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.ts';
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
+import type { AdminApiOptions } from '../http/admin/admin-api.ts';
+import { type AdminParts, createAdminActions } from './admin.ts';
 import { createSite } from './site.ts';
 import { UsageError } from './verb.ts';
+import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
 
 /** What may be typed behind `serve`. */
 export const Serve = Type.Object(
@@ -41,6 +44,7 @@ export interface ServeOptions {
   readonly workers: number;
   readonly cwd: string;
   readonly root: string;
+  readonly version: string;
   readonly codecs: CodecSet;
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
@@ -78,6 +82,7 @@ function checkLoopback(host: string | undefined): void {
 
 async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const log = createLogger('info');
+  if (options.workers > 1 && !isWorker) return await serveWorkers(options, path, log);
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
   let metrics: Metrics | undefined;
@@ -98,30 +103,84 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   });
   atStart = source.current();
   log.level = atStart.log.level;
-  if (options.workers > 1 && !isWorker) {
-    // Each worker watches the file itself.
-    const { workers: count, clock, mint, onSignal } = options;
-    const member = mint('limits_');
-    return await runWorkers({ count, operations: atStart.operations, clock, log, member, onSignal });
-  }
   source.startWatching();
   const orphaned = primaryGone();
-  const store = await options.openStore(atStart, problemsTo(log));
+  const problems = new StoreProblems(log);
+  const store = await options.openStore(atStart, problems.tell);
   try {
-    const running = await start(options, source, store, log);
+    const running = await start(options, source, store, log, {
+      readConfig: () => source.read(),
+      reload: () => source.reload(),
+    });
     metrics = running.gateway.metrics;
+    problems.countIn(metrics);
     const { gateway } = running;
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
     const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
+    const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
+    const warmUp = startWarmUp({ ...options, openStore, gateway });
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
   } finally {
     source.close();
     await store.close();
     if (isWorker && metrics !== undefined) await tellLastMetrics(metrics);
     leavePrimary();
   }
+}
+
+/** Of a file that somebody else tells about. */
+const UNTOLD = { onAccepted: () => undefined, onRefused: () => undefined, onUnwatched: () => undefined };
+
+/**
+ * The primary follows the file for what the admin API shows of it, and opens the store only where that needs it. Each worker follows the file
+ * itself, and tells about it.
+ */
+async function serveWorkers(options: ServeOptions, path: string, log: Logger): Promise<number> {
+  const { workers: count, clock, mint, onSignal } = options;
+  const source = new FileConfig(path, options.load, UNTOLD);
+  const atStart = source.current();
+  log.level = atStart.log.level;
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= options.openStore(atStart, new StoreProblems(log).tell).catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+  const parts = { store, config: () => source.current(), readConfig: () => source.read() };
+  source.startWatching();
+  try {
+    return await runWorkers({
+      ...{ count, operations: atStart.operations, clock, log, member: mint('limits_') },
+      onSignal: (listener) =>
+        onSignal((signal) => {
+          if (signal === 'reload') source.reload();
+          listener(signal);
+        }),
+      admin: (reports, reloadWorkers) =>
+        adminOptions(options, log, {
+          ...parts,
+          reports,
+          reload() {
+            source.reload();
+            reloadWorkers();
+          },
+        }),
+    });
+  } finally {
+    source.close();
+    await (await opened)?.close();
+  }
+}
+
+type Parts = Pick<AdminParts, 'reports' | 'store' | 'config' | 'readConfig' | 'reload'>;
+
+function adminOptions({ codecs, clock, mint }: ServeOptions, log: Logger, parts: Parts): AdminApiOptions {
+  const actions = createAdminActions({ ...parts, clock, mint, textTypes: codecs.textTypes });
+  return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
@@ -137,7 +196,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       nowMs: options.clock.now(),
     });
     const log = createLogger('warn');
-    const store = await options.openStore(config, problemsTo(log));
+    const store = await options.openStore(config, new StoreProblems(log).tell);
     try {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
@@ -151,12 +210,37 @@ async function serveDemo(options: ServeOptions): Promise<number> {
   }
 }
 
-function problemsTo(log: Logger): StoreProblem {
-  return ({ what, error }) => log.error({ what, err: error }, 'store');
+/** What the store complains of is told at error, and lost settlements are counted: also those from before there was a counter. */
+class StoreProblems {
+  readonly #log: Logger;
+  #lost = 0;
+  #metrics: Pick<Metrics, 'settlementLost'> | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  readonly tell: StoreProblem = ({ what, error }) => {
+    this.#log.error({ what, err: error }, 'store');
+    if (!what.startsWith('settlement_lost')) return;
+    if (this.#metrics === undefined) this.#lost += 1;
+    else this.#metrics.settlementLost();
+  };
+
+  countIn(metrics: Pick<Metrics, 'settlementLost'>): void {
+    this.#metrics = metrics;
+    for (; this.#lost > 0; this.#lost -= 1) metrics.settlementLost();
+  }
 }
 
-async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
-  const { codecs, clock, mint, random, chargeFor } = options;
+async function start(
+  options: ServeOptions,
+  config: ConfigSource,
+  store: Store,
+  log: Logger,
+  file?: Pick<AdminParts, 'readConfig' | 'reload'>,
+): Promise<RunningGateway> {
+  const { codecs, clock, mint, random, chargeFor, version } = options;
   const worker = workerLink();
   // Before the gateway listens, so that no request waits for it.
   const site = createSite(config);
@@ -172,8 +256,15 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     log,
     processFigures: true,
     site,
+    version,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
+    ...(file === undefined
+      ? {}
+      : {
+          admin: (reports) =>
+            adminOptions(options, log, { ...file, reports, store: () => Promise.resolve(store), config: () => config.current() }),
+        }),
   });
 }
 
@@ -184,19 +275,23 @@ interface Serving {
   readonly reload: () => void;
   /** In a worker: settles when the primary process has died. */
   readonly orphaned?: Promise<void>;
+  readonly warmUp?: WarmUp;
 }
 
 /**
  * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
  * an unknown state: the gateway drains, and a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
+async function untilStopped(
+  options: ServeOptions,
+  { running, log, greeting, reload, orphaned, warmUp }: Serving,
+): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      running.stop().then(() => resolve(code), reject);
+      Promise.all([warmUp?.stop(), running.stop()]).then(() => resolve(code), reject);
     };
     options.onFault((kind, error) => {
       log.error({ err: error, kind }, 'unhandled error');

@@ -16,7 +16,7 @@ export interface SpendView extends UsageDay {
   readonly account: string;
 }
 
-async function spendByDay(context: VerbContext, query: Static<typeof SpendQuery>): Promise<SpendView[]> {
+export async function spendByDay(context: VerbContext, query: Static<typeof SpendQuery>): Promise<SpendView[]> {
   const { from, to } = query;
   checkDays(query);
   const store = await context.store();

@@ -11,17 +11,17 @@ import { formatUsd } from '../store/money.ts';
 import type { VideoTask } from '../store/videos.ts';
 import { oneLine, table, type Verb, type VerbContext, verb } from './verb.ts';
 
-async function listVideos(context: VerbContext, { state, limit = 50 }: Static<typeof VideoQuery>): Promise<VideoTask[]> {
+export async function listVideos(context: VerbContext, { state, limit = 50 }: Static<typeof VideoQuery>): Promise<VideoTask[]> {
   return await (await context.store()).videos.all({ limit, ...defined({ state }) });
 }
 
-async function showVideo(context: VerbContext, { id }: Static<typeof OneVideo>): Promise<VideoTask> {
+export async function showVideo(context: VerbContext, { id }: Static<typeof OneVideo>): Promise<VideoTask> {
   const task = await (await context.store()).videos.inspect(id);
   if (task === undefined) throw unknown(id);
   return task;
 }
 
-async function resolveVideo(
+export async function resolveVideo(
   context: VerbContext,
   { id, succeeded: url, failed }: Static<typeof ResolveVideo>,
 ): Promise<VideoTask> {
@@ -44,7 +44,7 @@ async function resolveVideo(
 const unknown = (id: string): RefusedError => new RefusedError(`there is no video task ${id}`, 'unknown', 'unknown_video');
 
 /** The record as JSON for programs: money in USD, and the request and the upstream's report as objects. */
-function videoJson(task: VideoTask): object {
+export function videoJson(task: VideoTask): object {
   const { frozenNanos, requestJson, number: _number, ...facts } = task;
   const json = new Map<string, unknown>(Object.entries(facts));
   json.delete('leaseToken');

@@ -23,6 +23,7 @@ import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
+import type { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import type { Tokenizer } from './exchange/tokenizer.ts';
 import type { RefusalRates } from './exchange/refusal-rates.ts';
 import type { TokenRates } from './exchange/token-rates.ts';
@@ -41,6 +42,7 @@ export interface Gateway {
   readonly solvency: Solvency;
   readonly refusals: RefusalRates;
   readonly tokenRates: TokenRates;
+  readonly alerts: LedgerAlerts;
   readonly limits: Limits;
   /** Responses that may be continued by id. */
   readonly memory: Memory;

@@ -5,11 +5,13 @@ import { createEnvelopes } from '../codecs/envelope.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Logger } from 'pino';
-import type { Config } from './config/config.ts';
+import { type AdminApiOptions, createAdminApi } from './admin/admin-api.ts';
+import type { Config, OperationsAddress } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import { Affinity } from './dispatch/affinity.ts';
 import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
+import { watchService } from './dispatch/out-of-service.ts';
 import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { UnknownMembers } from './dispatch/unknown-members.ts';
@@ -25,7 +27,8 @@ import { localMemory, type Memory } from './history/memory.ts';
 import { type WorkerLink, workersMemory } from './history/workers-memory.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './operations/metrics.ts';
-import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
+import { createOperationsServer, openOperations, type OperationsServer } from './operations/operations.ts';
+import { type OperatorReports, reportsOf } from './operations/reports.ts';
 import { startRetention } from './operations/retention.ts';
 import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
@@ -36,6 +39,7 @@ import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
+import { LedgerAlerts } from './exchange/ledger-alerts.ts';
 import { TokenRates } from './exchange/token-rates.ts';
 import { UnfinishedBytes } from './websocket/inbound.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
@@ -51,12 +55,20 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Of the gateway, for `mizu_build_info`. */
+  readonly version?: string;
   /** Default: the tables of `gpt-tokenizer`. */
   readonly loadTokenizer?: LoadTokenizer;
   /** The web pages. Absent: none, and their paths answer 404. */
   readonly site?: Site;
+  /** The admin API of the operations port. Absent: none. */
+  readonly admin?: (reports: OperatorReports) => AdminApiOptions;
+  /** The pages of the console, on the operations port. */
+  readonly consoleSite?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
+  /** A socket of this machine that all upstreams are reached at. Absent: each Channel at its own address. */
+  readonly upstreamSocket?: string;
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -75,7 +87,11 @@ export interface RunningGateway {
 const SETTLE_MS = 5_000;
 
 /** Rejects when a listener cannot be opened. */
-export async function startGateway(options: StartOptions): Promise<RunningGateway> {
+export async function startGateway(given: StartOptions): Promise<RunningGateway> {
+  const service = watchService({ ...given, controls: given.store.controls });
+  // Before it listens: a Channel that is out of service gets nothing from the first request on.
+  await service.look();
+  const options = { ...given, config: service };
   let draining = false;
   let worker: VideoWorker | undefined;
   const buckets = new LimitBuckets();
@@ -88,7 +104,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const server = new GatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
-  const operationsServer = operations === undefined ? undefined : createOperationsServer(reportsOf(gateway), options.log);
+  const operationsServer = operations === undefined ? undefined : operationsServerOf(options, gateway, operations.tls);
   let operationsPort: number | undefined;
   let port: number;
   try {
@@ -97,8 +113,10 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     port = await server.listen(listen.host, listen.port);
   } catch (error) {
     await operationsServer?.close();
+    service.stop();
     throw error;
   }
+  service.start();
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention(options);
   const limitExchange = exchangeLimits(options, buckets);
@@ -109,11 +127,12 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     operationsPort,
     async stop() {
       draining = true;
+      service.stop();
       stopProbes();
       limitExchange?.stop();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
-      await close(operationsServer, gateway);
+      await closeGateway(gateway, operationsServer);
       stopListening();
     },
     cut() {
@@ -123,8 +142,18 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
+function operationsServerOf(
+  { admin, consoleSite, log }: StartOptions,
+  gateway: Gateway,
+  tls: OperationsAddress['tls'],
+): OperationsServer {
+  const reports = reportsOf(gateway);
+  const api = admin === undefined ? undefined : createAdminApi(admin(reports));
+  return createOperationsServer(reports, log, { tls, admin: api, site: consoleSite });
+}
+
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
-async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
+export async function closeGateway(gateway: Gateway, operations?: OperationsServer): Promise<void> {
   try {
     gateway.refusals.flush();
     await gateway.store.settlements.flush();
@@ -133,6 +162,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
     await gateway.upstreams.close();
     gateway.memory.close();
     gateway.tokenizer.close();
+    gateway.alerts.close();
     await gateway.tracer.close();
   }
 }
@@ -161,7 +191,11 @@ function exchangeLimits({ worker, mint, store, clock, log }: StartOptions, bucke
   return startLimitExchange(exchange, clock, log);
 }
 
-function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals, buckets: LimitBuckets): Gateway {
+const SILENT: Signals = { isDraining: () => false, videoCreated: () => undefined };
+
+/** The parts, without listeners and jobs. */
+export function createGateway(options: StartOptions, signals = SILENT, buckets = new LimitBuckets()): Gateway {
+  const { isDraining, videoCreated } = signals;
   const { config, store, clock } = options;
   const { affinity } = config.current();
   const limits = createLimits(options, buckets);
@@ -183,6 +217,9 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       unfinished_message_bytes: unfinished.total,
       leaving_clients: leavers.waiting,
     }),
+    storeHealthy: () => store.health().healthy,
+    openVideos: async () => await store.videos.openByState(),
+    version: options.version ?? '',
     processFigures: options.processFigures,
   });
   const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new Leavers()];
@@ -203,7 +240,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       retries: new RetryBudget(),
       unknown: new UnknownMembers(clock),
     },
-    upstreams: new Upstreams(clock),
+    upstreams: new Upstreams(clock, options.upstreamSocket),
     envelopes: createEnvelopes(store.secrets),
     keySlots,
     limits,
@@ -212,6 +249,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     tokenRates: new TokenRates(),
     memory,
     unfinished,
+    alerts: new LedgerAlerts({ store, clock, log: options.log, metrics, config: () => options.config.current() }),
     log: options.log,
     metrics,
     tracer: tracerOf(options),

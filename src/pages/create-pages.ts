@@ -30,7 +30,7 @@ export interface Pages {
 }
 
 /** The pages' own paths, assets aside. */
-export const PAGE_PATHS = ['/', '/apidocs', '/openapi.json', '/prices.json'] as const;
+export const PAGE_PATHS = ['/', '/account', '/apidocs', '/openapi.json', '/prices.json'] as const;
 
 /** Whether a path can be a page's at all, without making the pages. */
 export function isPagePath(path: string): boolean {
@@ -53,6 +53,7 @@ export function createPages({ publicBaseUrl: baseUrl, prices }: PagesOptions): P
   fixed.set('/favicon.ico', represent(assets.source('mizu.svg'), 'image/svg+xml', 'public, max-age=86400'));
   const docs = createApiDocs({ template: assets.template('apidocs.html'), exampleDirectory, baseUrl, reference: API_REFERENCE });
   fixed.set('/apidocs', represent(docs, HTML_TYPE, REVALIDATE));
+  fixed.set('/account', represent(assets.template('account.html'), HTML_TYPE, REVALIDATE));
   fixed.set('/openapi.json', represent(JSON.stringify(openApiDocument(API_REFERENCE, baseUrl)), JSON_TYPE, REVALIDATE));
 
   const homePage = createHomePage({ template: assets.template('home.html'), exampleDirectory, baseUrl });

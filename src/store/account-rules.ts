@@ -51,9 +51,12 @@ function checkClass(name: string | undefined): Result<true, Invalid> {
   return name === undefined || CLASS.test(name) ? done(true) : invalid('class', 'is not a class name');
 }
 
-/** What was asked, as text: for the journal, and to tell a repetition from another change under the same cause. */
-export function describeAccountChanges({ class: name, unlimited, disabled, rateLimits }: AccountChanges): string {
-  return JSON.stringify({ class: name, unlimited, disabled, rateLimits });
+/** What was asked and why, as text: for the journal, and to tell a repetition from another change under the same cause. */
+export function describeAccountChanges(
+  { class: name, unlimited, disabled, rateLimits }: AccountChanges,
+  { note: reason }: Cause,
+): string {
+  return JSON.stringify({ class: name, unlimited, disabled, rateLimits, reason });
 }
 
 /** Who asked, and why, as a journal row says it. */

@@ -3,12 +3,14 @@
  * are not rows, each engine makes its own; open exchanges and registrations of processes are not either, a copy is made of a store at rest.
  */
 import type { AccountRecord } from './accounts.ts';
+import type { Control } from './controls.ts';
 import type { DayCounts } from './day-usage.ts';
 import type { EnvelopeSecret } from './envelope-secrets.ts';
 import type { KeyRecord } from './keys.ts';
 import type { Lease } from './leases.ts';
 import type { Hold, JournalRow, LedgerAccount, Verification } from './ledger.ts';
 import type { RequestLogRow } from './request-log.ts';
+import type { Rollup } from './rollups.ts';
 import type { SpendRow } from './spend-windows.ts';
 import type { VideoTask } from './videos.ts';
 
@@ -16,6 +18,8 @@ export interface ArchivedHeads {
   readonly logSeq: number;
   readonly logAtMs: number;
   readonly videoNumber: number;
+  /** The hour up to which rows were logged without being summed up; absent where there is none. */
+  readonly rollupsAfter?: number;
 }
 
 export interface ArchivedIdempotency {
@@ -34,11 +38,14 @@ export type ArchiveRow =
   | { readonly table: 'hold'; readonly row: Hold & { readonly from: LedgerAccount } }
   | { readonly table: 'spend'; readonly row: SpendRow & { readonly keyId: string } }
   | { readonly table: 'day'; readonly row: DayCounts & { readonly keyId: string; readonly day: number } }
+  /** Of hours, by key: days, and both for all keys together, follow from them. */
+  | { readonly table: 'rollup'; readonly row: Rollup }
   | { readonly table: 'log'; readonly row: RequestLogRow }
   | { readonly table: 'video'; readonly row: VideoTask }
   | { readonly table: 'idempotency'; readonly row: ArchivedIdempotency }
   | { readonly table: 'lease'; readonly row: Lease }
   | { readonly table: 'secret'; readonly row: EnvelopeSecret }
+  | { readonly table: 'control'; readonly row: Control }
   | { readonly table: 'heads'; readonly row: ArchivedHeads };
 export type ArchiveTable = ArchiveRow['table'];
 

@@ -156,21 +156,22 @@ export function chargeFor(usage: BillableUsage, rates: Rates, ratesOf: RatesOf =
     return found;
   };
   const own = model === undefined ? undefined : ratesOfModel(model);
-  const lines = linesOf(main, own ?? rates, flag).map((line) => named(line, own, model));
+  const lines = named(linesOf(main, own ?? rates, flag), own, model);
   // A pass is served as the answer was, as far as its model has prices for that.
   const { serviceTier, speed, geo } = usage;
   for (const { type: _type, model: name, ...counts } of passes) {
     const its = ratesOfModel(name);
     const served = { ...counts, ...defined({ serviceTier, speed, geo }) };
     const told = (what: string): unknown => (what.startsWith('unknown_') ? undefined : flag(what));
-    lines.push(...linesOf(served, its ?? rates, told).map((line) => named(line, its, name)));
+    lines.push(...named(linesOf(served, its ?? rates, told), its, name));
   }
   const sum = total(lines, flag);
   return { lines, total: sum, flags: [...flags] };
 }
 
-function named(line: ChargeLine, rates: Rates | undefined, model: string | undefined): ChargeLine {
-  return rates === undefined || model === undefined ? line : { ...line, model };
+/** Lines at the rates of another model say whose they are. */
+function named(lines: ChargeLine[], rates: Rates | undefined, model: string | undefined): ChargeLine[] {
+  return rates === undefined || model === undefined ? lines : lines.map((line) => ({ ...line, model }));
 }
 
 type Flag = (name: string) => unknown;

@@ -92,6 +92,7 @@ const WORDS: Readonly<Record<string, string>> = {
   unknown_service_tier: 'served in a tier without a price: billed as standard',
   unknown_speed: 'served at a speed without a price: billed as standard',
   unknown_geo: 'served in a region without a price: billed as standard',
+  contradictory_usage: 'the report has more cached tokens than input: each count is billed as it was reported',
   fallback_credit: 'the vendor charged less: a credit for a refused request was redeemed',
 };
 
@@ -103,6 +104,7 @@ const NAMED: Readonly<Record<string, (name: string) => string>> = {
   unpriced: (name) => `${name} has no price: not billed`,
   no_rate: (name) => `${name} has no price: billed at the rate of another class`,
   unpriced_model: (name) => `the model ${name} has no price: billed as the model that was asked`,
+  unpriced_pass: (name) => `the answer had a pass of the kind ${name}, which no price of ours knows: not billed`,
   invalid_usage: (name) => `the count of ${name} is none: not billed`,
   unseen: (name) => `the request had ${name}, which changes the vendor’s price, and no answer tells by how much`,
 };

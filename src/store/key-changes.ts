@@ -1,13 +1,13 @@
 /** What becomes of a key when an operator changes it. Pure; shared by every engine. */
+import type { Cause } from './accounts.ts';
 import { allowedWithin, type Checked } from './key-fields.ts';
 import type { KeyChanges, KeyRecord } from './keys.ts';
 
-/** What was asked, as text: for the journal, and to tell a repetition from another change under the same cause. */
-export function describeKeyChanges(changes: KeyChanges): string {
+/** What was asked and why, as text: for the journal, and to tell a repetition from another change under the same cause. */
+export function describeKeyChanges(changes: KeyChanges, { note: reason }: Cause): string {
   const { name, expiresAtMs, expiresInMs, models, ips, limits, disabled, rateLimits } = changes;
-  return JSON.stringify({ name, expiresAtMs, expiresInMs, models, ips, limits, disabled, rateLimits }, (_, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
+  const asked = { name, expiresAtMs, expiresInMs, models, ips, limits, disabled, rateLimits, reason };
+  return JSON.stringify(asked, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
 /** The key with the changes made at `nowMs`, when every one of them is acceptable. */

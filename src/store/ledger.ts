@@ -4,6 +4,7 @@
  * and each carries the hash of the one before. Balances are derived from it and kept beside it.
  */
 import { hash } from 'node:crypto';
+import type { RebuiltRollups } from './rollups.ts';
 import { illegal as no, type Transitions } from './transitions.ts';
 
 export const JOURNAL_KINDS = [
@@ -24,6 +25,10 @@ export const JOURNAL_KINDS = [
   'key_created',
   'key_changed',
   'secret_rotated',
+  'admin_token_created',
+  'admin_token_deleted',
+  'channel_out_of_service',
+  'channel_in_service',
 ] as const;
 export type JournalKind = (typeof JOURNAL_KINDS)[number];
 
@@ -92,7 +97,9 @@ export interface Difference {
     | 'task'
     | 'account'
     | 'key'
-    | 'index';
+    | 'index'
+    | 'rollup'
+    | 'control';
   readonly subject: string;
   readonly expected: string;
   readonly found: string;
@@ -124,6 +131,8 @@ export interface Ledger {
     readonly accountId?: string;
     readonly ref?: string;
   }): Promise<JournalRow[]>;
+  /** Counts the sums by hour anew from the rows of the log and the films. Hours of which rows were pruned are kept as they are. */
+  rebuildRollups(): Promise<RebuiltRollups>;
   holds(query?: { readonly state?: HoldState; readonly keyId?: string }): Promise<Hold[]>;
 }
 

@@ -3,6 +3,7 @@
  * feeds it one snapshot: the journal first and in order, then the rest in any order, then `finish`. Knows no engine.
  */
 import type { AccountRecord } from './accounts.ts';
+import type { Control } from './controls.ts';
 import type { DayCounts } from './day-usage.ts';
 import type { KeyRecord } from './keys.ts';
 import {
@@ -17,7 +18,10 @@ import {
   type LedgerAccount,
   type Verification,
 } from './ledger.ts';
+import { ControlRecount } from './recount-controls.ts';
 import { RecordRecount } from './recount-records.ts';
+import { type RollupLimits, RollupRecount } from './rollup-recount.ts';
+import type { Rollup, SettledFilm } from './rollups.ts';
 import { type Expect, SpendRecount } from './recount-spend.ts';
 import type { RequestLogRow } from './request-log.ts';
 import type { SpendRow } from './spend-windows.ts';
@@ -39,6 +43,8 @@ export class Recount {
   readonly #charges = new Map<string, JournalRow>();
   readonly #spend = new SpendRecount();
   readonly #records = new RecordRecount();
+  readonly #rollups = new RollupRecount();
+  readonly #controls = new ControlRecount();
   readonly #expect: Expect = (what, subject, expected, found) => this.expect(what, subject, expected, found);
   readonly #differences: Difference[] = [];
   #rows = 0;
@@ -77,6 +83,7 @@ export class Recount {
       this.#addHold(row, row.kind);
     this.#spend.journal(row);
     this.#records.journal(row);
+    this.#controls.journal(row);
   }
 
   head(seq: number, hash: string): void {
@@ -94,6 +101,10 @@ export class Recount {
 
   key(record: KeyRecord): void {
     this.#records.key(record, this.#expect);
+  }
+
+  control(control: Control): void {
+    this.#controls.control(control, this.#expect);
   }
 
   hold(hold: StoredHold): void {
@@ -152,6 +163,20 @@ export class Recount {
     this.expect('exchange', `charge of ${exchangeId}`, charged?.nanos ?? 0n, charge?.total ?? 0n);
     if (charged !== undefined) this.expect('exchange', `key of ${exchangeId}`, charged.keyId, keyId);
     this.#spend.logged(row);
+    this.#rollups.logged(row);
+  }
+
+  /** The film of a task. */
+  film(film: SettledFilm | undefined): void {
+    if (film !== undefined) this.#rollups.film(film);
+  }
+
+  rollup(unit: 'hour' | 'day', rollup: Rollup): void {
+    this.#rollups.stored(unit, rollup);
+  }
+
+  rollupLimits(limits: RollupLimits): void {
+    this.#rollups.limits(limits);
   }
 
   /** After the whole log. */
@@ -166,6 +191,8 @@ export class Recount {
     this.#checkIdempotency();
     this.#spend.finish(this.#expect);
     this.#records.finish(this.#expect);
+    this.#controls.finish(this.#expect);
+    this.#rollups.finish(this.#expect);
     const { seq = 0 } = this.#kept ?? {};
     if (seq > this.#rows) this.expect('chain', 'the head that was kept', `row ${seq}`, `${this.#rows} rows`);
     return { rows: this.#rows, differences: this.#differences };

@@ -4,6 +4,8 @@
  * (`Result`), a broken store throws `StoreError`. A promise that resolved means: on disk.
  */
 import type { Accounts } from './accounts.ts';
+import type { AdminTokens } from './admin-tokens.ts';
+import type { Controls } from './controls.ts';
 import type { EnvelopeSecrets } from './envelope-secrets.ts';
 import type { Keys } from './keys.ts';
 import type { Leases } from './leases.ts';
@@ -11,6 +13,7 @@ import type { Ledger } from './ledger.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Admission } from './reservations.ts';
+import type { UsageByHour } from './rollups.ts';
 import type { Settlements } from './settlement.ts';
 import type { SpendWindows } from './spend-windows.ts';
 import type { Videos } from './videos.ts';
@@ -28,6 +31,8 @@ export interface Store {
   readonly keys: Keys;
   readonly ledger: Ledger;
   readonly spend: SpendWindows;
+  /** What was used, by hour, day, account, key, model, Channel and error code (`rollups.ts`). */
+  readonly usageByHour: UsageByHour;
   readonly admission: Admission;
   readonly settlements: Settlements;
   readonly requestLog: RequestLog;
@@ -35,6 +40,8 @@ export interface Store {
   readonly leases: Leases;
   readonly limitCounts: LimitCounts;
   readonly secrets: EnvelopeSecrets;
+  readonly controls: Controls;
+  readonly adminTokens: AdminTokens;
   /** When unhealthy, take no new work. Settlements in flight are still tried. */
   health(): StoreHealth;
   /** Flushes the queue, waits for the disk, closes. The process may end after it. */

@@ -253,5 +253,7 @@ export interface Videos {
   loseAbandoned(leaseToken: number, nowMs: number): Promise<VideoTask[]>;
   /** For the operator. */
   inspect(id: string): Promise<VideoTask | undefined>;
+  /** How many tasks are in each state that is not over; states without any are absent. From the index of what is due. */
+  openByState(): Promise<ReadonlyMap<string, number>>;
   all(query?: { readonly state?: VideoState; readonly limit?: number }): Promise<VideoTask[]>;
 }

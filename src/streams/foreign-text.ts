@@ -1,13 +1,13 @@
 /**
  * Text inside a body that is no event stream: some servers write an error object raw between the events, or as a field that no event
- * has, some answer with JSON or HTML. It is gathered (bounded) so that the reader of the error can say what it was.
+ * has, some answer with JSON or HTML. It is gathered (bounded) so that the reader of the error can tell what it was.
  */
 import { StreamError } from './stream-error.ts';
 
 /** An error object as a field of an event, which no event has (llama.cpp until late 2025). */
 const ERROR_FIELD = /^error:[ \t]*(?=\{)/;
 
-/** Nothing in an event stream that anybody sends begins so; what an upstream says instead of one does. */
+/** Nothing in an event stream that anybody sends begins so; what an upstream sends instead of one does. */
 export function startsForeignText(line: string): boolean {
   return /^[ \t]*[{[<]/.test(line) || ERROR_FIELD.test(line);
 }
@@ -35,8 +35,8 @@ export class ForeignText {
 
   /** Gathers without looking. What is over the bound is cut. */
   add(text: string): void {
-    const said = this.#text === '' ? text.replace(ERROR_FIELD, '') : text;
-    this.#text += said.slice(0, this.left);
+    const more = this.#text === '' ? text.replace(ERROR_FIELD, '') : text;
+    this.#text += more.slice(0, this.left);
   }
 
   /** Gathers line by line, and throws {@link error} once the text is a whole JSON value or over the bound: no need to wait for the end. */

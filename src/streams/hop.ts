@@ -6,14 +6,14 @@
 import { createHandOff } from './hand-off.ts';
 import { ENDED } from './stream-error.ts';
 
-/** Each method appends its output to `said`; what was appended before a throw is still handed over. */
+/** Each method appends its output to `out`; what was appended before a throw is still handed over. */
 export interface HopStep<In, Out> {
   /** True once the output is complete: the readable closes, and the source is cancelled with reason `ended`. */
   readonly over: boolean;
-  push(batch: readonly In[], said: Out[]): void;
-  end(said: Out[]): void;
+  push(batch: readonly In[], out: Out[]): void;
+  end(out: Out[]): void;
   /** The input failed. Absent: then the readable fails with the same reason. */
-  abort?(reason: unknown, said: Out[]): void;
+  abort?(reason: unknown, out: Out[]): void;
 }
 
 /**
@@ -27,24 +27,24 @@ export function createHop<In, Out>(
   let controller: WritableStreamDefaultController | undefined;
   const reader = createHandOff<Out>((reason) => controller?.error(reason));
 
-  const saidBy = (act: (said: Out[]) => void): readonly Out[] => {
-    const said: Out[] = [];
+  const outputOf = (act: (out: Out[]) => void): readonly Out[] => {
+    const out: Out[] = [];
     try {
-      act(said);
+      act(out);
     } catch (reason) {
-      reader.fail([...said, ...finalFrames], reason);
+      reader.fail([...out, ...finalFrames], reason);
       throw reason;
     }
-    return said;
+    return out;
   };
 
   const run = (batch: readonly In[]): void => {
-    const said = saidBy((words) => step.push(batch, words));
+    const output = outputOf((out) => step.push(batch, out));
     if (step.over) {
-      reader.close(said);
+      reader.close(output);
       controller?.error(ENDED);
     } else {
-      reader.give(said);
+      reader.give(output);
     }
   };
 
@@ -59,11 +59,11 @@ export function createHop<In, Out>(
         return demand.then(() => run(batch));
       },
       close() {
-        reader.close(saidBy((words) => step.end(words)));
+        reader.close(outputOf((out) => step.end(out)));
       },
       abort(reason) {
         if (step.abort === undefined) reader.fail([], reason);
-        else reader.close(saidBy((words) => step.abort?.(reason, words)));
+        else reader.close(outputOf((out) => step.abort?.(reason, out)));
       },
     },
     { highWaterMark: 1 },

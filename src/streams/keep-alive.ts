@@ -12,9 +12,9 @@ export interface KeepAlive {
   stop(): void;
 }
 
-/** Calls `say` after each `intervalMs` of silence, for the first time `intervalMs` from now. Each call starts the interval anew. */
-export function createKeepAlive(clock: Clock, say: () => void, intervalMs: number = KEEP_ALIVE_INTERVAL_MS): KeepAlive {
-  return new DeadlineKeepAlive(clock, say, intervalMs);
+/** Calls `send` after each `intervalMs` of silence, for the first time `intervalMs` from now. Each call starts the interval anew. */
+export function createKeepAlive(clock: Clock, send: () => void, intervalMs: number = KEEP_ALIVE_INTERVAL_MS): KeepAlive {
+  return new DeadlineKeepAlive(clock, send, intervalMs);
 }
 
 class DeadlineKeepAlive implements KeepAlive {
@@ -22,11 +22,11 @@ class DeadlineKeepAlive implements KeepAlive {
   readonly #intervalMs: number;
   #stopped = false;
 
-  constructor(clock: Clock, say: () => void, intervalMs: number) {
+  constructor(clock: Clock, send: () => void, intervalMs: number) {
     this.#intervalMs = intervalMs;
     this.#deadline = createDeadline(clock, () => {
       this.#deadline.in(intervalMs);
-      say();
+      send();
     });
     this.#deadline.in(intervalMs);
   }

@@ -13,7 +13,7 @@ export interface ResponseWriterOptions {
   readonly clock: Clock;
   /** A response that must take bytes and takes none for this long is destroyed with reason `write_stall`. */
   readonly writeStallMs: number;
-  /** Absent: none. `frame` (default an SSE comment) is said after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
+  /** Absent: none. `frame` (default an SSE comment) is written after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
   /** Absent: `response` is all there is. */
   readonly wire?: Wire;
@@ -22,7 +22,7 @@ export interface ResponseWriterOptions {
 }
 
 /**
- * The connection beneath an HTTP response. The head goes out with the first words; later ones are written to the connection itself, since
+ * The connection beneath an HTTP response. The head goes out with the first frames; later ones are written to the connection itself, since
  * node:http would cork it, queue them and wait a tick each time. The frames of HTTP/1.1 chunks are the writer's, one string and one write
  * a batch, and `response` must make none.
  */
@@ -60,7 +60,7 @@ function writeChunk(to: Writable, text: string): boolean {
   return more;
 }
 
-/** The last words and the end are one write of the operating system, however long: an `uncork` between them would make two of it. */
+/** The last frames and the end are one write of the operating system, however long: an `uncork` between them would make two of it. */
 function endChunks(response: Writable, text: string): void {
   if (text === '') response.end(LAST_CHUNK);
   else if (text.length <= JOINED_CHARS) response.end(chunk(text) + LAST_CHUNK);
@@ -134,7 +134,7 @@ class WireWriter implements ResponseWriter {
   write(frames: readonly string[]): Promise<void> | undefined {
     if (this.#gone !== undefined) throw this.#gone;
     const text = joined(frames);
-    // Nothing said is still silence: an upstream's comments must not silence our own.
+    // Nothing written is still silence: an upstream's comments must not silence our own.
     if (text === '') return this.#full ? this.#settled() : undefined;
     if (this.#put(text)) return this.#settled();
     this.#keepAlive?.touch();

@@ -7,7 +7,7 @@ import type { SealingStage } from './stage.ts';
 
 /** A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract. */
 export interface Sealed<In, Out> {
-  /** True once the ending was said: the source can be cancelled. Input after that is ignored. */
+  /** True once the ending was written: the source can be cancelled. Input after that is ignored. */
   readonly over: boolean;
   push(batch: readonly In[], out: Out[]): void;
   /** The input ended. Afterwards `over` is true; does nothing where it was before. */
@@ -18,7 +18,7 @@ export interface Sealed<In, Out> {
 
 /**
  * Turns abort, premature end and the stage's own throw into `stage.fail`. What the failing event had half-written is cut off first;
- * the words of earlier events stay.
+ * the frames of earlier events stay.
  */
 export function sealed<In, Out, F>(stage: SealingStage<In, Out, F>, toFailure: (reason: unknown) => F): Sealed<In, Out> {
   return new Seal(stage, toFailure);

@@ -1,6 +1,6 @@
 /**
  * Bytes of a server-sent event stream to events (https://html.spec.whatwg.org/multipage/server-sent-events.html). Only whole lines reach
- * the parser, so no cut of the bytes can change what is said. Knows no `[DONE]`, no JSON meaning and no vendor.
+ * the parser, so no cut of the bytes can change the events. Knows no `[DONE]`, no JSON meaning and no vendor.
  *
  * Everything that is syntax is ASCII, so the bytes are parsed as they are, one character each, and only an event that has other
  * characters is decoded: one of them would make two bytes of every character of the whole read.
@@ -201,7 +201,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     if (line !== '' && !this.#dispatched) this.#unknown.addLines(`${decoded(line)}\n`);
   }
 
-  /** The parser tells nobody what it holds: a data line and a blank line make it say so. */
+  /** The parser tells nobody what it holds: a data line and a blank line make it do so. */
   #hasOpenEvent(): boolean {
     const probe = { found: false };
     this.#probe = probe;

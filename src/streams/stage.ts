@@ -18,7 +18,7 @@ export interface SealingStage<In, Out, Failure> extends Stage<In, Out> {
   fail(failure: Failure, out: Out[]): void;
   /**
    * Read only after a throw: the length up to which `out` is whole. Absent: everything since that call began is half-written
-   * (an encoder need not care). A chain sets it, since words made from earlier events of the same call are whole.
+   * (an encoder need not care). A chain sets it, since output made from earlier events of the same call are whole.
    */
   readonly kept?: number | undefined;
 }

@@ -23,7 +23,7 @@ const STREAM_ERROR_REASONS = [
   'client_gone',
   /** The reader of a step cancelled it without saying why. */
   'cancelled',
-  /** No failure: a step has said everything, so its source is cancelled with this. */
+  /** No failure: a step has written everything, so its source is cancelled with this. */
   'ended',
 ] as const;
 
@@ -46,5 +46,5 @@ export class StreamError extends Error {
   }
 }
 
-/** The reason of a cancel when everything was said: no failure, and said once for every stream, since an error costs its stack. */
-export const ENDED = new StreamError('ended', 'everything was said');
+/** The reason of a cancel when everything was written: no failure, and made once for every stream, since an error costs its stack. */
+export const ENDED = new StreamError('ended', 'everything was written');

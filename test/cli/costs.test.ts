@@ -66,6 +66,25 @@ test('the end user of each dialect is in the row, capped; the first of the three
   );
 });
 
+test('vectors and pictures have an end user, too', async (t) => {
+  const base = { base_url: 'SIMULATOR', api_key: 'k' };
+  const gateway = await moneyGateway(t, {
+    channels: [
+      { id: 'v', type: 'chat_completion', ...base, models: ['vectors'] },
+      { id: 'i', type: 'openai_image', ...base, models: ['pictures'] },
+    ],
+    models: { vectors: { kind: 'embedding', price: { input: '1' } }, pictures: { kind: 'image', price: { image: '0.01' } } },
+  });
+  const owner = await gateway.owner(10n ** 12n);
+  await (await gateway.post(owner, '/v1/embeddings', { model: 'vectors', input: 'a', user: 'v1' })).text();
+  await (await gateway.post(owner, '/v1/images/generations', { model: 'pictures', prompt: 'a', user: 'p1' })).text();
+  const rows = await gateway.settled(owner, 2);
+  assert.deepEqual(
+    rows.map(({ endUser }) => endUser),
+    ['v1', 'p1'],
+  );
+});
+
 async function usersStore(t: TestContext): Promise<{ store: Store; names: string[] }> {
   const store = await openStore(t);
   const [ada, bob] = [await funded(store, 10n ** 12n), await funded(store, 10n ** 12n)];

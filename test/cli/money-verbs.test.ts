@@ -216,6 +216,8 @@ test('the head of the journal is printed to be kept, and compared; open holds ar
   await operator.run('accounts', ['credit', principal.account.name, '1']);
   assert.deepEqual(await operator.run('ledger', ['verify'], { head: kept }), { code: 0, text: '5 journal rows, no difference' });
   const other = `${kept.slice(0, -1)}${kept.endsWith('0') ? '1' : '0'}`;
+  const rebuilt = await operator.run('ledger', ['verify'], { 'rebuild-rollups': true });
+  assert.deepEqual(rebuilt, { code: 0, text: 'sums of 0 hours made anew\n5 journal rows, no difference' });
   const compared = await operator.run('ledger', ['verify'], { head: other });
   assert.equal(compared.code, 1);
   assert.match(compared.text, /^chain the head that was kept: expected [0-9a-f]{64}, found [0-9a-f]{64}$/);

@@ -71,10 +71,10 @@ describe('messages client over a chat upstream', () => {
     const text = (piece: string) => ({ type: 'text', text: piece });
     const content = [text('{"a'), reference, text('":1}')];
     const heard = toMessages(delta({ content: content.slice(0, 2) }), delta({ content: content.slice(2) }), finish('stop'));
-    assert.deepEqual(blocksOf(heard.events), [{ type: 'text', text: '', said: '{"a":1}' }]);
+    assert.deepEqual(blocksOf(heard.events), [{ type: 'text', citations: null, text: '', said: '{"a":1}' }]);
     const choice = { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' };
     const { content: blocks } = wholeThrough('chat', 'messages', { id: 'c', created: 1, model: 'm', choices: [choice] });
-    assert.deepEqual(blocks, [text('{"a":1}')]);
+    assert.deepEqual(blocks, [{ ...text('{"a":1}'), citations: null }]);
   });
 
   test('M3: block indices are contiguous, each started and stopped once', () => {

@@ -63,11 +63,11 @@ function refusable(run: () => void): void {
 }
 
 function checkProgress(progress: Progress, isGood: boolean): void {
-  if (progress.said === 'succeeded') {
+  if (progress.kind === 'succeeded') {
     assert.ok(isGood, 'no success from a failed query');
     assert.ok(URL.canParse(progress.url), progress.url);
   }
-  if (progress.said === 'failed') assert.ok(progress.error.code !== '' && progress.error.message !== '');
+  if (progress.kind === 'failed') assert.ok(progress.error.code !== '' && progress.error.message !== '');
 }
 
 const videoUpstreams = (['ark_video', 'minimax_video'] as const)
@@ -122,7 +122,7 @@ export const ANSWER_TARGETS: readonly Target[] = [
       const isGood = given.status === 200;
       for (const upstream of videoUpstreams) {
         const submission = upstream.readSubmission(answer);
-        if (submission.said === 'accepted') assert.ok(isGood && submission.upstreamId !== '');
+        if (submission.kind === 'accepted') assert.ok(isGood && submission.upstreamId !== '');
         checkProgress(upstream.readProgress(answer), isGood);
         checkProgress(upstream.readLookup(answer), isGood);
       }

@@ -239,7 +239,7 @@ test('F42, V8: canaries: no secret in logs, metrics, channel reports or answers,
   }
   const strange = await gateway.post('/v1/messages', ask(), { headers: { authorization: 'Bearer sk-canary-wrong' } });
   seen.push(await strange.text());
-  const { channelReport } = await import('../../src/http/operations/operations.ts');
+  const { channelReport } = await import('../../src/http/operations/reports.ts');
   seen.push(await metrics(gateway), JSON.stringify(channelReport(gateway.running.gateway)), gateway.logLines.join(''));
   for (const text of seen) assert.doesNotMatch(text, /canary|sk-mizu-test/);
   assert.match(gateway.store.settled[0]?.errorText ?? '', /up-canary/, 'the request log alone has the upstream’s words');

@@ -13,7 +13,7 @@ import type { PriceList } from '../../src/pages/price-list.ts';
 import type { PageRequestHeaders } from '../../src/pages/representation.ts';
 import { EMPTY, HOSTILE, HOSTILE_NAME, many, SAMPLE } from '../support/pages/sample-prices.ts';
 
-const KNOWN = ['/', '/apidocs', '/openapi.json', '/prices.json', '/favicon.ico'];
+const KNOWN = ['/', '/account', '/apidocs', '/openapi.json', '/prices.json', '/favicon.ico'];
 
 function pagesOf(list: PriceList, publicBaseUrl?: string): Pages {
   return createPages({ prices: () => list, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) });
@@ -60,7 +60,7 @@ test('every page and asset has the whole set of security headers', () => {
 });
 
 test('what the pages name exists, is ours, and needs no inline script or style', () => {
-  for (const path of ['/', '/apidocs']) {
+  for (const path of ['/', '/account', '/apidocs']) {
     const html = text(sample, path);
     assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/i);
     const targets = [...html.matchAll(/<(?:link|script|img)\b[^>]*\b(?:href|src)="([^"]+)"/g)];

@@ -59,6 +59,9 @@ async function fill(store: Store): Promise<Principal> {
     if (state === 'unknown') ok(await step({ event: 'lose', why: 'lost' }));
   }
   await store.secrets.rotate(cause());
+  ok(await store.adminTokens.create({ name: 'ops 水', role: 'read' }, cause()));
+  const channel = { kind: 'channel', id: 'é', journalKind: 'channel_out_of_service' } as const;
+  ok(await store.controls.change({ ...channel, text: '{"by":"ops"}' }, cause()));
   return owner;
 }
 
@@ -80,11 +83,13 @@ const NAMES = [
   'hold',
   'spend',
   'day',
+  'rollup',
   'log',
   'video',
   'idempotency',
   'lease',
   'secret',
+  'control',
   'heads',
 ];
 

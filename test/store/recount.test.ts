@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIRST_HASH, type Hold, type JournalRow, journalHash } from '../../src/store/ledger.ts';
-import { type DayCounts, NO_USAGE } from '../../src/store/day-usage.ts';
+import { countsOf, type DayCounts, NO_USAGE } from '../../src/store/day-usage.ts';
 import type { Principal } from '../../src/store/keys.ts';
 import { Recount } from '../../src/store/recount.ts';
 import type { RequestLogRow } from '../../src/store/request-log.ts';
+import { type Rollup, RollupChanges } from '../../src/store/rollups.ts';
 import type { SpendRow } from '../../src/store/spend-windows.ts';
 import { entry } from './support/store.ts';
 
@@ -100,6 +101,8 @@ function soundStore() {
     ][],
     logged: [logRow('ex_1', 7n, { usage: { input: 5 } }), logRow('ex_free', 0n)],
     open: ['ex_2'],
+    /** What is stored of a sum that follows from the rows. */
+    sum: (_unit: 'hour' | 'day', rollup: Rollup): Rollup | undefined => rollup,
   };
 }
 type Stored = ReturnType<typeof soundStore>;
@@ -115,6 +118,15 @@ function differences(stored: Stored): string[] {
   for (const one of stored.idempotency) recount.idempotency(one);
   for (const one of stored.days) recount.day(...one);
   for (const row of stored.logged) recount.logged(row);
+  const sums = new RollupChanges();
+  for (const row of stored.logged) sums.exchange(row, row.usage === undefined ? {} : countsOf(row.usage), row.loggedAtMs);
+  for (const unit of ['hour', 'day'] as const) {
+    const ofUnit = (changes: RollupChanges) => (unit === 'hour' ? changes.hours() : changes.days());
+    for (const rollup of [...ofUnit(sums), ...ofUnit(sums.hoursOfAll())]) {
+      const kept = stored.sum(unit, rollup);
+      if (kept !== undefined) recount.rollup(unit, kept);
+    }
+  }
   for (const id of stored.open) recount.open(id);
   const { rows, differences: found } = recount.finish();
   assert.equal(rows, stored.journal.length);
@@ -249,6 +261,39 @@ const WRONG: Record<string, readonly [damage: (stored: Stored) => unknown, found
   'a charge that another key is said to have paid': [
     ({ logged }) => logged.splice(0, 1, logRow('ex_1', 7n, { keyId: 'x' })),
     ['day: requests of x in all days', 'exchange: key of ex_1'],
+  ],
+  'a sum of an hour that is gone': [
+    (stored) => {
+      stored.sum = (unit, rollup) => (unit === 'hour' && rollup.keyId === KEY ? undefined : rollup);
+    },
+    [
+      'rollup: 1970-01-01 of all keys, ["model","",""]',
+      'rollup: 1970-01-01 of k, ["model","",""]',
+      'rollup: 1970-01-01T00 of all keys, ["model","",""]',
+      'rollup: 1970-01-01T00 of k, ["model","",""]',
+    ],
+  ],
+  'the sum of a day': [
+    (stored) => {
+      stored.sum = (unit, rollup) => {
+        const sums = { ...rollup.sums, outputTokens: rollup.sums.outputTokens + 1 };
+        return unit === 'day' && rollup.keyId === '' ? { ...rollup, sums } : rollup;
+      };
+    },
+    ['rollup: 1970-01-01 of all keys, ["model","",""]'],
+  ],
+  'a sum of an hour in which nothing was': [
+    (stored) => {
+      stored.sum = (_unit, rollup) => ({ ...rollup, at: rollup.at + 24 });
+    },
+    [
+      'rollup: 1970-01-02T00 of k, ["model","",""]',
+      'rollup: 1970-01-01T00 of k, ["model","",""]',
+      'rollup: 1970-01-02 of all keys, ["model","",""]',
+      'rollup: 1970-01-02 of k, ["model","",""]',
+      'rollup: 1970-01-25 of all keys, ["model","",""]',
+      'rollup: 1970-01-25 of k, ["model","",""]',
+    ].sort(),
   ],
   'an exchange that is open and settled': [({ open }) => open.push('ex_1'), ['exchange: ex_1']],
 };

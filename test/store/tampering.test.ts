@@ -41,6 +41,9 @@ async function fill(store: Store, clock: FakeClock): Promise<{ readonly keyId: s
   ok(await change({ event: 'accept', upstreamId: 'up', dueAtMs: T0 }));
   ok(await change({ event: 'succeed', outputUrl: 'https://example.com/v' }));
   ok(await store.accounts.change(account.id, { rateLimits: { tokensPerMinute: 1_000 } }, cause()));
+  ok(await store.adminTokens.create({ name: 'ops', role: 'read' }, cause()));
+  const out = { kind: 'channel', id: 'c', text: '{}', journalKind: 'channel_out_of_service' } as const;
+  ok(await store.controls.change(out, cause()));
   return { keyId: key.id, accountId: account.id };
 }
 
@@ -82,6 +85,21 @@ const onlyKey = <K, V>(range: Iterable<{ readonly key: K; readonly value: V }>):
 
 const TAMPERINGS: Readonly<Record<string, Tampering>> = {
   nothing: { lmdb: () => undefined, postgres: 'SELECT 1', found: [] },
+  'an admin token may write that was made to read, and its secret is another': {
+    lmdb: ({ controls }) =>
+      void controls.putSync(['admin_token', 'ops'], JSON.stringify({ name: 'ops', role: 'write', digest: OTHER })),
+    postgres: `UPDATE controls SET value = '{"name":"ops","role":"write","digest":"${OTHER}"}' WHERE kind = 'admin_token'`,
+    found: ['control: admin_token ops'],
+  },
+  'an admin token is slipped in, and a Channel is put back by nobody': {
+    lmdb({ controls }) {
+      controls.putSync(['admin_token', 'evil'], JSON.stringify({ name: 'evil', role: 'write', digest: OTHER }));
+      controls.removeSync(['channel', 'c']);
+    },
+    postgres: `INSERT INTO controls VALUES ('admin_token', 'evil', '{"role":"write","digest":"${OTHER}"}');
+      DELETE FROM controls WHERE kind = 'channel'`,
+    found: ['control: admin_token evil', 'control: channel c'],
+  },
   'the spend of this hour is reset': {
     lmdb: (tables, ids) => changeSpend(tables, ids, { hourly: 0n }),
     postgres: 'UPDATE spend SET hourly = 0',

@@ -31,11 +31,13 @@ export function memoryStore(): MemoryStore {
   const settled: RequestLogEntry[] = [];
   const opened: OpenExchange[] = [];
   const held = new Set<{ readonly nanos: bigint }>();
-  const missing = (name: string) =>
+  const missing = (name: string, there: object = {}) =>
     new Proxy(Object.create(null), {
-      get: (_target, property) => () => {
-        throw new Error(`memory store: ${name}.${String(property)} is not there`);
-      },
+      get: (_target, property) =>
+        Reflect.get(there, property) ??
+        (() => {
+          throw new Error(`memory store: ${name}.${String(property)} is not there`);
+        }),
     });
 
   const store: MemoryStore = {
@@ -76,7 +78,7 @@ export function memoryStore(): MemoryStore {
     accounts: missing('accounts'),
     ledger: missing('ledger'),
     requestLog: missing('requestLog'),
-    videos: missing('videos'),
+    videos: missing('videos', { openByState: async () => new Map() }),
     leases: missing('leases'),
     limitCounts: { exchange: async () => [] },
     keys: {
@@ -95,6 +97,7 @@ export function memoryStore(): MemoryStore {
         return { source: 'wallet', nanos: store.walletNanos, unlimited: false };
       },
     },
+    usageByHour: async () => [],
     spend: {
       ...missing('spend'),
       async usageByDay() {
@@ -143,6 +146,8 @@ export function memoryStore(): MemoryStore {
         return [];
       },
     },
+    controls: { list: async () => [], ...missing('controls') },
+    adminTokens: missing('adminTokens'),
     secrets: {
       current: () => ({ id: 1, bytes: new Uint8Array(32).fill(7) }),
       byId: (id) => (id === 1 ? { id, bytes: new Uint8Array(32).fill(7) } : undefined),

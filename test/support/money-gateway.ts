@@ -51,11 +51,11 @@ function value<T>(result: Result<T, unknown>): T {
   return result.value;
 }
 
-function ownStore(path: string): Promise<Store> {
+function ownStore(path: string, now: () => number): Promise<Store> {
   return openLmdbStore({
     path,
     clock: {
-      now: () => Date.now(),
+      now,
       after(ms, callback) {
         const timer = setTimeout(callback, ms).unref();
         return () => clearTimeout(timer);
@@ -69,12 +69,17 @@ function ownStore(path: string): Promise<Store> {
 
 /**
  * Models are named as the Channel types are. `file` replaces members of the configuration; a `given` store is closed with the gateway, as its
- * own would be.
+ * own would be. `now` is the time of the gateway and of the store that it makes.
  */
-export async function moneyGateway(t: TestContext, file: object = {}, given?: Store): Promise<MoneyGateway> {
+export async function moneyGateway(
+  t: TestContext,
+  file: object = {},
+  given?: Store,
+  now: () => number = Date.now,
+): Promise<MoneyGateway> {
   const simulator = await startSimulator({ video: { queueMs: 5, runMs: 10 } });
   const folder = mkdtempSync(join(tmpdir(), 'mizu-money-'));
-  const store = given ?? (await ownStore(join(folder, 'data')));
+  const store = given ?? (await ownStore(join(folder, 'data'), now));
   const config = parseConfig(
     JSON.stringify({
       listen: { port: 0 },
@@ -89,7 +94,7 @@ export async function moneyGateway(t: TestContext, file: object = {}, given?: St
     config: fixedConfig(config),
     store,
     codecs,
-    clock: systemClock,
+    clock: now === Date.now ? systemClock : { ...systemClock, now },
     mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
     random: Math.random,
     chargeFor,

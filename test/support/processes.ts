@@ -49,7 +49,9 @@ export async function install(file: object, env: Record<string, string> = {}): P
   const configure = (content: object | string): void =>
     writeFileSync(
       configPath,
-      typeof content === 'string' ? content : JSON.stringify({ store: { path: join(folder, 'data') }, ...content }),
+      typeof content === 'string'
+        ? content
+        : JSON.stringify({ store: { path: join(folder, 'data') }, warm_up_ms: 0, ...content }),
     );
   const environment = { PATH: process.env['PATH'] ?? '', PORT: '0', ...env };
   const start = (args: readonly string[], place: ServingPlace = {}): ChildProcess => {

@@ -14,8 +14,10 @@ import { fileURLToPath } from 'node:url';
 import { misused, scriptOptions } from './script-options.ts';
 import { complaints, type Report, readLedger } from './ledger.ts';
 
-/** Processes that share the fast suite: one more than the cores of a small machine, since tests of silence wait. */
-const SHARDS = 3;
+/** Processes of the fast suite at a time: one more than the cores of a small machine, since tests of silence wait. */
+const HANDS = 3;
+/** Shares of the fast suite. A process keeps much of what its tests have made, so it gets a share that it can hold. */
+const SHARES = 9;
 /** No test of its suite takes as long, on however busy a machine: one that waits for ever fails by name. Milliseconds. */
 const PATIENCE = { fast: 300_000, slow: 1_800_000 };
 /** As the runner prints them, in its order. */
@@ -36,8 +38,15 @@ const totals = new Map(COUNTS.map((name) => [name, 0]));
 const reports: Report[] = [];
 /** Why tests were skipped, and how many. */
 const skipped = new Map<string, number>();
-const shards = isFast ? dealt(files, SHARDS) : [files];
-const codes = await Promise.all(shards.filter((shard) => shard.length > 0).map(runShard));
+const shares = (isFast ? dealt(files, SHARES) : [files]).filter((share) => share.length > 0);
+const waiting = shares.entries();
+const codes: number[] = [];
+// One iterator for all hands: each takes the next share when it is done with one.
+await Promise.all(
+  Array.from({ length: HANDS }, async () => {
+    for (const [index, share] of waiting) codes.push(await runShare(share, index));
+  }),
+);
 rmSync(folder, { recursive: true });
 
 for (const [reason, count] of skipped) console.log(`skipped ${count}: ${reason}`);
@@ -63,7 +72,7 @@ function dealt(files: readonly string[], hands: number): string[][] {
  * Prints failures as they come, and adds the runner's counts to the totals. Files of the fast suite share a process: to load the product anew for each
  * of two hundred files took half of the suite's time. A slow test has processes of its own to watch, and gets one for itself.
  */
-async function runShard(shard: readonly string[], index: number): Promise<number> {
+async function runShare(share: readonly string[], index: number): Promise<number> {
   const report = join(folder, `${index}.tap`);
   const options = [
     ...(isFast ? ['--test-isolation=none'] : ['--test-concurrency=2']),
@@ -72,7 +81,7 @@ async function runShard(shard: readonly string[], index: number): Promise<number
     ...['--test-reporter=./test/support/failures.ts', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
   ];
-  const child: ChildProcess = spawn(process.execPath, ['--test', ...options, ...shard], {
+  const child: ChildProcess = spawn(process.execPath, ['--test', ...options, ...share], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // What was compiled is kept from one process to the next, as `npm start` keeps it.
     env: { ...process.env, NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/mizu', import.meta.url)) },

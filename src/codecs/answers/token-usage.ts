@@ -3,6 +3,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import {
   type CacheWrites,
+  contradiction,
   countOf,
   isPlaceholder,
   outputWith,
@@ -70,6 +71,7 @@ function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
     ...(meters.size === 0 ? {} : { meters }),
     ...(orchestration === undefined ? {} : { extra: [orchestration] }),
     ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
+    ...contradiction(prompt, (cacheRead ?? 0) + totalCacheWrite(written)),
   };
   return isPlaceholder(usage) ? undefined : usage;
 }

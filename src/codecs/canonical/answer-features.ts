@@ -1,5 +1,5 @@
-/** Which features of `features.ts` an answer holds. Native events are not part of a folded answer, so their feature is never found here. */
-import type { ResponseFeature, ResponseLosses } from './features.ts';
+/** Which features of `features.ts` an answer holds. */
+import type { NativeEventFeature, ResponseFeature, ResponseLosses } from './features.ts';
 import type { OutputItem } from './item.ts';
 import type { IncompleteReason, Outcome } from './outcome.ts';
 import type { Usage } from './usage.ts';
@@ -8,10 +8,13 @@ export interface FoldedAnswer {
   readonly items: readonly OutputItem[];
   readonly usage?: Usage | undefined;
   readonly outcome: Outcome;
+  readonly events?: ReadonlySet<NativeEventFeature> | undefined;
 }
 
-export function featuresOfAnswer({ items, usage, outcome }: FoldedAnswer): ReadonlySet<ResponseFeature> {
-  const found = new Set<ResponseFeature>(items.flatMap(featuresOfItem));
+const NO_EVENTS: ReadonlySet<NativeEventFeature> = new Set();
+
+export function featuresOfAnswer({ items, usage, outcome, events = NO_EVENTS }: FoldedAnswer): ReadonlySet<ResponseFeature> {
+  const found = new Set<ResponseFeature>([...items.flatMap(featuresOfItem), ...events]);
   if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
   for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
   found.add(featureOfOutcome(outcome));

@@ -132,6 +132,8 @@ export const RESPONSE_FEATURES = [
   'service tier',
 ] as const;
 export type ResponseFeature = (typeof RESPONSE_FEATURES)[number];
+/** What stands in an event of its own, and in no item. */
+export type NativeEventFeature = Extract<ResponseFeature, 'native event' | 'citation of an ended text'>;
 
 /** What an encoder does with a feature when the dialects differ. */
 export type Decision =

@@ -4,6 +4,7 @@
  */
 import { append } from '../append.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
+import type { NativeEventFeature } from './features.ts';
 import { grown } from './grown.ts';
 import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
 import type { Outcome } from './outcome.ts';
@@ -21,6 +22,8 @@ export interface Whole {
   readonly items: readonly WholeItem[];
   readonly usage?: Usage;
   readonly outcome: Outcome;
+  /** What stands in no item: which kinds of native events there were. Absent: none. */
+  readonly events?: ReadonlySet<NativeEventFeature>;
 }
 
 /** What is known of an item while it is open: the concatenation of its deltas. */
@@ -44,6 +47,7 @@ export class Fold {
   /** How many items had started when usage was last reported. */
   #itemsAtReport: number | undefined;
   #outcome: Outcome | undefined;
+  #events: Set<NativeEventFeature> | undefined;
   readonly #items: Entry[] = [];
 
   get usage(): Usage | undefined {
@@ -91,6 +95,8 @@ export class Fold {
         this.#outcome = event.outcome;
         return;
       case 'native.event':
+        this.#events ??= new Set();
+        this.#events.add(featureOfNative(event));
         return;
     }
   }
@@ -100,8 +106,14 @@ export class Fold {
     const items = this.#items.flatMap(closedItem);
     const createdAt = this.#createdAt === undefined ? {} : { createdAt: this.#createdAt };
     const usage = this.#usage === undefined ? {} : { usage: this.#usage };
-    return { ...createdAt, items, ...usage, outcome: this.#outcome ?? outcome };
+    const events = this.#events === undefined ? {} : { events: this.#events };
+    return { ...createdAt, items, ...usage, outcome: this.#outcome ?? outcome, ...events };
   }
+}
+
+/** Citations that came after their text had ended are events of chat. */
+function featureOfNative({ dialect, name }: Extract<CanonicalEvent, { type: 'native.event' }>): NativeEventFeature {
+  return dialect === 'chat' && name === 'annotations' ? 'citation of an ended text' : 'native event';
 }
 
 /** An item of which nothing was said yet. */

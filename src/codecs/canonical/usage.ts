@@ -32,8 +32,8 @@ export interface Usage {
   readonly geo?: string;
   /** The model that answered in place of the one that was asked, as the upstream names it (messages `fallback_message`). */
   readonly servedModel?: string;
-  /** What changed the upstream's own price of the answer and is no count: `fallback_credit`. */
-  readonly discounts?: readonly string[];
+  /** Flags for the charge: what changed the upstream's own price and is no count (`fallback_credit`), passes of an unknown kind. */
+  readonly flags?: readonly string[];
   /** True when the gateway counted because the upstream reported nothing. */
   readonly estimated?: boolean;
   /** Usage members of the upstream that have no canonical reading, for the same dialect. */
@@ -112,6 +112,11 @@ export function totalCacheWrite({
   cacheWrite12h = 0,
 }: CacheWrites): number {
   return cacheWrite + cacheWrite5m + cacheWrite30m + cacheWrite1h + cacheWrite12h;
+}
+
+/** A flag for the charge of a report that has more cached tokens, read or written, than input: each count is billed as it was reported. */
+export function contradiction(prompt: number | undefined, cached: number): Pick<Usage, 'flags'> {
+  return prompt !== undefined && cached > prompt ? { flags: ['contradictory_usage'] } : {};
 }
 
 /** True when no count is positive: zeros are placeholders, not usage. */

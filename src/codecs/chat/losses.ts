@@ -121,7 +121,7 @@ export const responseLosses: ResponseLosses = {
   'incomplete: context window': coerce('finish reason length with native_finish_reason'),
   'incomplete: pause': coerce('finish reason stop with native_finish_reason'),
   'incomplete: compaction': coerce('finish reason stop with native_finish_reason'),
-  'failed with partial output': coerce('what was said, then an error'),
+  'failed with partial output': coerce('what was written, then an error'),
   cancelled: coerce('an error'),
   'service tier': drop('tiers are named by each protocol'),
 };

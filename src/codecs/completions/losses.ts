@@ -1,4 +1,4 @@
-/** What legacy completions cannot say of an answer: it is text and nothing else. */
+/** What legacy completions cannot express of an answer: it is text and nothing else. */
 import { coerce, drop, keep, type ResponseLosses, refuse } from '../canonical/features.ts';
 
 const textOnly = drop('legacy completions are text only');
@@ -40,7 +40,7 @@ export const responseLosses: ResponseLosses = {
   'incomplete: context window': coerce('finish reason length'),
   'incomplete: pause': coerce('finish reason stop'),
   'incomplete: compaction': coerce('finish reason stop'),
-  'failed with partial output': coerce('what was said, then an error'),
+  'failed with partial output': coerce('what was written, then an error'),
   cancelled: coerce('an error'),
   'service tier': textOnly,
 };

@@ -15,7 +15,7 @@ export interface EmbeddingRequest {
   readonly tokens: number;
   /** The input is token ids, which only upstreams of OpenAI's protocol read. */
   readonly isTokenIds: boolean;
-  /** `float` unless the client says otherwise: SDKs decode what they asked for without looking. */
+  /** `float` unless the client asks for another: SDKs decode what they asked for without looking. */
   readonly format: EncodingFormat;
   readonly text: string;
   /** Members that no upstream needs to hear. */

@@ -37,10 +37,10 @@ const DATA_URL = /^data:[^,]{0,256};\s*base64,/i;
 
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
 export function checkedData(value: JsonValue | undefined): string {
-  const said = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
-  if (said === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
+  const payload = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
+  if (payload === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
   // Some servers wrap its lines.
-  const data = isBase64(said) ? said : readBase64(said);
+  const data = isBase64(payload) ? payload : readBase64(payload);
   if (data === undefined || !isBase64(data)) {
     throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
   }

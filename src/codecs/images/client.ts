@@ -8,7 +8,7 @@ import type { Frame } from '../codec.ts';
 import type { ImageAnswer, MadeImage } from './answer.ts';
 import type { ImageOperation } from './request.ts';
 
-/** `now` (Unix seconds) is said where no upstream gave a time. */
+/** `now` (Unix seconds) stands where no upstream gave a time. */
 export function encodeImageAnswer(answer: ImageAnswer, now: number): string {
   if (answer.native?.form === 'json') return answer.native.text;
   const { shared, own } = liftFacts(answer.images);
@@ -42,8 +42,8 @@ export function encodeImageEvents(operation: ImageOperation, answer: ImageAnswer
 
 /** Design, "failure after it … images". */
 export function encodeImageFailure(error: GatewayError, type: string): Frame {
-  const said = { message: error.message, type, param: error.param, code: error.shownCode };
-  return { event: 'error', data: JSON.stringify({ type: 'error', error: said }) };
+  const body = { message: error.message, type, param: error.param, code: error.shownCode };
+  return { event: 'error', data: JSON.stringify({ type: 'error', error: body }) };
 }
 
 /** Every image stream ends so, after an error too. */

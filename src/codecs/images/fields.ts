@@ -12,7 +12,7 @@ type Check = (value: JsonValue, at: string) => void;
 const text: Check = (value, at) => {
   if (typeof value !== 'string') throw invalid(at, `${at} must be a string.`);
 };
-const words =
+const oneOf =
   (...allowed: readonly string[]): Check =>
   (value, at) => {
     if (typeof value !== 'string' || !allowed.includes(value)) throw invalid(at, `${at} must be one of ${allowed.join(', ')}.`);
@@ -41,7 +41,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['moderation', text],
   ['input_fidelity', text],
   ['style', text],
-  ['response_format', words('url', 'b64_json')],
+  ['response_format', oneOf('url', 'b64_json')],
   ['partial_images', integer(0, 3)],
   ['user', text],
   ['safety_identifier', text],
@@ -55,7 +55,7 @@ const FORM_BOOLEANS: ReadonlySet<string> = new Set(['stream']);
 const PREVIEWS = 'partial_images';
 /** Said by fields of their own. */
 const NOT_PARAMETERS: ReadonlySet<string> = new Set(['model', 'prompt', 'n', 'stream']);
-/** What an edit says in fields of their own; no generation knows them. */
+/** What an edit has in fields of their own; no generation knows them. */
 const OF_EDITS: ReadonlySet<string> = new Set(['images', 'mask']);
 
 /** A form's text as the JSON value that it stands for. Text that is no number of the right kind stays text, and is then refused. */

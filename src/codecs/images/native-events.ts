@@ -8,7 +8,7 @@ import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { checkedData, type ImageAnswer, type ImageUsage, type MadeImage } from './answer.ts';
-import { saidError } from './upstream.ts';
+import { errorIn } from './upstream.ts';
 import { withClientUsage } from './usage.ts';
 
 export interface NativeEventOptions {
@@ -34,12 +34,12 @@ export function nativeEvents(options: NativeEventOptions): Stage<Frame, ImageAns
       if (frame.data === '[DONE]') throw cutOff();
       const json = readEvent(frame);
       const type = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
-      const said = saidError(json, frame.data);
-      if (said !== undefined && ONE_REFUSED.test(type)) {
-        refused ??= said;
+      const failure = errorIn(json, frame.data);
+      if (failure !== undefined && ONE_REFUSED.test(type)) {
+        refused ??= failure;
         return;
       }
-      if (said !== undefined) throw said;
+      if (failure !== undefined) throw failure;
       if (type === 'error') throw upstreamFault('error_event', 'The upstream reported an error.', { text: frame.data });
       if (ONE_MADE.test(type)) told.push(readImage(json));
       if (!COMPLETED.test(type)) return;

@@ -13,7 +13,7 @@ import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from '.
 import { nativeEvents } from './native-events.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
-import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
+import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, errorIn } from './upstream.ts';
 import { imagesApiUsage, withClientUsage } from './usage.ts';
 
 export const nativeImages: ImageUpstream = {
@@ -74,8 +74,8 @@ function fileOf(image: InlineImage, stem: string): FormEntry[1] {
 /** `{created, data: [{b64_json | url, revised_prompt?}], quality?, …, usage?}`. */
 function decodeNative(text: string): ImageAnswer {
   const json = readJsonAnswer(text);
-  const said = saidError(json, text);
-  if (said !== undefined) throw said;
+  const failure = errorIn(json, text);
+  if (failure !== undefined) throw failure;
   const data = json['data'];
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
@@ -85,7 +85,7 @@ function decodeNative(text: string): ImageAnswer {
   if (images.length === 0) {
     const [refused] = data;
     throw (
-      (isObject(refused) ? saidError(refused, text.slice(0, 4096)) : undefined) ??
+      (isObject(refused) ? errorIn(refused, text.slice(0, 4096)) : undefined) ??
       upstreamFault('empty', 'The upstream returned no image.')
     );
   }

@@ -18,7 +18,7 @@ import {
   type ImageUpstream,
   type ImageUpstreamRequest,
   refuseStrayImages,
-  saidError,
+  errorIn,
 } from './upstream.ts';
 import { routerUsage } from './usage.ts';
 
@@ -96,8 +96,8 @@ function reference(image: ImageRequest['images'][number], hold: (content: readon
 /** `{created, data: [{b64_json, media_type?}], usage: {prompt_tokens, completion_tokens, …}}`; `created` may be 0. */
 function decodeWhole(text: string): ImageAnswer {
   const json = readJsonAnswer(text);
-  const said = saidError(json, text);
-  if (said !== undefined) throw said;
+  const failure = errorIn(json, text);
+  if (failure !== undefined) throw failure;
   const { created, data, usage, object: _object, ...facts } = json;
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });

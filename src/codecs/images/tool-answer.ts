@@ -1,4 +1,4 @@
-/** What a responses upstream says of the image tool: finished `image_generation_call` items, in a whole object or in a stream. */
+/** What a responses upstream answers for the image tool: finished `image_generation_call` items, in a whole object or in a stream. */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, havingUsed, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -23,7 +23,7 @@ export function decodeToolAnswer(text: string): ImageAnswer {
   return readResponse(readJsonAnswer(text), NOTHING, text);
 }
 
-/** What finished items said. */
+/** What finished items hold. */
 interface Told {
   readonly images: readonly MadeImage[];
   /** The ids of the items that have a picture. */
@@ -31,10 +31,10 @@ interface Told {
   /** Why a call drew nothing. */
   readonly refused?: GatewayError;
   /** The text beside the pictures. */
-  readonly words: string;
+  readonly text: string;
 }
 
-const NOTHING: Told = { images: [], drawn: [], words: '' };
+const NOTHING: Told = { images: [], drawn: [], text: '' };
 
 /** Items are taken as they finish; the terminal repeats them, not always with their pictures, and each picture counts once. */
 export function toolEvents(): Stage<Frame, ImageAnswer> {
@@ -83,7 +83,7 @@ function readResponse(response: JsonObject, told: Told, text: string): ImageAnsw
   }
   const created = response['created_at'];
   return {
-    images: describe(images, repeated.words === '' ? told.words : repeated.words),
+    images: describe(images, repeated.text === '' ? told.text : repeated.text),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(usage === undefined ? {} : { usage }),
   };
@@ -94,8 +94,8 @@ function isFiltered({ status, incomplete_details: details }: JsonObject): boolea
 }
 
 /** What the model wrote beside a picture stands for the prompt that it drew, where the picture brings none of its own. */
-function describe(images: readonly MadeImage[], words: string): readonly MadeImage[] {
-  return words === '' ? images : images.map((image) => ({ revisedPrompt: words, ...image }));
+function describe(images: readonly MadeImage[], text: string): readonly MadeImage[] {
+  return text === '' ? images : images.map((image) => ({ revisedPrompt: text, ...image }));
 }
 
 function isDrawn(item: JsonValue, { drawn }: Told): boolean {
@@ -108,7 +108,7 @@ function add(left: Told, right: Told): Told {
     images: [...left.images, ...right.images],
     drawn: [...left.drawn, ...right.drawn],
     ...(refused === undefined ? {} : { refused }),
-    words: left.words + right.words,
+    text: left.text + right.text,
   };
 }
 
@@ -119,7 +119,7 @@ function readItems(items: readonly (JsonValue | undefined)[]): Told {
 /** An upstream's `generating` in a finished item with a picture is finished. */
 function readItem(value: JsonValue | undefined): Told {
   if (!isObject(value)) return NOTHING;
-  if (value['type'] !== 'image_generation_call') return { ...NOTHING, words: wordsOf(value) };
+  if (value['type'] !== 'image_generation_call') return { ...NOTHING, text: textOf(value) };
   if (value['status'] === 'failed' || isObject(value['error'])) {
     const refused = failureOf(isObject(value['error']) ? value['error'] : {}, JSON.stringify(value).slice(0, 4096));
     return { ...NOTHING, refused };
@@ -132,10 +132,10 @@ function readItem(value: JsonValue | undefined): Told {
     facts: Object.fromEntries(facts),
     beside: {},
   };
-  return { images: [image], drawn: id === undefined ? [] : [id], words: '' };
+  return { images: [image], drawn: id === undefined ? [] : [id], text: '' };
 }
 
-function wordsOf(item: JsonObject): string {
+function textOf(item: JsonObject): string {
   if (item['type'] !== 'message' || !Array.isArray(item['content'])) return '';
   return item['content'].map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');
 }

@@ -9,7 +9,7 @@ import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.t
 import type { ImageAnswer } from './answer.ts';
 import type { ImageRequest } from './request.ts';
 
-/** What a Channel may say for a client that does not. */
+/** What a Channel may set for a client that does not. */
 const IMAGE_DEFAULTS = ['size', 'quality', 'background', 'output_format', 'moderation'] as const;
 export type ImageDefaults = { readonly [Name in (typeof IMAGE_DEFAULTS)[number]]?: string };
 
@@ -37,7 +37,7 @@ export interface ImageUpstreamRequest {
   readonly body: readonly BodyPiece[];
   /** Whether the upstream was asked for a stream: some routes have none for some requests. */
   readonly stream: boolean;
-  /** Members that the route cannot say and that the client can do without, for the log. */
+  /** Members that the route cannot express and that the client can do without, for the log. */
   readonly losses: readonly string[];
 }
 
@@ -63,8 +63,8 @@ export function rejectsStreaming(error: GatewayError): boolean {
   const { param = '', code = '' } = upstream;
   if (/\bstream$/.test(param)) return true;
   if (OF_CONTENT.test(param) || FILTERED.test(code)) return false;
-  const said = `${code} ${messageOf(upstream.text ?? '')}`.replace(QUOTED_WORDS, '').replace(STREAMS_OF_BYTES, '');
-  return /\bstream(s|ed|ing)?\b/i.test(said) && REFUSING.test(said);
+  const text = `${code} ${messageOf(upstream.text ?? '')}`.replace(QUOTED_WORDS, '').replace(STREAMS_OF_BYTES, '');
+  return /\bstream(s|ed|ing)?\b/i.test(text) && REFUSING.test(text);
 }
 
 const OF_CONTENT = /^(prompt|images?|mask)\b/;
@@ -86,7 +86,7 @@ function messageOf(text: string): string {
 }
 
 /** An error that an upstream wrote into a 200: as an event, or as a body. */
-export function saidError(json: JsonObject, text: string): GatewayError | undefined {
+export function errorIn(json: JsonObject, text: string): GatewayError | undefined {
   const error = json['error'];
   if (!isObject(error) && typeof error !== 'string') return undefined;
   const members = readErrorMembers(json);
@@ -96,7 +96,7 @@ export function saidError(json: JsonObject, text: string): GatewayError | undefi
 /** How vendors take images for a generation, each in its own way (Ark `image`, routers `input_references`). */
 const DRAWN_FROM = ['image', 'images', 'mask', 'input_references'] as const;
 
-/** The refusal of a route that has no words for images which a generation is to draw from: without them it would draw something else. */
+/** The refusal of a route that has no member for images which a generation is to draw from: without them it would draw something else. */
 export function refuseStrayImages(request: ImageRequest, known: ReadonlySet<string>): GatewayError | undefined {
   if (request.operation !== 'generation') return undefined;
   const stray = DRAWN_FROM.find((name) => !known.has(name) && holdsImages(request.parameters.get(name)));
@@ -107,7 +107,7 @@ function holdsImages(value: JsonValue | undefined): boolean {
   return value !== undefined && !(Array.isArray(value) && value.length === 0);
 }
 
-/** The Channel's defaults for what the client does not say: the request beats them (spec, image rule 5). */
+/** The Channel's defaults for what the client leaves out: the request beats them (spec, image rule 5). */
 export function defaultsOf(request: ImageRequest, { defaults }: Pick<ImageChannel, 'defaults'>): [string, string][] {
   return IMAGE_DEFAULTS.flatMap((name) => {
     const value = defaults[name];

@@ -34,7 +34,7 @@ function hasNumbers(usage: JsonObject): boolean {
   return [TOKEN_NAMES.input, TOKEN_NAMES.output, 'total_tokens'].every((name) => typeof usage[name] !== 'string');
 }
 
-/** A router says `prompt_tokens` and `completion_tokens`; clients of the images API read the other names. */
+/** A router writes `prompt_tokens` and `completion_tokens`; clients of the images API read the other names. */
 export function routerUsage(value: JsonValue | undefined): ImageUsage | undefined {
   const read = readTokens(value, CHAT_NAMES) ?? readTokens(value, TOKEN_NAMES);
   if (read === undefined || !isObject(value)) return undefined;
@@ -43,7 +43,7 @@ export function routerUsage(value: JsonValue | undefined): ImageUsage | undefine
 
 /**
  * A responses object reports the picture's tokens apart from those of the model that called the tool (`tool_usage.image_gen`). Both are
- * billed; the client is shown the picture's, and the model's only where nothing else was said.
+ * billed; the client is shown the picture's, and the model's only where nothing else was reported.
  */
 export function responsesUsage(usage: JsonValue | undefined, toolUsage: JsonValue | undefined): ImageUsage | undefined {
   const model = readTokens(usage, MODEL_NAMES);
@@ -81,13 +81,13 @@ const CHAT_NAMES: Names = {
   draws: true,
 };
 
-/** Undefined where no counter is said. A negative or unreadable one is not said, and zeros alone stand for a count that nobody made. */
+/** Undefined where no counter is reported. A negative or unreadable one counts as missing, and zeros alone stand for a count that nobody made. */
 function readTokens(value: JsonValue | undefined, names: Names): ImageUsage | undefined {
   if (!isObject(value)) return undefined;
   const total = countOf(value['total_tokens']);
-  const said = { input: countOf(value[names.input]), output: countOf(value[names.output]) };
-  const input = said.input ?? rest(total, said.output);
-  const output = said.output ?? rest(total, said.input);
+  const reported = { input: countOf(value[names.input]), output: countOf(value[names.output]) };
+  const input = reported.input ?? rest(total, reported.output);
+  const output = reported.output ?? rest(total, reported.input);
   const [asked, made] = [input ?? 0, output ?? 0];
   if (asked + made === 0) return undefined;
   const inputDetails = objectOr(value[names.inputDetails]);
@@ -113,12 +113,12 @@ function readTokens(value: JsonValue | undefined, names: Names): ImageUsage | un
   };
 }
 
-/** A part that is said to be more than the whole is all of it. */
+/** A part that is reported as more than the whole is all of it. */
 function within(whole: number, part: number | undefined): number | undefined {
   return part === undefined ? undefined : Math.min(part, whole);
 }
 
-/** How many of the tokens are the picture's; nothing where no upstream said so. */
+/** How many of the tokens are the picture's; nothing where no upstream told them apart. */
 function split(name: string, tokens: number, images: number | undefined): JsonObject {
   return images === undefined ? {} : { [name]: { text_tokens: tokens - images, image_tokens: images } };
 }

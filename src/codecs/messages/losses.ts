@@ -122,7 +122,7 @@ export const responseLosses: ResponseLosses = {
   'incomplete: context window': keep,
   'incomplete: pause': keep,
   'incomplete: compaction': keep,
-  'failed with partial output': coerce('what was said, then the error event'),
+  'failed with partial output': coerce('what was written, then the error event'),
   cancelled: coerce('the error event'),
   'service tier': coerce('words of this protocol; default is standard, others are left out'),
 };

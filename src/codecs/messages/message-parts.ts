@@ -6,6 +6,17 @@ import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
 import { isEmptyInput } from './wire.ts';
 
+/** Members that the protocol requires of a message, about what only its own servers do. */
+export const NO_FACTS = { container: null, diagnostics: null } as const;
+
+/** A call that the model made itself, and no program of its own. */
+const DIRECT = { type: 'direct' } as const;
+
+/** The block of a call whose input follows. */
+export function toolUseBlock(callId: string, name: string): JsonObject {
+  return { type: 'tool_use', id: callId, name, input: {}, caller: DIRECT };
+}
+
 /** Between the parts of a summary (P6). */
 export const PART_BREAK = '\n\n';
 

@@ -3,10 +3,13 @@
  * item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go on with it.
  */
 import { upstreamFault } from '../canonical/error.ts';
+import type { Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
+import type { Item, OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque, type Owner } from '../canonical/opaque.ts';
-import { totalInput, type Usage } from '../canonical/usage.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { sliceElements, sliceJson } from '../json/text.ts';
@@ -55,20 +58,75 @@ function userMessage(text: string): JsonObject {
 }
 
 /** What of the context a compaction needs. */
-export type CompactionContext = Pick<ResponseContext, 'responseId' | 'createdAt' | 'seal' | 'mint'> & { readonly owner: Owner };
+export type CompactionContext = Pick<ResponseContext, 'responseId' | 'createdAt'> & SealingContext;
 
-/** The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none. */
-export function compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Compaction {
-  const { outcome, usage } = whole;
+/** What makes the item. */
+export type SealingContext = Pick<ResponseContext, 'seal' | 'mint'> & { readonly owner: Owner };
+
+/** The `compaction` item that holds what the model wrote. Throws where it wrote no whole summary. */
+function summaryItem({ outcome, items }: Whole, context: SealingContext): JsonObject {
   if (outcome.status === 'failed' || outcome.status === 'cancelled') throw outcome.error;
-  const summary = whole.items.flatMap(({ item }) => (item.kind === 'text' ? [item.text] : [])).join('\n\n');
+  const summary = items.flatMap(({ item }) => (item.kind === 'text' ? [item.text] : [])).join('\n\n');
   if (outcome.status === 'incomplete' || summary.trim() === '')
     throw upstreamFault('empty', 'The upstream wrote no whole summary.');
-  const item = {
+  return {
     type: 'compaction',
     id: context.mint('cmp_'),
     encrypted_content: context.seal({ owner: context.owner, value: summary, form: SUMMARY }),
   };
+}
+
+/** True for a request whose `compaction_trigger` asks for a compaction in place of an answer. */
+export function asksForCompaction({ dialect, items }: CanonicalRequest): boolean {
+  return dialect === 'responses' && items.some(isTrigger);
+}
+
+function isTrigger(item: Item): boolean {
+  return item.kind === 'native' && isObject(item.body) && item.body['type'] === 'compaction_trigger';
+}
+
+/** The request for the summary that answers a `compaction_trigger`. `parse` reads a body. */
+export function summaryRequestOf(
+  request: CanonicalRequest,
+  parse: (text: string) => { readonly text: string; readonly json: JsonObject },
+): CanonicalRequest {
+  const { text, json } = parse(summaryRequest(request.text, request.json));
+  const { toolChoice: _c, parallelToolCalls: _p, format: _f, verbosity: _v, include: _i, ...rest } = request;
+  const { maxOutputTokens: _m, logprobs: _l, ...asked } = rest;
+  const input = json['input'];
+  const last = Array.isArray(input) ? input.length - 1 : 0;
+  const instruction: Item = {
+    kind: 'text',
+    role: 'user',
+    text: INSTRUCTION,
+    citations: [],
+    at: `input[${last}]`,
+    turn: last + 1,
+  };
+  const items = [...request.items.filter((item) => !isTrigger(item)), instruction];
+  return { ...asked, text, json, items, tools: [], stream: false, store: false };
+}
+
+/** The answer to a `compaction_trigger`: exactly one `compaction` item, with the usage of the summary. */
+export function compactionStep(whole: Whole, context: SealingContext): Step {
+  const body = summaryItem(whole, context);
+  const id = typeof body['id'] === 'string' ? { id: body['id'] } : {};
+  const item: OutputItem = { kind: 'native', dialect: 'responses', body, ...id };
+  return {
+    events: [
+      { type: 'response.start' },
+      { type: 'item.start', index: 0, head: { kind: 'native', dialect: 'responses', ...id } },
+      { type: 'item.end', index: 0, item, status: 'completed' },
+      ...(whole.usage === undefined ? [] : [{ type: 'usage.report' as const, usage: whole.usage }]),
+      { type: 'response.end', outcome: { status: 'completed', stop: 'end' } },
+    ],
+  };
+}
+
+/** The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none. */
+export function compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Compaction {
+  const { usage } = whole;
+  const item = summaryItem(whole, context);
   const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : userTexts(text, input);
   const own = kept.map((message) => withId(message, context));
   const body = { id: context.responseId, object: 'response.compaction', created_at: context.createdAt, output: [] };
@@ -109,7 +167,7 @@ function usageOf(usage: Usage | undefined): JsonObject {
   const output = usage?.output ?? 0;
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: usage?.cacheRead ?? 0 },
+    input_tokens_details: { cached_tokens: usage?.cacheRead ?? 0, cache_write_tokens: totalCacheWrite(usage ?? {}) },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: usage?.reasoning ?? 0 },
     total_tokens: input + output,

@@ -1,4 +1,4 @@
-/** Reading the answers of video upstreams: JSON or nothing, and what an HTTP status says of a submission. */
+/** Reading the answers of video upstreams: JSON or nothing, and what an HTTP status means for a submission. */
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sliceJson } from '../json/text.ts';
@@ -18,10 +18,10 @@ export function idText(text: string, path: readonly string[]): string | undefine
   return spelled ?? digits;
 }
 
-/** What a status that is in no documentation says: a word may stand for an end, no word says nothing. */
+/** What a status that is in no documentation means: a value may stand for an end, no value means nothing. */
 export function unreadStatus(status: JsonValue | undefined, detail = ''): Progress {
   const reason = `status ${JSON.stringify(status ?? null)}${detail}`;
-  return { said: typeof status === 'string' && status !== '' ? 'unclear' : 'queryError', reason };
+  return { kind: typeof status === 'string' && status !== '' ? 'unclear' : 'queryError', reason };
 }
 
 /** Where the result is, if that is a link that a client can open. */
@@ -29,7 +29,7 @@ export function resultLink(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
 }
 
-/** The last frame of the video, where the client asked for it (`return_last_frame`). `report` is what the upstream said of its success. */
+/** The last frame of the video, where the client asked for it (`return_last_frame`). `report` is what the upstream reported of its success. */
 export function lastFrameLink(report: JsonValue): string | undefined {
   const content = isObject(report) ? report['content'] : undefined;
   return isObject(content) ? resultLink(content['last_frame_url']) : undefined;
@@ -50,7 +50,7 @@ function isCode(word: string | undefined): word is string {
 }
 
 /**
- * What an error status says of a submission. Only a 4xx is an explicit refusal; of a 5xx, and of a timeout, nobody knows whether the
+ * What an error status means for a submission. Only a 4xx is an explicit refusal; of a 5xx, and of a timeout, nobody knows whether the
  * task was made before it.
  */
 export function submissionRefusal(answer: UpstreamAnswer): Submission {
@@ -59,8 +59,8 @@ export function submissionRefusal(answer: UpstreamAnswer): Submission {
   if (status === 401 || status === 402 || status === 403 || status === 404 || status === 429) {
     const wait = retryAfterMs(answer);
     const refused = { code: 'upstream_error', message: 'The upstream did not take the task.' };
-    return { said: 'notTaken', error: refused, status, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
+    return { kind: 'notTaken', error: refused, status, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
   }
-  if (status >= 400 && status < 500 && status !== 408) return { said: 'refused', error };
-  return { said: 'unclear', reason: `HTTP ${status}` };
+  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', error };
+  return { kind: 'unclear', reason: `HTTP ${status}` };
 }

@@ -49,29 +49,29 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
 function readSubmission(answer: UpstreamAnswer): Submission {
   if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
   const id = bodyOf(answer) === undefined ? undefined : idText(answer.text, ['id']);
-  return id !== undefined ? { said: 'accepted', upstreamId: id } : { said: 'unclear', reason: 'an answer without a task id' };
+  return id !== undefined ? { kind: 'accepted', upstreamId: id } : { kind: 'unclear', reason: 'an answer without a task id' };
 }
 
 function readProgress(answer: UpstreamAnswer): Progress {
   const body = bodyOf(answer);
   if (answer.status < 200 || answer.status > 299 || body === undefined)
-    return { said: 'queryError', reason: `HTTP ${answer.status}` };
+    return { kind: 'queryError', reason: `HTTP ${answer.status}` };
   switch (body['status']) {
     case 'queued':
     case 'running':
-      return { said: 'pending' };
+      return { kind: 'pending' };
     case 'succeeded': {
       const content = body['content'];
       const url = isObject(content) ? resultLink(content['video_url']) : undefined;
-      if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };
-      return { said: 'succeeded', url, report: body };
+      if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
+      return { kind: 'succeeded', url, report: body };
     }
     case 'failed':
-      return { said: 'failed', error: failureOf(body, 'generation_failed') };
+      return { kind: 'failed', error: failureOf(body, 'generation_failed') };
     case 'cancelled':
-      return { said: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
+      return { kind: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
     case 'expired':
-      return { said: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
+      return { kind: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
     default:
       return unreadStatus(body['status']);
   }

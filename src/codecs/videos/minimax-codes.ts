@@ -24,8 +24,8 @@ const NOT_TAKEN: ReadonlyMap<number, number> = new Map([
 
 export function statusCode(body: JsonObject | undefined): number | undefined {
   const base = body?.['base_resp'];
-  const said = isObject(base) ? base['status_code'] : undefined;
-  const code = typeof said === 'string' ? Number(said) : said;
+  const value = isObject(base) ? base['status_code'] : undefined;
+  const code = typeof value === 'string' ? Number(value) : value;
   return typeof code === 'number' ? code : undefined;
 }
 
@@ -35,20 +35,20 @@ export function readSubmission(answer: UpstreamAnswer): Submission {
   if (answer.status < 200 || answer.status > 299) {
     const byStatus = submissionRefusal(answer);
     const byCode = byStatusCode(body);
-    return byStatus.said === 'notTaken' || byCode.said === 'unclear' ? byStatus : byCode;
+    return byStatus.kind === 'notTaken' || byCode.kind === 'unclear' ? byStatus : byCode;
   }
   const id = body === undefined ? undefined : idText(answer.text, ['task_id']);
-  return (statusCode(body) ?? 0) === 0 && id !== undefined ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
+  return (statusCode(body) ?? 0) === 0 && id !== undefined ? { kind: 'accepted', upstreamId: id } : byStatusCode(body);
 }
 
 /** What a submission without a task id came to. */
 function byStatusCode(body: JsonObject | undefined): Submission {
   const code = statusCode(body);
-  if (code !== undefined && REFUSED.has(code)) return { said: 'refused', error: failureByCode(body) };
+  if (code !== undefined && REFUSED.has(code)) return { kind: 'refused', error: failureByCode(body) };
   const status = code === undefined ? undefined : NOT_TAKEN.get(code);
   if (status !== undefined)
-    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' }, status };
-  return { said: 'unclear', reason: `an answer without a task id, status_code ${code ?? 'missing'}` };
+    return { kind: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' }, status };
+  return { kind: 'unclear', reason: `an answer without a task id, status_code ${code ?? 'missing'}` };
 }
 
 export function failureByCode(body: JsonObject | undefined): VideoFailure {

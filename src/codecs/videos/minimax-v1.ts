@@ -60,18 +60,18 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
 function readProgress(answer: UpstreamAnswer): Progress {
   const body = bodyOf(answer);
   if (answer.status < 200 || answer.status > 299 || body === undefined)
-    return { said: 'queryError', reason: `HTTP ${answer.status}` };
+    return { kind: 'queryError', reason: `HTTP ${answer.status}` };
   switch (body['status']) {
     case 'Preparing':
     case 'Queueing':
     case 'Processing':
-      return { said: 'pending' };
+      return { kind: 'pending' };
     case 'Fail':
-      return { said: 'failed', error: failureByCode(body) };
+      return { kind: 'failed', error: failureByCode(body) };
     case 'Success': {
       const fileId = idText(answer.text, ['file_id']);
-      if (fileId === undefined) return { said: 'unclear', reason: 'a success without a file id' };
-      return { said: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${encodeURIComponent(fileId)}` } };
+      if (fileId === undefined) return { kind: 'unclear', reason: 'a success without a file id' };
+      return { kind: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${encodeURIComponent(fileId)}` } };
     }
     default:
       return unreadStatus(body['status'], `, status_code ${statusCode(body) ?? 'missing'}`);
@@ -83,7 +83,7 @@ function readLookup(answer: UpstreamAnswer): Progress {
   const file = body?.['file'];
   const url = isObject(file) ? (resultLink(file['download_url']) ?? resultLink(file['backup_download_url'])) : undefined;
   const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
-  if (!isGood || !isObject(file)) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
-  if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };
-  return { said: 'succeeded', url, report: {} };
+  if (!isGood || !isObject(file)) return { kind: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
+  return { kind: 'succeeded', url, report: {} };
 }

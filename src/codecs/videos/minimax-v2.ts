@@ -43,23 +43,23 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
 function readProgress(answer: UpstreamAnswer): Progress {
   const task = bodyOf(answer)?.['task'];
   if (answer.status < 200 || answer.status > 299 || !isObject(task))
-    return { said: 'queryError', reason: `HTTP ${answer.status}` };
+    return { kind: 'queryError', reason: `HTTP ${answer.status}` };
   switch (task['status']) {
     case 'queued':
     case 'running':
-      return { said: 'pending' };
+      return { kind: 'pending' };
     case 'succeeded': {
       const content = task['content'];
       const url = isObject(content) ? resultLink(content['url']) : undefined;
-      if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };
-      return { said: 'succeeded', url, report: task };
+      if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
+      return { kind: 'succeeded', url, report: task };
     }
     case 'failed':
-      return { said: 'failed', error: failureOf(task, 'generation_failed') };
+      return { kind: 'failed', error: failureOf(task, 'generation_failed') };
     case 'cancelled':
-      return { said: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
+      return { kind: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
     case 'expired':
-      return { said: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
+      return { kind: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
     default:
       return unreadStatus(task['status']);
   }

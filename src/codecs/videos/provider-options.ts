@@ -14,9 +14,9 @@ export const integer = (min: number, max: number): OptionRule => ({
   is: `an integer from ${min} to ${max}`,
   test: (value) => typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max,
 });
-export const oneOf = (...words: readonly string[]): OptionRule => ({
-  is: `one of ${words.join(', ')}`,
-  test: (value) => typeof value === 'string' && words.includes(value),
+export const oneOf = (...values: readonly string[]): OptionRule => ({
+  is: `one of ${values.join(', ')}`,
+  test: (value) => typeof value === 'string' && values.includes(value),
 });
 
 /** Throws `invalid_request` naming the option. */

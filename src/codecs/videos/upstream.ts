@@ -1,6 +1,6 @@
 /**
  * What a video upstream is to the task worker: three calls and how to read their answers. The worker decides what an answer means for
- * the task and its money; a codec only says which of few things the upstream said. An unclear answer is never read as a refusal: a task
+ * the task and its money; a codec only names which of few things the upstream answered. An unclear answer is never read as a refusal: a task
  * that may exist upstream is not submitted again.
  */
 import type { JsonObject } from '../canonical/json.ts';
@@ -21,33 +21,33 @@ export interface VideoFailure {
   readonly message: string;
 }
 
-/** What the upstream said to a submission. */
+/** What the upstream answered to a submission. */
 export type Submission =
-  | { readonly said: 'accepted'; readonly upstreamId: string }
+  | { readonly kind: 'accepted'; readonly upstreamId: string }
   /** It will not make this video, whoever asks. */
-  | { readonly said: 'refused'; readonly error: VideoFailure }
+  | { readonly kind: 'refused'; readonly error: VideoFailure }
   /**
    * It took nothing now (limits, our credential): another Channel may, or this one after the time that it named. `status`: the HTTP status
    * of that, be it that a code in a 200 stands for it.
    */
-  | { readonly said: 'notTaken'; readonly error: VideoFailure; readonly status: number; readonly retryAfterMs?: number }
+  | { readonly kind: 'notTaken'; readonly error: VideoFailure; readonly status: number; readonly retryAfterMs?: number }
   /** It may have taken the task. */
-  | { readonly said: 'unclear'; readonly reason: string };
+  | { readonly kind: 'unclear'; readonly reason: string };
 
-/** What the upstream said of a task. */
+/** What the upstream reports of a task. */
 export type Progress =
-  | { readonly said: 'pending' }
-  | { readonly said: 'succeeded'; readonly url: string; readonly report: JsonObject }
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'succeeded'; readonly url: string; readonly report: JsonObject }
   /** The result must be looked up with one more call. */
-  | { readonly said: 'lookup'; readonly call: VideoCall }
-  | { readonly said: 'failed'; readonly error: VideoFailure }
+  | { readonly kind: 'lookup'; readonly call: VideoCall }
+  | { readonly kind: 'failed'; readonly error: VideoFailure }
   /** It answered with a word that nobody knows, which may be an end. */
-  | { readonly said: 'unclear'; readonly reason: string }
+  | { readonly kind: 'unclear'; readonly reason: string }
   /** The query itself failed: nothing is known that was not known before. */
-  | { readonly said: 'queryError'; readonly reason: string };
+  | { readonly kind: 'queryError'; readonly reason: string };
 
 export interface VideoUpstream {
-  /** Refuses what this Channel cannot say; throws GatewayError naming the field. Called before anything is held. */
+  /** Refuses what this Channel cannot express; throws GatewayError naming the field. Called before anything is held. */
   check(request: VideoRequest): void;
   submit(request: VideoRequest, upstreamModel: string): VideoCall;
   readSubmission(answer: UpstreamAnswer): Submission;
@@ -55,6 +55,6 @@ export interface VideoUpstream {
   readProgress(answer: UpstreamAnswer): Progress;
   /** Reads the answer of a `lookup`. */
   readLookup(answer: UpstreamAnswer): Progress;
-  /** Seconds after which the upstream itself gives up; undefined where it does not say. */
+  /** Seconds after which the upstream itself gives up; undefined where that is unknown. */
   expiresAfterSeconds(request: VideoRequest): number | undefined;
 }

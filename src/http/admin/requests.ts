@@ -4,7 +4,6 @@
  */
 import { type TSchema, Type } from 'typebox';
 import { MOST_OF_LIMITS, type RATE_LIMIT_NAMES, type RateLimitName } from '../../store/rate-limits.ts';
-import { VIDEO, type VideoState } from '../../store/videos.ts';
 
 const closed = { additionalProperties: false } as const;
 const Optional = Type.Optional;
@@ -135,11 +134,19 @@ export const JournalQuery = Type.Object(
   closed,
 );
 
-const STATES = Object.keys(VIDEO).filter((state): state is VideoState => Object.hasOwn(VIDEO, state));
+const State = Type.Union([
+  Type.Literal('queued'),
+  Type.Literal('submitting'),
+  Type.Literal('running'),
+  Type.Literal('succeeded'),
+  Type.Literal('failed'),
+  Type.Literal('cancelled'),
+  Type.Literal('unknown'),
+]);
 
 export const VideoQuery = Type.Object(
   {
-    state: Optional(Type.Union(STATES.map((state) => Type.Literal(state)))),
+    state: Optional(State),
     limit: Optional(Count(1, 1000, 'The most tasks. Default 50.')),
   },
   closed,
@@ -155,3 +162,90 @@ export const ResolveVideo = Type.Object(
 );
 
 export const TestChannels = Type.Object({ id: Optional(Text('The id of the Channel. Absent: all of them.')) }, closed);
+
+/** Of a list: how many, and behind which one. */
+const PAGE = {
+  limit: Optional(Count(1, 1000, 'The most rows. Default 100.')),
+  after: Optional(Text('The `nextCursor` of the page before.')),
+};
+const Search = Optional(Text('Part of a name or an id.'));
+const Moment = (description: string) =>
+  Type.String({
+    maxLength: 64,
+    description: `${description} A time such as 2026-03-01T12:00:00Z, or how long ago: 15m, 24h, 30d.`,
+  });
+
+export const AccountQuery = Type.Object({ search: Search, ...PAGE }, closed);
+export const KeyQuery = Type.Object({ account: Optional(AccountName), search: Search, ...PAGE }, closed);
+export const JournalPage = Type.Object(
+  {
+    account: Optional(AccountName),
+    ref: Optional(Text('The exchange, task or cause.')),
+    after: Optional(Count(0, Number.MAX_SAFE_INTEGER - 1, 'Only rows with a greater number.')),
+    limit: Optional(Count(1, 1000, 'The most rows. Default 100.')),
+  },
+  closed,
+);
+
+export const OneChannel = Type.Object({ id: Text('The id of the Channel.') }, closed);
+
+const EXCHANGES = {
+  account: Optional(AccountName),
+  key: Optional(KeyId),
+  model: Optional(Text('As clients name it.')),
+  channel: Optional(Text('The Channel that answered.')),
+  status: Optional(
+    Type.Union([Type.Literal('success'), Type.Literal('error'), Type.Literal('interrupted')], { description: 'How it ended.' }),
+  ),
+};
+export const ExchangeQuery = Type.Object(
+  {
+    ...EXCHANGES,
+    since: Optional(Moment('The first moment.')),
+    until: Optional(Moment('The moment before which they were logged.')),
+    before: Optional(Count(1, Number.MAX_SAFE_INTEGER, 'The `nextCursor` of the page before.')),
+    limit: Optional(Count(1, 1000, 'The most rows. Default 100.')),
+  },
+  closed,
+);
+export const LiveQuery = Type.Object(
+  {
+    ...EXCHANGES,
+    after: Optional(Count(0, Number.MAX_SAFE_INTEGER, 'Only rows behind this one. Default: those that come from now on.')),
+  },
+  closed,
+);
+export const OneExchange = Type.Object({ id: Text('The id of the exchange, that of its answer, or the client’s own.') }, closed);
+
+const Dimension = Type.Union([
+  Type.Literal('hour'),
+  Type.Literal('day'),
+  Type.Literal('account'),
+  Type.Literal('key'),
+  Type.Literal('model'),
+  Type.Literal('channel'),
+  Type.Literal('code'),
+]);
+export const OverviewQuery = Type.Object(
+  {
+    from: Optional(Moment('The first hour. Default 24h.')),
+    to: Optional(Moment('The hour behind the last. Default: now.')),
+    by: Optional(Type.Array(Dimension, { maxItems: 7, description: 'Groups, with commas.' })),
+    account: Optional(AccountName),
+    key: Optional(KeyId),
+    model: Optional(Text('As clients name it.')),
+    channel: Optional(Text('The Channel that answered.')),
+  },
+  closed,
+);
+
+export const CreateToken = Type.Object(
+  {
+    name: Text('The name, unique: what the journal calls whoever uses it.'),
+    role: Type.Union([Type.Literal('read'), Type.Literal('write')], { description: 'Whether it may change anything.' }),
+  },
+  closed,
+);
+export const OneToken = Type.Object({ name: Text('The name of the token.') }, closed);
+
+export const SignInRequest = Type.Object({ token: Type.String({ maxLength: 512, description: 'An admin token.' }) }, closed);

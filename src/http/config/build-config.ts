@@ -1,7 +1,9 @@
 /** Builds the {@link Config} from a file of the right shape: fills in defaults, and checks rules that span several keys. */
 import { dirname, resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import { defined } from '../../codecs/defined.ts';
-import { ipRanges } from '../request/ip-ranges.ts';
+import { parseUsd } from '../../store/money.ts';
+import { ipRanges, isLoopback } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from './base-url.ts';
 import { addBookPrices, type BookOptions } from './book-prices.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
@@ -43,6 +45,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   );
   const listen = { host: options.host ?? file.listen.host, port: options.port ?? file.listen.port };
   checkAddresses(file, listen, problems);
+  const alerts = thresholdsOf(file, problems);
   if (problems.length > 0) throw new ConfigError(problems);
 
   return Object.freeze({
@@ -62,6 +65,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     unpricedTools: file.ledger.unpriced_tools,
     unpriced: file.ledger.unpriced,
     chargeFailures: file.ledger.charge_failures,
+    alerts,
     log: camelKeys(file.log),
     limits: limitsOf(file),
     dispatch: camelKeys(file.dispatch),
@@ -72,12 +76,30 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     writeStallMs: timeouts.writeStallMs,
     commitAfterMs: file.commit_after_ms,
     keepAliveMs: file.keep_alive_ms,
+    warmUpMs: file.warm_up_ms,
     drainMs: file.drain_ms,
     channelHeader: file.channel_header,
     ...channels,
     models,
     classes: classesOf(file),
   });
+}
+
+function thresholdsOf({ ledger }: ConfigFile, problems: ConfigProblem[]): Config['alerts'] {
+  const read = (path: string, text: string): bigint => {
+    const parsed = parseUsd(text);
+    if (!parsed.ok) problems.push({ path, message: parsed.refusal.message });
+    return parsed.ok ? parsed.value : 0n;
+  };
+  const { alert_balance: balance, alert_window: window, alert_accounts: own } = ledger;
+  const accounts = Object.entries(own).map(
+    ([name, text]) => [name, read(joinPath(['ledger', 'alert_accounts', name]), text)] as const,
+  );
+  return {
+    ...(balance === null ? {} : { balanceNanos: read('ledger.alert_balance', balance) }),
+    window,
+    accounts: new Map(accounts),
+  };
 }
 
 function classesOf({ classes }: ConfigFile): Config['classes'] {
@@ -93,7 +115,8 @@ function classesOf({ classes }: ConfigFile): Config['classes'] {
 function operationsOf({ operations }: ConfigFile, listen: Config['listen']): Config['operations'] {
   if (operations === null) return undefined;
   const port = listen.port === OPERATIONS_PORT ? OPERATIONS_PORT + 1 : OPERATIONS_PORT;
-  return { host: LOOPBACK, port, ...operations, chosen: operations !== undefined };
+  const { insecure: _insecure, ...rest } = operations ?? { insecure: false };
+  return { host: LOOPBACK, port, ...rest, chosen: operations !== undefined };
 }
 
 function publicBaseUrlOf({ public_base_url: url }: ConfigFile): string | undefined {
@@ -111,6 +134,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
     operations !== undefined && (operations.host === listen.host || ANY.has(operations.host) || ANY.has(listen.host));
   if (shared && listen.port !== 0 && operations.port === listen.port)
     problems.push({ path: 'operations.port', message: 'must differ from listen.port' });
+  if (operations !== undefined) checkOperations(file, operations, problems);
   const publicBaseUrl = publicBaseUrlOf(file);
   if (publicBaseUrl !== undefined && !isPlainBaseUrl(publicBaseUrl))
     problems.push({
@@ -124,6 +148,23 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
     if (!HEADER_VALUE.test(value))
       problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
+  }
+}
+
+/** Tokens of operators pass through it: beyond this machine it encrypts, unless somebody says that it need not. */
+function checkOperations(
+  { operations: written }: ConfigFile,
+  { host, tls }: NonNullable<Config['operations']>,
+  problems: ConfigProblem[],
+): void {
+  if (tls === undefined && written?.insecure !== true && host !== 'localhost' && !isLoopback(host))
+    problems.push({ path: 'operations.host', message: 'beyond this machine needs operations.tls, or operations.insecure: true' });
+  if (tls === undefined) return;
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+    problems.push({ path: 'operations.tls', message: `is no certificate with its key${why}` });
   }
 }
 

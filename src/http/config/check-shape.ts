@@ -66,6 +66,19 @@ export function withDefaults({ channels = [], models = {}, ...rest }: WrittenCon
   };
 }
 
+/** What is wrong with a value. */
+export type ShapeChecker = (value: unknown) => readonly ConfigProblem[];
+
+/** The same words for whatever else is checked against a schema. */
+export function shapeChecker(schema: TSchema): ShapeChecker {
+  const checked = checkedBy(schema);
+  return (value) => {
+    const problems: ConfigProblem[] = [];
+    collect(checked, value, '', problems);
+    return problems;
+  };
+}
+
 /** Errors that only repeat another error of the same place. */
 const ECHOES = new Set(['boolean', 'anyOf', 'const']);
 

@@ -85,6 +85,16 @@ export interface Model {
   readonly rateLimits?: RateLimits;
 }
 
+/** Under which balances and leftovers the ledger tells of it. */
+export interface LedgerThresholds {
+  /** Nano-dollars; undefined: never. */
+  readonly balanceNanos?: bigint;
+  /** The share of a spend limit that is left. 0: never. */
+  readonly window: number;
+  /** Balances of accounts with a threshold of their own, by name or id. */
+  readonly accounts: ReadonlyMap<string, bigint>;
+}
+
 /** An entry of the price book, with its members that have no place in a price of ours. */
 export interface BookSource {
   readonly entry: string;
@@ -111,13 +121,21 @@ export type HistoryLimits = Camel<SectionOf<'history'>>;
 /** `messageBytes`: one message of a client. */
 export type WebSocketLimits = Camel<SectionOf<'websocket'>> & { readonly messageBytes: number };
 
+export interface OperationsAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly chosen: boolean;
+  /** PEM texts: it speaks HTTPS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
 export interface Config {
   /** Rises with every accepted reload. */
   readonly revision: number;
   readonly loadedAtMs: number;
   readonly listen: SectionOf<'listen'>;
   /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
-  readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
+  readonly operations?: OperationsAddress;
   readonly publicBaseUrl?: string;
   readonly role: SectionOf<'node'>['role'];
   /** The embedded store, or, with `storeUrl`, the folder of what must wait on the local disk. */
@@ -130,6 +148,7 @@ export interface Config {
   readonly unpricedTools: SectionOf<'ledger'>['unpriced_tools'];
   /** What becomes of a request with any other member that changes the vendor's price and has no price here. */
   readonly unpriced: SectionOf<'ledger'>['unpriced'];
+  readonly alerts: LedgerThresholds;
   /** What a failure before any output costs that reported usage. */
   readonly chargeFailures: SectionOf<'ledger'>['charge_failures'];
   readonly log: Camel<SectionOf<'log'>>;
@@ -145,6 +164,7 @@ export interface Config {
   readonly writeStallMs: number;
   readonly commitAfterMs: number;
   readonly keepAliveMs: number;
+  readonly warmUpMs: number;
   readonly drainMs: number;
   readonly channelHeader: boolean;
   readonly channels: readonly Channel[];

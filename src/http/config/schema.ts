@@ -23,6 +23,21 @@ const Operations = Type.Object(
   {
     host: withDefault(Host('The address of the listener for operators.'), LOOPBACK),
     port: Type.Optional(Port('Its port. If absent, 8081, or 8082 if clients have that one.')),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: Text('The certificate with its chain, PEM; best read from a file, as secrets are.'),
+          key: Text('Its private key, PEM; read from a file, as secrets are.'),
+        },
+        { ...closed, description: 'Makes it speak HTTPS.' },
+      ),
+    ),
+    insecure: withDefault(
+      Type.Boolean({
+        description: 'Let it listen beyond this machine without TLS: something in front of it encrypts, or nobody listens.',
+      }),
+      false,
+    ),
   },
   closed,
 );
@@ -167,6 +182,27 @@ const Ledger = Type.Object(
       }),
       'reported',
     ),
+    alert_balance: withDefault(
+      Type.Union([Text('US dollars as a decimal string.'), Type.Null()], {
+        description:
+          'A balance under this many US dollars is told, once until it has recovered: a line at warn, and `mizu_ledger_alerts_total`. `null`: never.',
+      }),
+      '1',
+    ),
+    alert_window: withDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'The same where less than this share of a key’s spend limit is left. 0: never.',
+      }),
+      0.1,
+    ),
+    alert_accounts: withDefault(
+      Type.Record(Type.String({ minLength: 1 }), Text('US dollars as a decimal string.'), {
+        description: 'The balances of accounts with a threshold of their own, by the name or id of the account.',
+      }),
+      {},
+    ),
   },
   closed,
 );
@@ -239,6 +275,15 @@ export const CONFIG_SCHEMA = Type.Object(
     timeouts: section(Timeouts),
     commit_after_ms: Milliseconds('A stream that has nothing to say after this long gets its 200 and keep-alives.', 10_000),
     keep_alive_ms: Milliseconds('The silence after which a comment is sent to the client.', 15_000),
+    warm_up_ms: withDefault(
+      Type.Integer({
+        minimum: 0,
+        maximum: 60_000,
+        description:
+          'How long a process may run synthetic exchanges when it has started, so that its first requests meet compiled code. 0: not at all.',
+      }),
+      3_000,
+    ),
     drain_ms: Milliseconds('How long open streams may go on after SIGTERM.', 30_000),
     channel_header: withDefault(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' }), false),
     channels: withDefault(Type.Array(Channel, { description: 'The upstreams.' }), []),

@@ -74,6 +74,11 @@ export class FileConfig implements ConfigSource {
     return () => this.#listeners.delete(listener);
   }
 
+  /** What the file holds now, which nothing uses yet. Throws {@link ConfigError}. */
+  read(): Config {
+    return loadConfig(this.#path, this.#options, this.#config.revision);
+  }
+
   /** Reads the file again. Never throws. */
   reload(): void {
     let config: Config;

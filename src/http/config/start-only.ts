@@ -8,6 +8,7 @@ const READ_AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   store: ({ storePath, storeUrl }) => [storePath, storeUrl],
   tracing: ({ tracing }) => tracing,
   affinity: ({ affinity }) => affinity,
+  warm_up_ms: ({ warmUpMs }) => warmUpMs,
   'limits.connections': ({ limits }) => limits.connections,
   'limits.body_ms': ({ limits }) => limits.bodyMs,
 };

@@ -6,7 +6,7 @@ import type { Release } from './concurrency.ts';
 import type { Permit } from './health.ts';
 import { reportTo } from './verdict.ts';
 
-/** An answer whose first words are in hand. Whoever holds it says how it ended, once. */
+/** An answer whose first output is in hand. Whoever holds it reports how it ended, once. */
 export interface Accepted<Answer> {
   readonly answer: Answer;
   readonly channel: Channel;

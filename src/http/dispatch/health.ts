@@ -1,6 +1,6 @@
 /**
  * Which Channels are fit: one half-open circuit for each Channel and model, and a cooldown for a Channel that refused our credential.
- * State of one process. Knows outcomes, not errors: the attempt loop says what a failure was.
+ * State of one process. Knows outcomes, not errors: the attempt loop decides what a failure was.
  */
 import type { Clock } from '../../streams/clock.ts';
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
@@ -21,9 +21,9 @@ export interface HealthSettings {
   readonly refusedCooldownMs: number;
 }
 
-/** Leave to try a Channel once. One of the methods that say how it ended is called; later calls do nothing. */
+/** Leave to try a Channel once. One of the methods that report how it ended is called; later calls do nothing. */
 export interface Permit {
-  /** Its first words are there: a trial then keeps the next one out no longer, however long its answer gets. */
+  /** Its first output is there: a trial then keeps the next one out no longer, however long its answer gets. */
   answering(): void;
   succeeded(): void;
   /** A fault of the upstream: 5xx, 408, network, timeout, an answer that broke. */

@@ -17,7 +17,7 @@ export async function readWhole(body: BodyReader, maxBytes: number): Promise<str
   return textOf(bytes);
 }
 
-/** What can be had of an error body in a short time; never throws, since the status already says that it is one. */
+/** What can be had of an error body in a short time; never throws, since the status already shows that it is one. */
 export async function readErrorText({ headers, body }: UpstreamHead, clock: Clock): Promise<string> {
   const patience = clock.setTimeout(() => body.cancel(), ERROR_BODY_MS);
   try {
@@ -42,8 +42,8 @@ const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { readonly maxO
 /** Proxies before an upstream compress their errors whatever was asked for. Throws for what does not fit its name, and for a bomb. */
 function decoded(bytes: Buffer, encoding: string): string {
   if (encoding === '' || encoding === 'identity') return textOf(bytes);
-  const words = DECODERS[encoding]?.(bytes, { maxOutputLength: MAX_ERROR_BYTES });
-  return words === undefined ? '' : textOf(words);
+  const decoded = DECODERS[encoding]?.(bytes, { maxOutputLength: MAX_ERROR_BYTES });
+  return decoded === undefined ? '' : textOf(decoded);
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

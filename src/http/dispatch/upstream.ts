@@ -42,10 +42,13 @@ const KEEP_ALIVE_MS = 30_000;
 /** The pools of all Channels; one for each version of a Channel's configuration. */
 export class Upstreams {
   readonly #clock: Clock;
+  readonly #socketPath: string | undefined;
   readonly #pools = new Map<string, Dispatcher>();
 
-  constructor(clock: Clock) {
+  /** With `socketPath` every Channel without a proxy is reached at that socket of this machine, whatever its address. */
+  constructor(clock: Clock, socketPath?: string) {
     this.#clock = clock;
+    this.#socketPath = socketPath;
   }
 
   /** Sends at once, or as soon as there is a connection. */
@@ -90,7 +93,7 @@ export class Upstreams {
   #pool(channel: Channel): Dispatcher {
     const known = this.#pools.get(channel.fingerprint);
     if (known !== undefined) return known;
-    const pool = createPool(channel);
+    const pool = createPool(channel, this.#socketPath);
     this.#pools.set(channel.fingerprint, pool);
     return pool;
   }
@@ -119,9 +122,13 @@ function isPieces(body: string | Uint8Array | OutgoingPieces): body is OutgoingP
   return typeof body !== 'string' && 'pieces' in body;
 }
 
-function createPool(channel: Channel): Dispatcher {
+function createPool(channel: Channel, socketPath: string | undefined): Dispatcher {
   const { ca, proxy } = channel.options;
-  const connect = { timeout: channel.timeouts.connectMs, ...(ca === undefined ? {} : { ca }) };
+  const connect = {
+    timeout: channel.timeouts.connectMs,
+    ...(ca === undefined ? {} : { ca }),
+    ...(socketPath === undefined ? {} : { socketPath }),
+  };
   const shared = {
     allowH2: false,
     pipelining: 1,

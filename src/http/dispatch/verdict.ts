@@ -9,11 +9,11 @@ import type { Health, Permit } from './health.ts';
 export type Verdict =
   /** No other Channel can help, or must not be asked: the error is the answer. */
   | 'stop'
-  /** This Channel cannot say the request; another type may. Not an attempt. */
+  /** This Channel cannot express the request; another type may. Not an attempt. */
   | 'unsuitable'
   /** The next Channel may do better. */
   | 'next'
-  /** The request itself is wrong, says this upstream. If all say the same, the client is told. */
+  /** The request itself is wrong, by this upstream. If all agree, the client is told. */
   | 'deterministic'
   /** The upstream may be doing what was asked, and it must not be done twice: never another attempt. */
   | 'lost';
@@ -26,7 +26,7 @@ export function verdictOf(error: GatewayError): Verdict {
   return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
 }
 
-/** An answer that we cannot say was a good one. */
+/** An answer that we cannot express was a good one. */
 export function isUpstreamFault({ blame, code }: GatewayError): boolean {
   return blame === 'upstream' && code !== 'response_not_representable';
 }
@@ -38,7 +38,7 @@ export function isTransient({ details: { reason, upstream } }: GatewayError): bo
   return reason === 'network' || reason === 'timeout';
 }
 
-/** What the request log says of a failed attempt. */
+/** What the request log holds of a failed attempt. */
 export function failureOf(error: GatewayError): Pick<AttemptEntry, 'errorCode' | 'errorText'> {
   const { upstream, reason } = error.details;
   return { errorCode: upstream?.code ?? reason ?? error.code, errorText: upstream?.text ?? error.message };
@@ -100,8 +100,8 @@ function blamesContent(error: GatewayError): boolean {
   const text = upstream?.text ?? '';
   if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE_FILE.test(text);
   if (upstream?.status !== 404) return false;
-  const said = text.replace(QUOTED, '');
-  return NAMED_BY_CLIENT.test(said) && !/model/i.test(said);
+  const own = text.replace(QUOTED, '');
+  return NAMED_BY_CLIENT.test(own) && !/model/i.test(own);
 }
 
 const OPAQUE_WORDS =
@@ -123,10 +123,10 @@ const CACHE_WORDS = new RegExp(`${CACHE_MEMBER}.{0,80}${UNKNOWN}|${UNKNOWN}.{0,8
 export function refusedPart(error: GatewayError): Refusable | undefined {
   const upstream = error.details.upstream;
   if (upstream?.status !== 400 && upstream?.status !== 422) return undefined;
-  const said = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
-  if (RAW_ITEM_WORDS.test(said) || RAW_MEMBER_WORDS.test(said)) return 'raw';
-  if (CACHE_WORDS.test(said)) return 'breakpoints';
-  return OPAQUE_WORDS.test(said) ? 'opaque' : undefined;
+  const text = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
+  if (RAW_ITEM_WORDS.test(text) || RAW_MEMBER_WORDS.test(text)) return 'raw';
+  if (CACHE_WORDS.test(text)) return 'breakpoints';
+  return OPAQUE_WORDS.test(text) ? 'opaque' : undefined;
 }
 
 /** No Channel can even be asked, their circuits are open: says when the first of them may be again. */

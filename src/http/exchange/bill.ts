@@ -38,7 +38,7 @@ export function billOf({ config, chargeFor: charged, rates, ratesOf, channel, us
   if (billed === undefined) return { reported };
   const its = failed?.model === undefined ? rates : ratesOf(failed.model);
   const charge = charged(billed, its, ratesOfUpstreamModel(config, channel === undefined ? [] : [channel]));
-  const more = [...flags, ...(reported?.discounts ?? []), ...(reported?.estimated === true ? ['estimated'] : [])];
+  const more = [...flags, ...(reported?.flags ?? []), ...(reported?.estimated === true ? ['estimated'] : [])];
   return { reported, billed, charge: more.length === 0 ? charge : { ...charge, flags: [...charge.flags, ...more] } };
 }
 

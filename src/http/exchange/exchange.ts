@@ -277,6 +277,7 @@ export class Exchange implements AsyncDisposable {
       limit?.leave();
       limit?.used(tokensOf(entry.usage));
       reportExchange(this.#call, entry);
+      if ((entry.charge?.total ?? 0n) > 0n) this.#call.gateway.alerts.charged(this.#asked.principal);
     } catch (thrown) {
       this.#tell(thrown, 'an exchange could not be counted in metrics and traces');
     }

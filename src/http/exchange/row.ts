@@ -3,7 +3,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import { defined } from '../../codecs/defined.ts';
 import type { BillableUsage, Charge } from '../../store/charge.ts';
-import { countsOf } from '../../store/day-usage.ts';
+import { countsOf, type DayCounts } from '../../store/day-usage.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
@@ -88,16 +88,27 @@ export function reportExchange({ gateway, trace }: CallContext, entry: RequestLo
   const { metrics } = gateway;
   trace?.exchanged(entry);
   for (const attempt of entry.attempts) metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
-  const { usage } = entry;
-  if (usage !== undefined) {
-    const counts = countsOf(usage);
-    metrics.tokens('input', counts.inputTokens ?? 0);
-    metrics.tokens('cached_input', counts.cachedInputTokens ?? 0);
-    metrics.tokens('cache_write', counts.cacheWriteTokens ?? 0);
-    metrics.tokens('output', counts.outputTokens ?? 0);
-    const { inputTokens: none = 0, cachedInputTokens: read = 0, cacheWriteTokens: write = 0 } = counts;
-    if (entry.channelId !== undefined) metrics.promptTokens(entry.channelId, entry.model, { read, write, none });
-  }
+  const tokens = entry.usage === undefined ? undefined : tokensByKind(countsOf(entry.usage));
+  const answered = answeredBy(entry);
+  metrics.exchanged({ model: entry.model, chargedNanos: entry.charge?.total ?? 0n, ...defined({ tokens, answered }) });
+}
+
+function tokensByKind({ inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 }: Partial<DayCounts>) {
+  return { input: inputTokens, cached_input: cachedInputTokens, cache_write: cacheWriteTokens, output: outputTokens };
+}
+
+/** The attempt that was answered, with times since it began. */
+function answeredBy({ channelId, attempts, startedAtMs, durationMs, firstOutputMs, affinity }: RequestLogEntry) {
+  const last = attempts.at(-1);
+  if (channelId === undefined || last === undefined) return undefined;
+  const before = Math.max(0, last.startedAtMs - startedAtMs);
+  const since = (ms: number): number => Math.max(0, ms - before) / 1000;
+  return {
+    channelId,
+    seconds: since(durationMs),
+    affinityHit: affinity?.hit === true,
+    ...(firstOutputMs === undefined ? {} : { firstTokenSeconds: since(firstOutputMs) }),
+  };
 }
 
 /** The one line of an exchange, `exchange` or, where it was refused before it was dispatched, `refused`. */

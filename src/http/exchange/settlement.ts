@@ -51,6 +51,7 @@ export async function keepSettlement(gateway: Gateway, entry: RequestLogEntry, r
     // A store that refused has told of it (`Settlements`); one that is unwell goes on trying, and tells where it gives up.
     const isTold = isLate ? !store.health().healthy : thrown instanceof StoreError;
     if (isTold) throw thrown;
+    gateway.metrics.settlementLost();
     log.error({ request_id: entry.requestId, err: thrown }, settlementLost(entry));
     if (isLate && settled !== undefined) {
       const written = { request_id: entry.requestId, exchange_id: entry.exchangeId };

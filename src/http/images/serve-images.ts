@@ -19,6 +19,7 @@ import type { Channel, Model } from '../config/config.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import { checkModel, limited } from '../exchange/admit.ts';
 import { fallbacksOf, inService } from '../exchange/candidates.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { type Asked, Exchange } from '../exchange/exchange.ts';
 import { type Committed, Waiting } from '../exchange/reply.ts';
 import type { Call } from '../gateway.ts';
@@ -44,7 +45,8 @@ export async function serveImages(call: Call, operation: ImageOperation): Promis
   const channels = inService(model, () => find(model)) ?? [];
   const estimate = estimateImage(request);
   const fallbacks = fallbacksOf(config, principal, model, (its) => ({ channels: find(its), estimate }));
-  const asked = { principal, model, estimate, stream: request.stream, fallbacks };
+  const endUser = endUserOf({ user: request.parameters.get('user') });
+  const asked = { principal, model, estimate, stream: request.stream, fallbacks, endUser };
   if (request.count > 1) return await serveSeveral(call, { request, channels }, asked);
   await using exchange = await Exchange.admit(call, asked);
   const picture = new Picture(call, { request, channels }, exchange);

@@ -4,6 +4,7 @@ import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
 import type { LimitKind, LimitScope } from '../limits/buckets.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const UPSTREAM_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 const GAP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60];
 
 export interface Metrics {
@@ -15,26 +16,45 @@ export interface Metrics {
   attemptEnded(channelId: string, reason: string): void;
   firstToken(route: string, seconds: number): void;
   tokenGap(route: string, seconds: number): void;
-  tokens(kind: 'input' | 'cached_input' | 'cache_write' | 'output', count: number): void;
-  /** Input tokens by what the upstream's prompt cache did for them. */
-  promptTokens(channelId: string, model: string, counts: PromptTokens): void;
+  /** What a request of an admitted exchange used, was charged, and how its Channel answered. */
+  exchanged(exchange: ExchangeFigures): void;
+  settlementLost(): void;
+  connectionDropped(): void;
+  /** A task of this model came to its end. */
+  videoEnded(model: string, state: 'succeeded' | 'failed' | 'cancelled', nanos: bigint): void;
   /** A circuit of the Channel went to this state. */
   circuitMoved(channelId: string, state: CircuitState): void;
   probed(channelId: string, good: boolean): void;
   /** A refusal that got neither a row nor a line. */
   refusalThinned(): void;
   configReload(accepted: boolean): void;
+  /** A balance, or what a spend limit leaves, went under its threshold. */
+  ledgerAlert(what: 'balance' | 'total' | 'hourly' | 'daily'): void;
   /** Refused for a limit by time, or at once. */
   rateLimited(scope: LimitScope, kind: LimitKind): void;
 }
 
-export interface PromptTokens {
-  readonly read: number;
-  readonly write: number;
-  readonly none: number;
+type TokenKind = 'input' | 'cached_input' | 'cache_write' | 'output';
+
+/** Of an exchange that was admitted: its model is one of the configuration. */
+export interface ExchangeFigures {
+  readonly model: string;
+  /** Billed; absent where nothing was. */
+  readonly tokens?: Readonly<Record<TokenKind, number>>;
+  readonly chargedNanos: bigint;
+  /** The Channel that answered, with times since its attempt began; absent where none did. */
+  readonly answered?: {
+    readonly channelId: string;
+    readonly seconds: number;
+    readonly firstTokenSeconds?: number;
+    readonly affinityHit: boolean;
+  };
 }
 
 export interface MetricsOptions {
+  readonly version: string;
+  readonly storeHealthy: () => boolean;
+  readonly openVideos: () => Promise<ReadonlyMap<string, number>>;
   readonly circuits: () => readonly CircuitReport[];
   readonly pendingSettlements: () => number;
   /** What waits or is kept in this process, by kind. */
@@ -65,15 +85,25 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const duration = seconds('mizu_request_duration_seconds', 'From the request to the end of its answer.', SECONDS);
   const first = seconds('mizu_time_to_first_token_seconds', 'From the request to the first output of a stream.', SECONDS);
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
-  const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
-  for (const kind of ['input', 'cached_input', 'cache_write', 'output']) tokens.inc({ kind }, 0);
-  const prompts = counter(
-    'mizu_prompt_tokens_total',
-    "Input tokens of a Channel's model, by what its prompt cache did: read, write, none.",
-    ...(['channel', 'model', 'cache'] as const),
+  const exchanged = exchangeFigures(registry);
+  const settlementsLost = counter(
+    'mizu_settlements_lost_total',
+    'Settlements that could not be written: each is a line at error.',
   );
+  const connectionsDropped = counter(
+    'mizu_connections_dropped_total',
+    'Connections that were not accepted: `limits.connections`.',
+  );
+  for (const zero of [settlementsLost, connectionsDropped]) zero.inc(0);
+  const videoEnds = counter('mizu_videos_ended_total', 'Video tasks that came to an end.', 'model', 'state');
   const thinned = counter('mizu_refusals_unwritten_total', 'Refusals without a row, because their key caused many.');
   thinned.inc(0);
+  const alerts = counter(
+    'mizu_ledger_alerts_total',
+    'Balances and spend limits that went under their threshold, by which.',
+    'what',
+  );
+  for (const what of ['balance', 'total', 'hourly', 'daily']) alerts.inc({ what }, 0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
   // A counter must exist at zero for its first increase to be visible.
   for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
@@ -101,20 +131,79 @@ export function createMetrics(options: MetricsOptions): Metrics {
     probed: (channel, good) => probes.inc({ channel, outcome: good ? 'success' : 'failure' }),
     firstToken: (route, seconds) => first.observe({ route }, seconds),
     tokenGap: (route, seconds) => gap.observe({ route }, seconds),
-    tokens(kind, count) {
-      if (count > 0) tokens.inc({ kind }, count);
-    },
-    promptTokens(channel, model, counts) {
-      for (const [cache, count] of Object.entries(counts)) if (count > 0) prompts.inc({ channel, model, cache }, count);
+    exchanged,
+    settlementLost: () => settlementsLost.inc(),
+    connectionDropped: () => connectionsDropped.inc(),
+    videoEnded(model, state, nanos) {
+      videoEnds.inc({ model, state });
+      exchanged({ model, chargedNanos: nanos });
     },
     refusalThinned: () => thinned.inc(),
+    ledgerAlert: (what) => alerts.inc({ what }),
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
     rateLimited: (scope, limit) => limited.inc({ scope, limit }),
   };
 }
 
-/** Gauges that are read at each scrape. */
-function addReadGauges(registry: Registry, { circuits, pendingSettlements, held }: MetricsOptions): void {
+const KINDS = ['input', 'cached_input', 'cache_write', 'output'] as const;
+const NANOS_A_DOLLAR = 1e9;
+
+/** Latency by Channel and model, tokens and charge by model, and whether the caches of upstreams were of use. */
+function exchangeFigures(registry: Registry): (exchange: ExchangeFigures) => void {
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string): Histogram<'channel' | 'model'> =>
+    new Histogram({ name, help, labelNames: ['channel', 'model'], buckets: UPSTREAM_SECONDS, registers });
+  const all = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
+  for (const kind of KINDS) all.inc({ kind }, 0);
+  const tokens = counter('mizu_model_tokens_total', 'Billed tokens, by model.', 'model', 'kind');
+  const charged = counter('mizu_charged_usd_total', 'Charged US dollars; the ledger has them exactly.', 'model');
+  const duration = histogram('mizu_upstream_duration_seconds', 'From an attempt to the end of its answer.');
+  const first = histogram('mizu_upstream_first_token_seconds', 'From an attempt to the first output of its answer.');
+  const affinity = counter(
+    'mizu_affinity_total',
+    'Answers, by whether the Channel was the one that the conversation had last.',
+    'channel',
+    'result',
+  );
+  const prompts = counter(
+    'mizu_prompt_tokens_total',
+    "Input tokens of a Channel's model, by what its prompt cache did: read, write, none.",
+    ...(['channel', 'model', 'cache'] as const),
+  );
+
+  return ({ model, tokens: used, chargedNanos, answered }) => {
+    if (chargedNanos > 0n) charged.inc({ model }, Number(chargedNanos) / NANOS_A_DOLLAR);
+    for (const kind of used === undefined ? [] : KINDS) {
+      const count = used?.[kind] ?? 0;
+      if (count === 0) continue;
+      all.inc({ kind }, count);
+      tokens.inc({ model, kind }, count);
+    }
+    if (answered === undefined) return;
+    const { channelId: channel, seconds, firstTokenSeconds, affinityHit } = answered;
+    duration.observe({ channel, model }, seconds);
+    if (firstTokenSeconds !== undefined) first.observe({ channel, model }, firstTokenSeconds);
+    affinity.inc({ channel, result: affinityHit ? 'hit' : 'miss' });
+    if (used === undefined) return;
+    const cached = { read: used.cached_input, write: used.cache_write, none: used.input };
+    for (const [cache, count] of Object.entries(cached)) if (count > 0) prompts.inc({ channel, model, cache }, count);
+  };
+}
+
+/** A store that cannot even tell is unwell, and takes no other metric with it. */
+function isHealthy(storeHealthy: () => boolean): boolean {
+  try {
+    return storeHealthy();
+  } catch {
+    return false;
+  }
+}
+
+/** Gauges that are read at each scrape. What all workers see alike is not added up. */
+function addReadGauges(registry: Registry, options: MetricsOptions): void {
+  const { circuits, pendingSettlements, held, storeHealthy, openVideos, version } = options;
   const registers = [registry];
   new Gauge({
     name: 'mizu_circuit_open',
@@ -126,6 +215,36 @@ function addReadGauges(registry: Registry, { circuits, pendingSettlements, held 
       for (const { channelId, model = '', state } of circuits()) {
         if (state !== 'closed') this.set({ channel: channelId, model, state }, 1);
       }
+    },
+  });
+  new Gauge({
+    name: 'mizu_build_info',
+    help: 'Always 1: which version runs, on which Node.',
+    labelNames: ['version', 'node'],
+    aggregator: 'first',
+    registers,
+  }).set({ version, node: process.versions.node }, 1);
+  new Gauge({
+    name: 'mizu_store_healthy',
+    help: '1 while the store takes new work; of workers the worst.',
+    aggregator: 'min',
+    registers,
+    collect() {
+      this.set(isHealthy(storeHealthy) ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'mizu_videos',
+    help: 'Video tasks that are not over, by state.',
+    labelNames: ['state'],
+    aggregator: 'max',
+    registers,
+    async collect() {
+      this.reset();
+      // A store that is away is told by its own gauge.
+      const counts = await openVideos().catch(() => undefined);
+      if (counts === undefined) return;
+      for (const state of ['queued', 'submitting', 'running', 'unknown']) this.set({ state }, counts.get(state) ?? 0);
     },
   });
   new Gauge({

@@ -1,13 +1,19 @@
-/** The operator's listener on a port of its own: `/metrics`, `/healthz`, `/channels`. It has no authentication, so it is never the public port. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+/**
+ * The operator's listener on a port of its own: `/metrics`, `/healthz` and `/channels`, which ask nobody who he is, so it is never the public
+ * port; the admin API, which does; and the pages of the console, which hold no data.
+ */
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { isIPv6 } from 'node:net';
 import type { Logger } from 'pino';
+import type { AdminApi } from '../admin/admin-api.ts';
 import type { Config } from '../config/config.ts';
-import type { Gateway } from '../gateway.ts';
 import { isLoopback } from '../request/ip-ranges.ts';
 import { listenOn } from '../server/listen.ts';
 import { pathOfTarget } from '../server/route-table.ts';
 import { SAFE_HEADERS } from '../server/safe-headers.ts';
+import type { Site } from '../server/site.ts';
+import type { OperatorReports } from './reports.ts';
 
 export interface OperationsServer {
   /** Resolves with the port. */
@@ -15,31 +21,46 @@ export interface OperationsServer {
   close(): Promise<void>;
 }
 
-/** The reports of one process, or of all the workers of a gateway. */
-export interface OperatorReports {
-  /** In the text form of Prometheus. */
-  metrics(): Promise<{ readonly type: string; readonly text: string }>;
-  health(): Promise<{ readonly ready: boolean; readonly report: object }>;
-  channels(): Promise<object>;
+/** What stands beside the reports. */
+export interface OperationsParts {
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly admin?: AdminApi | undefined;
+  /** The console's pages. */
+  readonly site?: Site | undefined;
 }
 
 /**
  * On a loopback address only requests with a Host of this machine are answered. Otherwise a web page whose host name resolves to 127.0.0.1 (DNS
  * rebinding) could read what no network can.
  */
-export function createOperationsServer(reports: OperatorReports, log: Logger): OperationsServer {
+export function createOperationsServer(
+  reports: OperatorReports,
+  log: Logger,
+  { tls, admin, site }: OperationsParts = {},
+): OperationsServer {
   let hosts: ReadonlySet<string> | undefined;
-  const server: Server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const host = hostOf(request);
     if (hosts !== undefined && host !== undefined && !hosts.has(host)) {
       write(response, 421, JSON_TYPE, `{"error":"answers to these hosts only: ${[...hosts].join(', ')}"}`);
       return;
     }
-    void answer(reports, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
+    const path = pathOfTarget(request.url ?? '/');
+    if (admin?.isPath(path) === true) {
+      void admin.answer(request, response);
+      return;
+    }
+    const page = site?.isPath(path) === true ? site.respond(request.method ?? 'GET', path, request.headers) : undefined;
+    if (page !== undefined) {
+      response.writeHead(page.status, page.headers).end(page.body);
+      return;
+    }
+    void answer(reports, request.method ?? 'GET', path, response).catch((error: unknown) => {
       log.error({ err: error }, 'operations request failed');
       write(response, 503, JSON_TYPE, '{"error":"temporarily unavailable"}');
     });
-  });
+  };
+  const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   return {
     async listen(host, wanted) {
       const { address, port } = await listenOn(server, host, wanted);
@@ -109,51 +130,6 @@ async function answer(reports: OperatorReports, method: string, path: string, re
     default:
       write(response, 404, JSON_TYPE, '{"error":"not found"}');
   }
-}
-
-/** The reports of this process. */
-export function reportsOf(gateway: Gateway): OperatorReports {
-  const { registry } = gateway.metrics;
-  return {
-    metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
-    async health() {
-      const report = healthReport(gateway);
-      return { ready: report.reasons.length === 0, report };
-    },
-    channels: async () => ({ channels: channelReport(gateway) }),
-  };
-}
-
-export function healthReport(gateway: Gateway) {
-  const reasons = gateway.unready();
-  return {
-    status: reasons.length === 0 ? 'ok' : 'unready',
-    reasons,
-    config_revision: gateway.config.current().revision,
-    store: gateway.store.health(),
-    settlements_pending: gateway.store.settlements.pending,
-  };
-}
-
-/** Every Channel with its circuits that are not closed. Keys and URLs stay out. */
-export function channelReport(gateway: Gateway): object[] {
-  const circuits = gateway.dispatcher.health.report();
-  return gateway.config.current().channels.map(({ id, type, priority, weight, models }) => ({
-    id,
-    type,
-    priority,
-    weight,
-    models: [...models.keys()],
-    running: gateway.dispatcher.concurrency.running(id),
-    circuits: circuits
-      .filter(({ channelId, state, recentFailures }) => channelId === id && (state !== 'closed' || recentFailures > 0))
-      .map(({ model, state, openForMs, recentFailures }) => ({
-        ...(model === undefined ? {} : { model }),
-        state,
-        open_for_ms: openForMs,
-        recent_failures: recentFailures,
-      })),
-  }));
 }
 
 function write(response: ServerResponse, status: number, type: string, body: string): void {

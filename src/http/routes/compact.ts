@@ -12,10 +12,11 @@ import type { ClientCodec, ModelFacts, UpstreamCodec } from '../../codecs/codec.
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
 import { compactionOf, summaryRequest } from '../../codecs/responses/summary.ts';
 import { checkModel } from '../exchange/admit.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { Waiting } from '../exchange/reply.ts';
 import { identify } from '../request/authenticate.ts';
-import { type Channel, COMPACT_SUFFIX, type Model } from '../config/config.ts';
+import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
@@ -27,6 +28,7 @@ import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, parsed, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
+import { bySummary } from '../text/by-summary.ts';
 import { needOf, refusablesIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
@@ -76,7 +78,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
     usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
     encode: ({ answer }) => answer,
   };
-  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser: endUserOf(request) });
   await answerWhole(exchange, whole, new Waiting(call));
 }
 
@@ -110,10 +112,6 @@ type ItemLookup = NonNullable<PreparedRequest['item']>;
 
 function refuseStream(json: JsonObject): void {
   if (json['stream'] === true) throw invalid('stream', 'Compaction has no stream form.');
-}
-
-function bySummary({ options }: Channel, model: Model): boolean {
-  return (options.compaction ?? model.compaction) === 'summary';
 }
 
 interface Summarising {

@@ -12,6 +12,7 @@ import {
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
 import { checkModel } from '../exchange/admit.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { Waiting } from '../exchange/reply.ts';
 import type { Channel } from '../config/config.ts';
@@ -37,7 +38,8 @@ export const embeddings: Handler = async (call) => {
   });
   const estimate = { input: request.tokens, output: 0 };
   const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
-  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false });
+  const endUser = endUserOf({ safetyIdentifier: json['safety_identifier'], user: json['user'] });
+  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser });
   const whole: WholeExchange<EmbeddingAnswer> = {
     search: { channels, model: request.model },
     attempt(target) {

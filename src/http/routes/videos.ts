@@ -43,9 +43,9 @@ export const video: Handler = async (call) => {
 
 export const videoCancel: Handler = async (call) => {
   const principal = await owner(call);
-  const { store, clock, log } = call.gateway;
+  const { store, clock } = call.gateway;
   const cancelling = store.videos.cancel(call.id ?? '', ownerIds(principal), clock.now()).then((done) => {
-    if (done.ok && done.value.state === 'cancelled') logEnd(log, done.value);
+    if (done.ok && done.value.state === 'cancelled') logEnd(call.gateway, done.value);
     return done;
   });
   const cancelled = await fromStore(clock, cancelling);

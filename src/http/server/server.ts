@@ -108,6 +108,7 @@ export class GatewayServer {
     this.server.on('connect', (_request, socket: Duplex) => {
       this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
     });
+    this.server.on('drop', () => this.#gateway.metrics.connectionDropped());
     this.server.on('clientError', (error, socket: Socket) => this.#refuse(error, socket));
     this.server.on('upgrade', (request, socket, head) => void this.#sockets.upgrade(request, socket, head));
   }

@@ -13,7 +13,7 @@ export function logAnswerLosses(
   answer: () => Whole,
 ): void {
   if (!gateway.log.isLevelEnabled('debug') || gateway.codecs.upstream(type)?.dialect === client.dialect) return;
-  const { items, usage, outcome } = answer();
-  const answer_losses = droppedOf({ items: items.map(({ item }) => item), usage, outcome }, client.losses);
+  const { items, ...rest } = answer();
+  const answer_losses = droppedOf({ ...rest, items: items.map(({ item }) => item) }, client.losses);
   if (answer_losses.length > 0) gateway.log.debug({ request_id: requestId, answer_losses }, 'conversion losses');
 }

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
 import type { Fold, Whole } from '../../codecs/canonical/fold.ts';
-import type { Owner } from '../../codecs/canonical/opaque.ts';
+import type { Opaque, Owner } from '../../codecs/canonical/opaque.ts';
 import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
@@ -15,6 +15,7 @@ import { namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
+import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
@@ -26,6 +27,8 @@ import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
+import { parsed } from '../history/recall.ts';
+import { bySummary } from './by-summary.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
 export interface TextAttemptOptions {
@@ -37,6 +40,8 @@ export interface TextAttemptOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   readonly clock: Clock;
   readonly mint: Mint;
+  /** Makes an envelope of the client's account. */
+  readonly seal: (opaque: Opaque) => string;
   readonly trace?: ExchangeTrace;
   /** Which items the Channel stored, as far as the history knows. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
@@ -67,12 +72,16 @@ interface Sent {
   readonly head: UpstreamHead;
   readonly timers: IdleTimers;
   readonly word: Wording;
+  /** A summary was asked for, which answers as a compaction. */
+  readonly isSummary: boolean;
 }
 
 /** Resolves at the commit point: until then nothing may be sent to the client. */
 export function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
   return send(target, options, async (sent) => {
-    const source = await openSource(sent, options);
+    const source = sent.isSummary
+      ? wholeAsSource(compactionStep((await wholeAnswer(sent, options)).whole, sealing(sent, options)), sent.word)
+      : await openSource(sent, options);
     const held = await readUntilCommit(source);
     return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
   });
@@ -81,28 +90,41 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
 /** Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next Channel may be tried. */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
-    const { context, encoded, head, timers } = sent;
-    let answer: Answer<readonly Step[]>;
-    if (contentTypeOf(head) === 'text/event-stream') {
-      const source = await openSource(sent, options);
-      answer = { steps: await readToEnd(source), fold: source.fold };
-    } else {
-      answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
-    }
-    timers.stop();
-    const { steps, fold } = answer;
-    throwEarlyFailure(steps);
-    const whole = wholeOf(fold);
-    const [only] = steps;
-    const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
-    return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
+    const answer = await wholeAnswer(sent, options);
+    if (!sent.isSummary) return answer;
+    const { fold } = readWhole(compactionStep(answer.whole, sealing(sent, options)), sent.word);
+    return { ...answer, whole: wholeOf(fold), native: undefined };
   });
+}
+
+async function wholeAnswer(sent: Sent, options: TextAttemptOptions): Promise<WholeAnswer> {
+  const { context, encoded, head, timers } = sent;
+  let answer: Answer<readonly Step[]>;
+  if (contentTypeOf(head) === 'text/event-stream') {
+    const source = await openSource(sent, options);
+    answer = { steps: await readToEnd(source), fold: source.fold };
+  } else {
+    answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
+  }
+  timers.stop();
+  const { steps, fold } = answer;
+  throwEarlyFailure(steps);
+  const whole = wholeOf(fold);
+  const [only] = steps;
+  const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
+  return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
+}
+
+function sealing({ context: { owner, mint } }: Sent, { seal }: TextAttemptOptions): SealingContext {
+  return { owner, mint, seal };
 }
 
 /** Throws where this Channel's dialect cannot take the request; later failures reject the promise. */
 function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
   const { channel, upstreamModel } = target;
-  const { request, mint } = options;
+  const { mint } = options;
+  const isSummary = asksForCompaction(options.request) && bySummary(channel, options.model);
+  const request = isSummary ? summaryRequestOf(options.request, parsed) : options.request;
   const codec = options.codecs.upstream(channel.type);
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
@@ -136,7 +158,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
       const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
-      return read({ codec, context, encoded, head, timers, word });
+      return read({ codec, context, encoded, head, timers, word, isSummary });
     },
   );
 }

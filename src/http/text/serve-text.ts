@@ -18,7 +18,7 @@ import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
-import { endUserOf } from './end-user.ts';
+import { endUserOf } from '../exchange/end-user.ts';
 import { needOf, refusablesIn } from './need.ts';
 import { checkMembers } from './unpriced-members.ts';
 import { checkMeters } from './unpriced-tools.ts';

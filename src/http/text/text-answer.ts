@@ -76,6 +76,7 @@ export class TextAnswer {
       clientHeaders: call.request.headers,
       clock: gateway.clock,
       mint: gateway.mint,
+      seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
     };

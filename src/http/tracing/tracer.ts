@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
-import { cacheWritesOf } from '../../store/day-usage.ts';
+import { countsOf } from '../../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Operation } from '../server/route-table.ts';
@@ -157,8 +157,12 @@ function isChannelType(type: string): type is ChannelType {
 
 /** Input with its cached part, output with its reasoning, as the conventions count. */
 function answerAttributes({ model, stream, usage, upstreamModel, firstByteMs }: RequestLogEntry): Attributes {
-  const { input = 0, cachedInput = 0, imageInput = 0 } = usage ?? {};
-  const { output = 0, reasoning = 0, imageOutput = 0 } = usage ?? {};
+  const {
+    inputTokens = 0,
+    cachedInputTokens = 0,
+    cacheWriteTokens = 0,
+    outputTokens = 0,
+  } = usage === undefined ? {} : countsOf(usage);
   return {
     'gen_ai.request.model': model,
     'gen_ai.response.model': upstreamModel,
@@ -167,9 +171,9 @@ function answerAttributes({ model, stream, usage, upstreamModel, firstByteMs }: 
     ...(usage === undefined
       ? {}
       : {
-          'gen_ai.usage.input_tokens': input + cachedInput + cacheWritesOf(usage) + imageInput,
-          'gen_ai.usage.output_tokens': output + reasoning + imageOutput,
-          'gen_ai.usage.cache_read.input_tokens': cachedInput,
+          'gen_ai.usage.input_tokens': inputTokens + cachedInputTokens + cacheWriteTokens,
+          'gen_ai.usage.output_tokens': outputTokens,
+          'gen_ai.usage.cache_read.input_tokens': cachedInputTokens,
         }),
   };
 }

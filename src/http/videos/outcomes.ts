@@ -36,11 +36,11 @@ export function afterPoll(
   moment: Moment,
 ): VideoChange {
   const { nowMs, jitter } = moment;
-  if (progress.said === 'succeeded')
+  if (progress.kind === 'succeeded')
     return { event: 'succeed', outputUrl: progress.url, detailsJson: JSON.stringify(progress.report) };
-  if (progress.said === 'failed') return { event: 'fail', error: progress.error };
+  if (progress.kind === 'failed') return { event: 'fail', error: progress.error };
   const lost = { event: 'lose', dueAtMs: nowMs + jitter(UNKNOWN_INTERVAL_MS) } as const;
-  if (task.state === 'running' && progress.said === 'unclear')
+  if (task.state === 'running' && progress.kind === 'unclear')
     return { ...lost, why: `the outcome is unclear: ${progress.reason}` };
   if (task.state === 'running' && task.deadlineAtMs !== undefined && nowMs >= task.deadlineAtMs)
     return { ...lost, why: 'no outcome before the deadline' };

@@ -170,9 +170,9 @@ export class Submission {
     const isWrong = error.code === 'invalid_request';
     this.#log(isWrong ? 'info' : 'warn', 'video refused', wordsOf(error));
     const text = error.details.upstream?.text;
-    const words = text === undefined || text === '' ? {} : { upstreamText: text };
-    const said = isWrong ? { code: error.shownCode, message: error.message } : NONE_TOOK_IT;
-    return { event: 'fail', error: { ...said, ...words } };
+    const upstreamText = text === undefined || text === '' ? {} : { upstreamText: text };
+    const failure = isWrong ? { code: error.shownCode, message: error.message } : NONE_TOOK_IT;
+    return { event: 'fail', error: { ...failure, ...upstreamText } };
   }
 
   #log(level: 'info' | 'warn', what: string, facts: object): void {

@@ -77,7 +77,7 @@ export async function attemptSubmission(
   let judged: GatewayError | undefined;
   const judge = (answer: UpstreamAnswer): string | GatewayError => {
     const submission = codec.readSubmission(answer);
-    if (submission.said === 'accepted') return submission.upstreamId;
+    if (submission.kind === 'accepted') return submission.upstreamId;
     judged = namingModel(submissionError(submission, answer), target.upstreamModel, target.model ?? target.upstreamModel);
     return judged;
   };
@@ -96,9 +96,9 @@ export async function attemptSubmission(
         decodeError: (answer) => asError(judge(answer)),
       },
       async (head) => {
-        const said = judge(await answerOf(head, channel, options.clock));
-        if (typeof said !== 'string') throw said;
-        return said;
+        const judged = judge(await answerOf(head, channel, options.clock));
+        if (typeof judged !== 'string') throw judged;
+        return judged;
       },
     );
   } catch (thrown) {
@@ -140,10 +140,10 @@ export async function pollTask(
     );
   try {
     const progress = await ask(codec.query(upstreamId), codec.readProgress);
-    return progress.said === 'lookup' ? await ask(progress.call, codec.readLookup) : progress;
+    return progress.kind === 'lookup' ? await ask(progress.call, codec.readLookup) : progress;
   } catch (thrown) {
     // Whatever failed, nothing is known of the task that was not known before.
-    return { said: 'queryError', reason: messageOf(thrown) };
+    return { kind: 'queryError', reason: messageOf(thrown) };
   }
 }
 
@@ -157,13 +157,13 @@ async function answerOf({ status, headers, body }: UpstreamHead, { apiKey }: Cha
  * was certainly not taken is judged by its status; what is unclear is lost.
  */
 function submissionError(
-  submission: Exclude<Submission, { readonly said: 'accepted' }>,
+  submission: Exclude<Submission, { readonly kind: 'accepted' }>,
   { status, text }: UpstreamAnswer,
 ): GatewayError {
   const isRefusal = status < 200 || status > 299;
   const facts: UpstreamFacts = { text: text.slice(0, MAX_TEXT_CHARS), ...(isRefusal ? { status } : {}) };
   const reason = isRefusal ? 'http_status' : 'error_event';
-  switch (submission.said) {
+  switch (submission.kind) {
     case 'refused': {
       const { code, message } = submission.error;
       return new GatewayError('invalid_request', message, { reason, shownCode: code, upstream: facts });
@@ -189,8 +189,8 @@ function lost({ code, message, details }: GatewayError): GatewayError {
 }
 
 /** No codec reads an acceptance in a status that is an error. */
-function asError(said: string | GatewayError): Error {
-  return typeof said === 'string' ? new Error('an error status was read as an acceptance') : said;
+function asError(judged: string | GatewayError): Error {
+  return typeof judged === 'string' ? new Error('an error status was read as an acceptance') : judged;
 }
 
 function messageOf(thrown: unknown): string {

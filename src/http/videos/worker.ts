@@ -68,7 +68,7 @@ class Worker implements VideoWorker {
   #ticking: Promise<void> | undefined;
   #again = false;
   #stopped = false;
-  /** A store that is away fails every look for due tasks: that is said once, until one goes well. */
+  /** A store that is away fails every look for due tasks: that is logged once, until one goes well. */
   #failing = false;
 
   constructor(options: VideoWorkerOptions) {
@@ -224,8 +224,8 @@ class Worker implements VideoWorker {
       route === undefined
         ? missingChannel
         : await this.#lanes.poll(channelId, () => pollTask(route, upstreamId, this.#options, held.polls.signal));
-    if (progress.said === 'queryError' || progress.said === 'unclear') {
-      const what = progress.said === 'unclear' ? 'video outcome unclear' : 'video query failed';
+    if (progress.kind === 'queryError' || progress.kind === 'unclear') {
+      const what = progress.kind === 'unclear' ? 'video outcome unclear' : 'video query failed';
       this.#options.log.warn({ task: task.id, reason: progress.reason }, `${what}: the hold stays`);
     }
     const change = afterPoll(task, progress, intervalMs, this.#moment());
@@ -235,19 +235,19 @@ class Worker implements VideoWorker {
 
   /** Undefined when nothing was changed: a cancel or another worker was first. */
   async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
-    const { store, clock, log } = this.#options;
+    const { store, clock } = this.#options;
     const changed = await fromStore(clock, store.videos.change(id, change, held.token, clock.now()));
     if (changed.ok) {
-      if ('endedAtMs' in changed.value) logEnd(log, changed.value);
+      if ('endedAtMs' in changed.value) logEnd(this.#options, changed.value);
       return changed.value;
     }
     if (changed.refusal.reason === 'lease_lost') this.#lost(held);
-    log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
+    this.#options.log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
     return undefined;
   }
 
   /**
-   * {@link #change} for a submission: what the upstream said to it is said once, so a store that is away is waited for, until this worker
+   * {@link #change} for a submission: what the upstream answered comes once, so a store that is away is waited for, until this worker
    * ends or loses its lease.
    */
   async #keep(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
@@ -273,4 +273,4 @@ class Worker implements VideoWorker {
   }
 }
 
-const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is disabled, or not configured any more' };
+const missingChannel: Progress = { kind: 'queryError', reason: 'its Channel is disabled, or not configured any more' };

@@ -6,7 +6,7 @@ import type { Worker } from 'node:cluster';
 import type { Registry } from 'prom-client';
 import { isObject } from '../../codecs/canonical/json.ts';
 import type { Clock } from '../../streams/clock.ts';
-import type { OperatorReports } from '../operations/operations.ts';
+import { type ChannelReport, liveChannels, type OperatorReports } from '../operations/reports.ts';
 import { MetricSums } from './metric-sums.ts';
 
 /** What a worker can be asked for. */
@@ -123,6 +123,12 @@ export function workerReports(workers: ReportingWorkers, count: number, clock: C
     },
     async channels() {
       return { workers: (await answers(workers.reporting(), 'channels')).map(({ pid, answer }) => ({ pid, channels: answer })) };
+    },
+    async live() {
+      // A worker answers with its own report.
+      return (await answers(workers.reporting(), 'channels')).flatMap(({ pid, answer }) =>
+        liveChannels(answer as readonly ChannelReport[], pid),
+      );
     },
   };
 }

@@ -6,6 +6,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
 import type { Clock } from '../../streams/clock.ts';
+import { type AdminOf, createAdminApi } from '../admin/admin-api.ts';
 import type { Config } from '../config/config.ts';
 import { routeMessage, type WorkerLink } from '../history/workers-memory.ts';
 import type { LimitCounts } from '../../store/limit-counts.ts';
@@ -13,6 +14,7 @@ import { LimitBuckets } from '../limits/buckets.ts';
 import { LimitExchange, startLimitExchange } from '../limits/limit-exchange.ts';
 import { primaryLimits } from '../limits/workers-limits.ts';
 import { createOperationsServer, openOperations } from '../operations/operations.ts';
+import type { Site } from '../server/site.ts';
 import { workerReports } from './worker-reports.ts';
 
 export const isWorker = cluster.isWorker;
@@ -60,6 +62,9 @@ export type Signal = 'reload' | 'stop' | 'renew';
 export interface WorkersOptions {
   readonly count: number;
   readonly operations: Config['operations'];
+  /** The admin API of the operations port. Absent: none. */
+  readonly admin?: AdminOf;
+  readonly site?: Site;
   readonly clock: Clock;
   readonly log: Logger;
   /** Another one for every process that ever counted limits. */
@@ -74,7 +79,9 @@ const RESTART_PAUSE_MS = 1_000;
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const group = new WorkerGroup(options);
   const { operations, count, clock, log } = options;
-  const server = createOperationsServer(workerReports(group, count, clock), log);
+  const reports = workerReports(group, count, clock);
+  const admin = options.admin === undefined ? undefined : createAdminApi(options.admin(reports, () => group.reload()));
+  const server = createOperationsServer(reports, log, { tls: operations?.tls, admin, site: options.site });
   if (operations !== undefined) await openOperations(operations, (host, port) => server.listen(host, port), log);
   try {
     return await group.run();
@@ -156,6 +163,11 @@ class WorkerGroup {
 
   serving(): Worker[] {
     return this.reporting().filter((worker) => !this.#retired.has(worker));
+  }
+
+  /** Every worker reads the configuration again. */
+  reload(): void {
+    this.#signalAll('SIGHUP');
   }
 
   /** A second stop is the workers' second one as well, and they cut their connections. */

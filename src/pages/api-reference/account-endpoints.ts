@@ -224,27 +224,46 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     method: 'GET',
     path: '/v1/usage',
     aliasRule: 'synchronous',
-    title: 'Read the usage of a key by day',
-    summary: 'Requests, tokens and charges of the calling key for each UTC day. Free of charge.',
+    title: 'Read the usage of a key by day, hour or model',
+    summary:
+      'Requests, tokens and charges of the calling key for each UTC day, hour or model. Free of charge. The page `/account` shows the same.',
     auth: 'key',
     query: Type.Object({
       from: Type.Optional(
-        Type.String({ description: 'The first day, for example 2026-03-01. Default: the oldest that is kept.' }),
+        Type.String({
+          description: 'The first day, for example 2026-03-01. Default: the oldest that is kept; by hour, six days before `to`.',
+        }),
       ),
       to: Type.Optional(Type.String({ description: 'The last day, inclusive. Default: today.' })),
+      group_by: Type.Optional(
+        Type.Union(
+          ['day', 'hour', 'model', 'day,model', 'hour,model'].map((name) => Type.Literal(name)),
+          { description: 'What one entry of the answer is. Default: `day`. By hour 31 days are answered at most.' },
+        ),
+      ),
+      model: Type.Optional(Type.String({ description: 'Counts the requests of this model only.' })),
     }),
     responses: [
       {
         status: 200,
-        text: 'One entry for each day with requests, oldest first.',
+        text: 'One entry for each day, hour or model with requests, oldest first, then by model.',
         contentType: 'application/json',
         schema: Type.Object({
           object: Type.Literal('list'),
           currency: Type.Literal('USD'),
           data: Type.Array(
             Type.Object({
-              day: Type.String(),
+              day: Type.Optional(Type.String({ description: 'Grouped by day, or by nothing that is named.' })),
+              hour: Type.Optional(Type.String({ description: 'Grouped by hour: when it begins, `2026-03-01T12:00:00Z`.' })),
+              model: Type.Optional(
+                Type.String({ description: 'Grouped by model; empty for requests that were refused before a model was asked.' }),
+              ),
               requests: Type.Integer(),
+              errors: Type.Optional(
+                Type.Integer({
+                  description: 'The part of `requests` that failed; present where `group_by` or `model` is given.',
+                }),
+              ),
               input_tokens: Type.Integer({
                 description: 'Tokens neither read from nor written to a cache; those have counters of their own.',
               }),
@@ -327,6 +346,18 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
     aliasRule: 'none',
     title: 'Home page',
     summary: 'Current prices and how to call the models.',
+    auth: 'none',
+    responses: html,
+    errors: [],
+  },
+  {
+    id: 'usage-page',
+    group: SERVICE,
+    method: 'GET',
+    path: '/account',
+    aliasRule: 'none',
+    title: 'Usage page',
+    summary: 'Balance and usage for the owner of a key, who pastes it there. It stays in the memory of the tab.',
     auth: 'none',
     responses: html,
     errors: [],

@@ -62,7 +62,7 @@ export function createAccounts(environment: Environment): Accounts {
       return environment.transact((work) => {
         const record = work.tables.accounts.get(id);
         if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
-        const note = describeAccountChanges(changes);
+        const note = describeAccountChanges(changes, cause);
         const before = work.journaled(cause.id, 'account_changed');
         if (before !== undefined) {
           if (before.accountId !== id || before.note !== note)

@@ -2,10 +2,12 @@
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import type { StoreOptions } from '../store.ts';
+import { controlOf } from './controls.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { leaseOf } from './leases.ts';
 import { logPath } from './open.ts';
+import { rollupOf } from './rollup-rows.ts';
 import { entryOf } from './row-shapes.ts';
 import { otherNames } from './settle.ts';
 import { metaOf, SCHEMA, type Tables } from './tables.ts';
@@ -47,6 +49,8 @@ function* rowsOf(tables: Tables): Generator<ArchiveRow> {
   for (const { value } of tables.holds.getRange()) yield { table: 'hold', row: value };
   for (const { key, value } of tables.spend.getRange()) yield { table: 'spend', row: { keyId: key, ...value } };
   for (const { key, value } of tables.days.getRange()) yield { table: 'day', row: { keyId: key[0], day: key[1], ...value } };
+  for (const { key, value } of tables.rollupHours.getRange())
+    if (key[0] !== '') yield { table: 'rollup', row: rollupOf(key, value) };
   for (const { value } of tables.log.getRange()) yield { table: 'log', row: value };
   const videos = [...tables.videos.getRange()].map(({ value }) => value).sort((a, b) => a.number - b.number);
   for (const row of videos) yield { table: 'video', row };
@@ -56,8 +60,11 @@ function* rowsOf(tables: Tables): Generator<ArchiveRow> {
   }
   for (const { value } of tables.leases.getRange()) yield { table: 'lease', row: leaseOf(value) };
   for (const row of metaOf(tables, 'secrets') ?? []) yield { table: 'secret', row };
+  for (const { key, value } of tables.controls.getRange()) yield { table: 'control', row: controlOf(key, value) };
   const { seq: logSeq, atMs: logAtMs } = metaOf(tables, 'logHead') ?? { seq: 0, atMs: 0 };
-  yield { table: 'heads', row: { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 } };
+  const rollupsAfter = metaOf(tables, 'rollupsAfter');
+  const heads = { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 };
+  yield { table: 'heads', row: { ...heads, ...(rollupsAfter === undefined ? {} : { rollupsAfter }) } };
 }
 
 function write(work: Work, { table, row }: ArchiveRow): void {
@@ -93,6 +100,9 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       work.put(tables.days, [keyId, day], counts);
       return;
     }
+    case 'rollup':
+      work.rollups.add(row);
+      return;
     case 'log':
       work.put(tables.log, row.seq, row);
       enterLogRow(work, row);
@@ -117,8 +127,12 @@ function write(work: Work, { table, row }: ArchiveRow): void {
     case 'secret':
       work.put(tables.meta, 'secrets', [...(metaOf(tables, 'secrets') ?? []), { id: row.id, bytes: Buffer.from(row.bytes) }]);
       return;
+    case 'control':
+      work.put(tables.controls, [row.kind, row.id], row.text);
+      return;
     case 'heads':
       work.put(tables.meta, 'logHead', { seq: row.logSeq, atMs: row.logAtMs });
       work.put(tables.meta, 'videoNumber', row.videoNumber);
+      if (row.rollupsAfter !== undefined) work.put(tables.meta, 'rollupsAfter', row.rollupsAfter);
   }
 }

@@ -6,11 +6,12 @@
  */
 import type { StoreHealth, StoreOptions } from '../store.ts';
 import { newerSchemaMessage } from '../archive.ts';
+import { hourOf } from '../rollups.ts';
 import { StoreError } from '../store-error.ts';
 import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from './commit-error.ts';
 import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
-import { EXCHANGES_APART, metaOf, SCHEMA, type Tables } from './tables.ts';
+import { EXCHANGES_APART, metaOf, ROLLUPS, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
 
 /** For tests: called after every single write inside a transaction; what it throws undoes the transaction. */
@@ -86,10 +87,11 @@ export class Environment {
     }
   }
 
-  /** A look at one snapshot. Throws `StoreError`. */
-  look<T>(look: (tables: Tables) => T): T {
-    const { tables } = this.#usable();
+  /** A look at one snapshot: that of this turn of the event loop, or one of now where `isFresh`. Throws `StoreError`. */
+  look<T>(look: (tables: Tables) => T, isFresh = false): T {
+    const { root, tables } = this.#usable();
     try {
+      if (isFresh) root.resetReadTxn();
       return look(tables);
     } catch (error) {
       // The commit that failed tells so itself, a moment later.
@@ -195,6 +197,10 @@ export class Environment {
     if (found === SCHEMA) return;
     await this.transact((work) => {
       if (found !== undefined && found < EXCHANGES_APART) work.put(work.tables.meta, 'olderRefs', true);
+      if (found !== undefined && found < ROLLUPS) {
+        const loggedAtMs = metaOf(work.tables, 'logHead')?.atMs ?? 0;
+        work.put(work.tables.meta, 'rollupsAfter', hourOf(Math.max(loggedAtMs, this.options.clock.now())));
+      }
       work.put(work.tables.meta, 'schema', SCHEMA);
     });
   }

@@ -136,7 +136,7 @@ function balanceOf(tables: Tables, key: KeyRecord): Balance {
 function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, nowMs: number) {
   const key = work.tables.keys.get(id);
   if (key === undefined) return refused({ reason: 'unknown_key', key: id } as const);
-  const note = describeKeyChanges(changes);
+  const note = describeKeyChanges(changes, cause);
   const before = work.journaled(cause.id, 'key_changed');
   if (before !== undefined) {
     const same = before.keyId === id && before.note === note;

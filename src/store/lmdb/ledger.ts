@@ -3,6 +3,7 @@ import type { JournalRow, Ledger } from '../ledger.ts';
 import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { exchangeEntry } from './exchange-index.ts';
+import { rebuildRollups } from './rollups.ts';
 import { headOf, verify } from './verify.ts';
 
 const DEFAULT_LIMIT = 1000;
@@ -12,6 +13,8 @@ const MAX_ID = 256;
 export function createLedger(environment: Environment): Ledger {
   return {
     verify: ({ head } = {}) => environment.read((tables) => verify(tables, head)),
+
+    rebuildRollups: () => rebuildRollups(environment),
 
     head: () => environment.read(headOf),
 

@@ -5,15 +5,18 @@ import { Reservations } from '../reservations.ts';
 import { closeOnce } from '../closing.ts';
 import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
+import { createAdminTokens } from '../admin-tokens.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
+import { createControls } from './controls.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { StoreProcess } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
 import { createSpend } from './spend.ts';
@@ -28,11 +31,13 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
   process.everyBeat(async () => void (await settlements.closeInterrupted()));
   await settlements.closeInterrupted();
   const reservations = new Reservations();
+  const controls = createControls(environment);
   return {
     accounts: createAccounts(environment),
     keys: createKeys(environment),
     ledger: createLedger(environment),
     spend: createSpend(environment),
+    usageByHour: createUsageByHour(environment),
     admission: createAdmission(environment, reservations),
     settlements,
     requestLog: createRequestLog(environment),
@@ -40,6 +45,8 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     leases: createLeases(environment, process),
     limitCounts: createLimitCounts(environment),
     secrets,
+    controls,
+    adminTokens: createAdminTokens(controls, options),
     health: () => environment.health(),
     close: closeOnce({ settlements, process, engine: () => environment.close() }),
   };

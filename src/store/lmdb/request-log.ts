@@ -117,7 +117,7 @@ function* sequence(
 }
 
 /** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */
-function firstAt(tables: Tables, ms: number, head: number): number {
+export function firstAt(tables: Tables, ms: number, head: number): number {
   let [low, high] = [1, head + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);

@@ -2,11 +2,12 @@
 import { countsOf } from '../day-usage.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '../settlement.ts';
+import { hourOf } from '../rollups.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
 import { entryText, placedText } from './row-shapes.ts';
-import type { Tables } from './tables.ts';
+import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
 /**
@@ -28,9 +29,11 @@ export function settleExchange(work: Work, entry: RequestLogEntry, text: string,
     work.moveOfExchange({ kind: 'charge', ref: exchangeId, from, to, nanos: chargedNanos, accountId, keyId, atMs: nowMs });
     work.addSpend(keyId, chargedNanos, nowMs);
   }
-  work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && countsOf(entry.usage)) });
-  if (known === undefined) appendLog(work, entry, text, nowMs);
-  else replaceLog(work, known, entry, text);
+  const counts = entry.usage === undefined ? {} : countsOf(entry.usage);
+  work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...counts });
+  if (known !== undefined && isSummedUp(work.tables, known)) work.rollups.exchange(known, {}, known.loggedAtMs, -1);
+  const loggedAtMs = known === undefined ? appendLog(work, entry, text, nowMs) : replaceLog(work, known, entry, text);
+  work.rollups.exchange(entry, counts, loggedAtMs);
   return { settled: true, chargedNanos };
 }
 
@@ -43,7 +46,7 @@ export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number
   work.addUsage(keyId, nowMs, { requests: 1 });
   const durationMs = Math.max(0, nowMs - startedAtMs);
   const entry: RequestLogEntry = { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] };
-  appendLog(work, entry, entryText(entry), nowMs);
+  work.rollups.exchange(entry, {}, appendLog(work, entry, entryText(entry), nowMs));
 }
 
 /** What is known of an exchange that was closed as interrupted and may still settle. */
@@ -53,6 +56,11 @@ function interrupted(tables: Tables, exchangeId: string) {
   const row = entry.logSeq === undefined ? undefined : tables.log.get(entry.logSeq);
   const isSettled = row === undefined ? isCharged(tables, exchangeId, entry) : row.status !== 'interrupted';
   return isSettled ? 'settled' : { entry, row };
+}
+
+/** An older version logged rows without adding them to the sums of their hour. */
+function isSummedUp(tables: Tables, { loggedAtMs }: RequestLogRow): boolean {
+  return hourOf(loggedAtMs) > (metaOf(tables, 'rollupsAfter') ?? -1);
 }
 
 export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
@@ -80,19 +88,21 @@ export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLo
   return names;
 }
 
-/** The row keeps its place; the names of what is said now lead to it, and those of what was said before no longer do. */
-function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry, text: string): void {
+/** Gives when the row was logged. It keeps its place; the names of what is said now lead to it, and those of what was said before no longer do. */
+function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry, text: string): number {
   const { tables } = work;
   const { seq, loggedAtMs } = known;
   for (const name of otherNames(known)) work.remove(tables.logIds, [name, seq]);
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
   work.put<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, loggedAtMs));
+  return loggedAtMs;
 }
 
-/** The index of exchanges has its place already. */
-function appendLog(work: Work, entry: RequestLogEntry, text: string, nowMs: number): void {
+/** Gives when the row was logged. The index of exchanges has its place already. */
+function appendLog(work: Work, entry: RequestLogEntry, text: string, nowMs: number): number {
   const { tables } = work;
   const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
   work.append<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, atMs));
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
+  return atMs;
 }

@@ -11,11 +11,15 @@ import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
 import type { Listed } from './listed.ts';
+import { ROLLUP_BYTES, type RollupKey, type StoredRollup } from './rollup-rows.ts';
 import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
 import { type Encoder, listText, textEncoder } from './text-encoder.ts';
 
 /** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are. */
-export const SCHEMA = 4;
+export const SCHEMA = 5;
+
+/** Before this one nothing was summed up by hour. */
+export const ROLLUPS = 5;
 
 /** Before this one the rows of exchanges were in `journalRefs`. */
 export const EXCHANGES_APART = 3;
@@ -39,6 +43,11 @@ export interface LeaseRow extends Lease {
 }
 
 export interface LimitCountRow extends LimitCount {
+  readonly atMs: number;
+}
+
+export interface ClaimRow {
+  readonly hash: string;
   readonly atMs: number;
 }
 
@@ -66,6 +75,8 @@ export interface Meta {
   readonly keyGeneration: number;
   /** True where an older schema wrote rows of the journal: all of those are in `journalRefs`. */
   readonly olderRefs: boolean;
+  /** The hour up to which an older schema logged rows without summing them up; absent where there is none. */
+  readonly rollupsAfter: number;
 }
 
 export interface Tables {
@@ -83,6 +94,10 @@ export interface Tables {
   readonly spend: Database<SpendRow, string>;
   /** [key id, day] */
   readonly days: Database<DayCounts, [string, number]>;
+  /** [key id, hour since the epoch, model, Channel, code]; key id '' for all keys together. */
+  readonly rollupHours: Database<StoredRollup, RollupKey>;
+  /** The same by day. */
+  readonly rollupDays: Database<StoredRollup, RollupKey>;
   /** [id of the process, exchange id] */
   readonly openExchanges: Database<OpenExchange, [string, string]>;
   readonly processes: Database<ProcessRow, string>;
@@ -103,6 +118,10 @@ export interface Tables {
   readonly leases: Database<LeaseRow, string>;
   /** [member, bucket] */
   readonly limitCounts: Database<LimitCountRow, [string, string]>;
+  /** [kind, id] to JSON text: see `controls.ts`. */
+  readonly controls: Database<string, [string, string]>;
+  /** Requests of operators by the name that they claimed. */
+  readonly claims: Database<ClaimRow, string>;
 }
 
 export function openTables(root: RootDatabase): Tables {
@@ -129,6 +148,8 @@ export function openTables(root: RootDatabase): Tables {
     holds: open('holds'),
     spend: openWith('spend', listEncoder(encoder, SPEND_ROW)),
     days: open('days'),
+    rollupHours: openWith('rollup_hours', ROLLUP_BYTES),
+    rollupDays: openWith('rollup_days', ROLLUP_BYTES),
     openExchanges: open('open_exchanges'),
     processes: open('owners'),
     log: openWith('log', textEncoder(encoder, { text: (row) => listText(LOG_ROW.list(row)), value: LOG_ROW.value })),
@@ -141,6 +162,8 @@ export function openTables(root: RootDatabase): Tables {
     videoDue: open('video_due'),
     leases: open('leases'),
     limitCounts: open('limit_counts'),
+    controls: open('controls'),
+    claims: open('operator_claims'),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Video tasks on LMDB: each change of a task, what it does to the hold and the journal row are one transaction. */
+import { filmOf } from '../rollup-recount.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
 import { VIDEO_WORKER } from '../leases.ts';
 import type { Reservations } from '../reservations.ts';
@@ -115,6 +116,13 @@ export function createVideos(environment: Environment, reservations: Reservation
         });
       }),
 
+    openByState: () =>
+      environment.read((tables) => {
+        const counts = new Map<string, number>();
+        for (const [state] of tables.videoDue.getKeys()) counts.set(state, (counts.get(state) ?? 0) + 1);
+        return counts;
+      }),
+
     inspect: (id) => environment.read((tables) => find(tables, id)),
 
     all: (query = {}) =>
@@ -208,6 +216,8 @@ function change(
   if (!decided.ok) return decided;
   const { next, hold } = decided.value;
   if (hold !== null) resolveHold(work, next.id, hold, circumstance.nowMs, circumstance.by);
+  const film = filmOf(next);
+  if (film !== undefined) work.rollups.film(film);
   store(work, task, next);
   return done(next);
 }

@@ -15,10 +15,12 @@ import {
   type LedgerAccount,
 } from '../ledger.ts';
 import { inRange } from '../money.ts';
+import { RollupChanges } from '../rollups.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { payerOf } from '../payer.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
+import { addRollups } from './rollup-rows.ts';
 import { closedText, type LogHead, metaOf, type Tables } from './tables.ts';
 
 /** The key that something is charged to, and where the money comes from. */
@@ -34,6 +36,7 @@ export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
 
 export class Work {
   readonly tables: Tables;
+  readonly rollups = new RollupChanges();
   readonly #afterWrite: (() => void) | undefined;
   readonly #balances = new Map<LedgerAccount, bigint>();
   readonly #spend = new Map<string, SpendRow>();
@@ -198,6 +201,7 @@ export class Work {
     for (const [account, nanos] of this.#balances) this.put(this.tables.balances, account, nanos);
     for (const [keyId, row] of this.#spend) this.put(this.tables.spend, keyId, row);
     for (const { key, row } of this.#days.values()) this.put(this.tables.days, key, row);
+    if (!this.rollups.isEmpty) addRollups(this, this.rollups);
     if (this.#head !== undefined) this.put(this.tables.meta, 'journalHead', this.#head);
     for (const [keyId, seqs] of this.#logKeys) this.put(this.tables.logKeys, [keyId, seqs[0] ?? 0], seqs);
     if (this.#logKeys.size > 0 && this.#logHead !== undefined) this.put(this.tables.meta, 'logHead', this.#logHead);

@@ -84,7 +84,7 @@ export function createAccounts(database: Database): Accounts {
         if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
         const wallet = walletOf(id);
         await work.load([wallet]);
-        const note = describeAccountChanges(changes);
+        const note = describeAccountChanges(changes, cause);
         const before = await work.journaled(cause.id, 'account_changed');
         if (before !== undefined) {
           if (before.accountId !== id || before.note !== note)

@@ -2,8 +2,10 @@
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
+import { isNothing, RollupChanges } from '../rollups.ts';
 import { storable } from '../storable.ts';
 import { insertAccount } from './accounts.ts';
+import { controlOf, PUT_CONTROL } from './controls.ts';
 import { Database } from './database.ts';
 import { leaseOf } from './leases.ts';
 import { insertKey } from './keys.ts';
@@ -11,6 +13,7 @@ import { migratePostgres } from './migrate.ts';
 import { INSERT_HOLD } from './money-moves.ts';
 import type { PostgresOptions } from './options.ts';
 import { logRowOf } from './request-log.ts';
+import { addRows, columnsOf, rollupOf } from './rollup-rows.ts';
 import { accountOf, big, bytes, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 import { countsOfDay } from './spend.ts';
@@ -34,13 +37,21 @@ const OPEN = statement(
 const BEGIN = statement('begin', `INSERT INTO schema_migrations (version, name) VALUES (${COPYING}, 'copy under way')`);
 const FINISH = statement('finish', `DELETE FROM schema_migrations WHERE version = ${COPYING}`);
 const DAYS = statement('days', 'SELECT * FROM days ORDER BY key_id COLLATE "C", day');
+const ROLLUPS = statement(
+  'rollups',
+  `SELECT * FROM usage_hours WHERE key_id <> ''
+    ORDER BY key_id COLLATE "C", at, model COLLATE "C", channel_id COLLATE "C", code COLLATE "C"`,
+);
+const ADD_HOURS = statement('add_hours', addRows('usage_hours', '$1'));
+const ADD_DAYS = statement('add_days', addRows('usage_days', '$1'));
 const IDEMPOTENCY = statement(
   'idempotency',
   'SELECT * FROM idempotency ORDER BY account_id COLLATE "C", key_id COLLATE "C", idempotency_key COLLATE "C"',
 );
 const LEASES = statement('leases', 'SELECT * FROM leases ORDER BY name COLLATE "C"');
 const SECRETS = statement('secrets', 'SELECT * FROM envelope_secrets ORDER BY id');
-const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number FROM ledger_head');
+const CONTROLS = statement('controls', 'SELECT * FROM controls ORDER BY kind COLLATE "C", id COLLATE "C"');
+const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number, rollups_after FROM ledger_head');
 
 const PUT_JOURNAL = statement(
   'put_journal',
@@ -54,7 +65,10 @@ const PUT_DAY = statement('put_day', 'INSERT INTO days VALUES ($1, $2, $3, $4, $
 const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
 const PUT_LEASE = statement('put_lease', 'INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, $3, $4)');
 const PUT_SECRET = statement('put_secret', 'INSERT INTO envelope_secrets VALUES ($1, $2)');
-const PUT_HEADS = statement('put_heads', 'UPDATE ledger_head SET log_seq = $1, log_at_ms = $2, video_number = $3');
+const PUT_HEADS = statement(
+  'put_heads',
+  'UPDATE ledger_head SET log_seq = $1, log_at_ms = $2, video_number = $3, rollups_after = $4',
+);
 
 /** Throws `StoreError` as `openPostgresStore` does. */
 export async function openPostgresArchive(options: PostgresOptions): Promise<Archive> {
@@ -91,6 +105,8 @@ async function* allRows(database: Database): AsyncGenerator<ArchiveRow> {
     yield { table: 'spend', row: { keyId: text(row, 'key_id'), ...spendOf(row) } };
   for (const row of await database.run(DAYS))
     yield { table: 'day', row: { keyId: text(row, 'key_id'), day: int(row, 'day'), ...countsOfDay(row) } };
+  for (const rollup of (await database.run(ROLLUPS)).map(rollupOf))
+    if (!isNothing(rollup.sums)) yield { table: 'rollup', row: rollup };
   for await (const row of rowsOf(database, PAGES.log)) yield { table: 'log', row: logRowOf(row) };
   for await (const row of rowsOf(database, PAGES.videos)) yield { table: 'video', row: taskOf(row) };
   for (const row of await database.run(IDEMPOTENCY)) {
@@ -101,9 +117,11 @@ async function* allRows(database: Database): AsyncGenerator<ArchiveRow> {
   for (const row of await database.run(LEASES)) yield { table: 'lease', row: leaseOf(row) };
   for (const row of await database.run(SECRETS))
     yield { table: 'secret', row: { id: int(row, 'id'), bytes: bytes(row, 'bytes') } };
+  for (const row of await database.run(CONTROLS)) yield { table: 'control', row: controlOf(row) };
   for (const row of await database.run(HEADS)) {
     const heads = { logSeq: int(row, 'log_seq'), logAtMs: int(row, 'log_at_ms'), videoNumber: int(row, 'video_number') };
-    yield { table: 'heads', row: heads };
+    const rollupsAfter = int(row, 'rollups_after');
+    yield { table: 'heads', row: rollupsAfter < 0 ? heads : { ...heads, rollupsAfter } };
   }
 }
 
@@ -137,6 +155,14 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
       await session.run(PUT_DAY, [keyId, day, requests, ...tokens, row.images, row.videos, row.chargedNanos]);
       return;
     }
+    case 'rollup': {
+      const rollups = new RollupChanges();
+      rollups.add(row);
+      const { hours, days } = columnsOf(rollups);
+      await session.run(ADD_HOURS, [hours]);
+      await session.run(ADD_DAYS, [days]);
+      return;
+    }
     case 'log': {
       const { seq, loggedAtMs, ...entry } = row;
       const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
@@ -157,7 +183,10 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
     case 'secret':
       await session.run(PUT_SECRET, [row.id, row.bytes]);
       return;
+    case 'control':
+      await session.run(PUT_CONTROL, [row.kind, row.id, row.text]);
+      return;
     case 'heads':
-      await session.run(PUT_HEADS, [row.logSeq, row.logAtMs, row.videoNumber]);
+      await session.run(PUT_HEADS, [row.logSeq, row.logAtMs, row.videoNumber, row.rollupsAfter ?? -1]);
   }
 }

@@ -190,7 +190,7 @@ export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Pro
 async function change(work: Work, id: string, changes: KeyChanges, cause: Cause, nowMs: number) {
   const key = await findKey(work, id);
   if (key === undefined) return refused({ reason: 'unknown_key', key: id } as const);
-  const note = describeKeyChanges(changes);
+  const note = describeKeyChanges(changes, cause);
   const before = await work.journaled(cause.id, 'key_changed');
   if (before !== undefined) {
     const same = before.keyId === id && before.note === note;

@@ -3,6 +3,7 @@ import type { Hold, Ledger } from '../ledger.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { type HoldRow, holdOf, int, journalOf, text } from './rows.ts';
+import { rebuildRollups } from './rollups.ts';
 import type { Statement } from './session.ts';
 import { StoreError } from '../store-error.ts';
 import { HEAD, verify } from './verify.ts';
@@ -22,6 +23,8 @@ const HOLDS: Statement = {
 export function createLedger(database: Database): Ledger {
   return {
     verify: ({ head } = {}) => database.snapshot((session) => verify(session, head)),
+
+    rebuildRollups: () => rebuildRollups(database),
 
     async head() {
       const [row] = await database.run(HEAD);

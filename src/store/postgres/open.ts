@@ -1,4 +1,5 @@
 /** Opens the store on PostgreSQL and puts its parts together. Any number of processes on any number of machines may share it. */
+import { createAdminTokens } from '../admin-tokens.ts';
 import { Reservations } from '../reservations.ts';
 import type { Store } from '../store.ts';
 import { closeOnce } from '../closing.ts';
@@ -6,6 +7,7 @@ import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
+import { createControls } from './controls.ts';
 import { Database } from './database.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
@@ -17,6 +19,7 @@ import { StoreProcess } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
+import { createUsageByHour } from './rollups.ts';
 import { createSpend } from './spend.ts';
 import { createVideos } from './videos.ts';
 import { text } from './rows.ts';
@@ -66,11 +69,13 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     throw error;
   }
   const reservations = new Reservations();
+  const controls = createControls(database);
   return {
     accounts: createAccounts(database),
     keys: createKeys(database, watch),
     ledger: createLedger(database),
     spend: createSpend(database),
+    usageByHour: createUsageByHour(database),
     admission: createAdmission(database, watch, reservations),
     settlements,
     requestLog: createRequestLog(database),
@@ -78,6 +83,8 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     leases: createLeases(database, process),
     limitCounts: createLimitCounts(database),
     secrets,
+    controls,
+    adminTokens: createAdminTokens(controls, options),
     health: () => database.health(),
     close,
   };

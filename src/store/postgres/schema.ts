@@ -189,10 +189,46 @@ CREATE UNLOGGED TABLE limit_counts (
 ) WITH (fillfactor = 70);
 `;
 
+/** Sums by hour and by day; key '' stands for all keys together. `rollups_after`: the hour up to which rows were logged without them. */
+const ROLLUPS = `
+CREATE TABLE usage_hours (
+  key_id text NOT NULL,
+  at bigint NOT NULL,
+  model text NOT NULL,
+  channel_id text NOT NULL,
+  code text NOT NULL,
+  account_id text NOT NULL,
+  requests bigint NOT NULL,
+  input_tokens bigint NOT NULL,
+  cached_input_tokens bigint NOT NULL,
+  cache_write_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  reasoning_tokens bigint NOT NULL,
+  images bigint NOT NULL,
+  videos bigint NOT NULL,
+  duration_ms bigint NOT NULL,
+  charged_nanos bigint NOT NULL,
+  first_token bigint[] NOT NULL,
+  PRIMARY KEY (key_id, at, model, channel_id, code)
+) WITH (fillfactor = 70);
+CREATE TABLE usage_days (LIKE usage_hours INCLUDING ALL) WITH (fillfactor = 70);
+ALTER TABLE ledger_head ADD COLUMN rollups_after bigint NOT NULL DEFAULT -1;
+UPDATE ledger_head SET rollups_after = greatest(log_at_ms, (extract(epoch FROM now()) * 1000)::bigint) / 3600000 WHERE log_seq > 0;
+`;
+
+/** What operators decide while gateways run, and which of their requests were made already. */
+const CONTROLS = `
+CREATE TABLE controls (kind text NOT NULL, id text NOT NULL, value text NOT NULL, PRIMARY KEY (kind, id));
+CREATE TABLE operator_claims (name text PRIMARY KEY, hash text NOT NULL, at_ms bigint NOT NULL);
+CREATE INDEX operator_claims_time ON operator_claims (at_ms);
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'first', sql: FIRST },
   { version: 2, name: 'lease owner', sql: LEASE_OWNER },
   { version: 3, name: 'rate limits', sql: RATE_LIMITS },
+  { version: 4, name: 'sums by hour', sql: ROLLUPS },
+  { version: 5, name: 'controls of operators', sql: CONTROLS },
 ];
 
 /** The schema that this code knows. */

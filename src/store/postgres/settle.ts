@@ -7,7 +7,7 @@ import type { RequestLogEntry } from '../request-log.ts';
 import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import { storable } from '../storable.ts';
-import { flag, int, object, text } from './rows.ts';
+import { flag, int, object, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 
@@ -17,7 +17,7 @@ const KNOWN: Statement = {
   text: `SELECT 'key' AS what, k.id, json_build_object('account_id', k.account_id, 'sub_account', k.sub_account,
       'disabled', k.disabled, 'unlimited', a.unlimited)::text AS value
     FROM keys k JOIN accounts a ON a.id = k.account_id WHERE k.id = ANY ($1::text[])
-    UNION ALL SELECT 'log', exchange_id, json_build_object('seq', seq, 'status', status)::text
+    UNION ALL SELECT 'log', exchange_id, json_build_object('seq', seq, 'status', status, 'logged_at_ms', logged_at_ms, 'model', model)::text
     FROM request_log WHERE exchange_id = ANY ($2::text[])
     UNION ALL SELECT 'charge', ref, '{}' FROM journal WHERE kind = 'charge' AND ref = ANY ($2::text[])`,
 };
@@ -27,19 +27,32 @@ interface KnownKey {
   readonly payer: LedgerAccount;
 }
 
+/** A row of the log that is there already. */
+interface Logged {
+  readonly seq: number;
+  readonly status: string;
+  readonly model: string;
+  readonly loggedAtMs: number;
+}
+
+function loggedOf(value: Row): Logged {
+  const [status, model] = [text(value, 'status'), text(value, 'model')];
+  return { seq: int(value, 'seq'), status, model, loggedAtMs: int(value, 'logged_at_ms') };
+}
+
 /** What is there already of the exchanges of a batch, and who pays for them. */
 export class Settler {
   readonly #work: Work;
   readonly #nowMs: number;
   readonly #keys: ReadonlyMap<string, KnownKey>;
-  readonly #logged: Map<string, { readonly seq: number; readonly status: string }>;
+  readonly #logged: Map<string, Logged>;
   readonly #charged: Set<string>;
 
   private constructor(
     work: Work,
     nowMs: number,
     keys: ReadonlyMap<string, KnownKey>,
-    logged: Map<string, { readonly seq: number; readonly status: string }>,
+    logged: Map<string, Logged>,
     charged: Set<string>,
   ) {
     this.#work = work;
@@ -58,12 +71,12 @@ export class Settler {
     const keyIds = [...new Set(exchanges.map(({ keyId }) => storable(keyId)))];
     const ids = [...new Set(exchanges.map(({ exchangeId }) => storable(exchangeId)))];
     const keys = new Map<string, KnownKey>();
-    const logged = new Map<string, { readonly seq: number; readonly status: string }>();
+    const logged = new Map<string, Logged>();
     const charged = new Set<string>();
     for (const row of await work.run(KNOWN, [keyIds, ids])) {
       const [what, id, value] = [text(row, 'what'), text(row, 'id'), object(text(row, 'value'))];
       if (what === 'charge') charged.add(id);
-      else if (what === 'log') logged.set(id, { seq: int(value, 'seq'), status: text(value, 'status') });
+      else if (what === 'log') logged.set(id, loggedOf(value));
       else {
         const accountId = text(value, 'account_id');
         const key = { id, accountId, subAccount: flag(value, 'sub_account'), disabled: flag(value, 'disabled') };
@@ -102,9 +115,12 @@ export class Settler {
     }
     const usage = entry.usage === undefined ? {} : countsOf(entry.usage);
     work.addUsage(keyId, atMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...usage });
-    if (known === undefined) work.appendLog(entry, entryText, atMs);
-    else work.replaceLog(known.seq, entry, entryText);
-    this.#logged.set(storable(exchangeId), { seq: 0, status: entry.status });
+    if (known !== undefined && work.isSummedUp(known.loggedAtMs))
+      work.rollups.exchange({ ...entry, ...interrupted(known.model) }, {}, known.loggedAtMs, -1);
+    if (known !== undefined) work.replaceLog(known.seq, entry, entryText);
+    const loggedAtMs = known?.loggedAtMs ?? work.appendLog(entry, entryText, atMs);
+    work.rollups.exchange(entry, usage, loggedAtMs);
+    this.#logged.set(storable(exchangeId), { seq: 0, status: entry.status, model: entry.model, loggedAtMs });
     return { settled: true, chargedNanos };
   }
 
@@ -117,8 +133,9 @@ export class Settler {
     work.addUsage(keyId, atMs, { requests: 1 });
     const durationMs = Math.max(0, atMs - startedAtMs);
     const entry: RequestLogEntry = { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] };
-    work.appendLog(entry, logText(entry), atMs);
-    this.#logged.set(storable(exchangeId), { seq: 0, status: 'interrupted' });
+    const loggedAtMs = work.appendLog(entry, logText(entry), atMs);
+    work.rollups.exchange(entry, {}, loggedAtMs);
+    this.#logged.set(storable(exchangeId), { seq: 0, status: 'interrupted', model: entry.model, loggedAtMs });
     return true;
   }
 
@@ -126,3 +143,10 @@ export class Settler {
     return this.#logged.has(storable(exchangeId));
   }
 }
+
+/** What the row of an interrupted exchange had added to the sums. */
+function interrupted(model: string) {
+  return { status: 'interrupted', model, channelId: '', attempts: [], charge: chargeOfNothing } as const;
+}
+
+const chargeOfNothing = { lines: [], total: 0n, flags: [] } as const;

@@ -1,10 +1,13 @@
 /** Feeds one snapshot of the PostgreSQL store to the recount, some thousand rows at a time. */
 import type { JournalHead, Verification } from '../ledger.ts';
 import { Recount } from '../recount.ts';
+import { filmOf } from '../rollup-recount.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
+import { controlOf } from './controls.ts';
 import { logRowOf } from './request-log.ts';
+import { rollupOf } from './rollup-rows.ts';
 import { accountOf, big, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { countsOfDay } from './spend.ts';
@@ -50,7 +53,10 @@ export async function* rowsOf(session: Pick<Session, 'run'>, { statement, first,
 }
 
 export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
+const CONTROLS: Statement = { name: 'verify_controls', text: 'SELECT * FROM controls' };
 const DAYS: Statement = { name: 'verify_days', text: 'SELECT * FROM days' };
+const ROLLUP_HOURS: Statement = { name: 'verify_rollup_hours', text: 'SELECT * FROM usage_hours' };
+const ROLLUP_DAYS: Statement = { name: 'verify_rollup_days', text: 'SELECT * FROM usage_days' };
 const IDEMPOTENCY: Statement = { name: 'verify_idempotency', text: 'SELECT task_id, account_id, key_id FROM idempotency' };
 
 export async function verify(session: Session, kept?: JournalHead): Promise<Verification> {
@@ -60,13 +66,24 @@ export async function verify(session: Session, kept?: JournalHead): Promise<Veri
   for await (const row of rowsOf(session, PAGES.balances)) recount.balance(text(row, 'account'), big(row, 'nanos'));
   for await (const row of rowsOf(session, PAGES.accounts)) recount.account(accountOf(row));
   for await (const row of rowsOf(session, PAGES.keys)) recount.key(keyOf(row));
+  for (const row of await session.run(CONTROLS)) recount.control(controlOf(row));
   for await (const row of rowsOf(session, PAGES.holds)) recount.hold(holdOf(row));
-  for await (const row of rowsOf(session, PAGES.videos)) recount.task(checkedTask(recount, row));
+  for await (const row of rowsOf(session, PAGES.videos)) {
+    const task = checkedTask(recount, row);
+    recount.task(task);
+    recount.film(filmOf(task));
+  }
   for await (const row of rowsOf(session, PAGES.spend)) recount.spend(text(row, 'key_id'), spendOf(row));
   for (const row of await session.run(DAYS)) recount.day(text(row, 'key_id'), int(row, 'day'), countsOfDay(row));
   for (const row of await session.run(IDEMPOTENCY))
     recount.idempotency({ taskId: text(row, 'task_id'), accountId: text(row, 'account_id'), keyId: text(row, 'key_id') });
   for await (const row of rowsOf(session, PAGES.log)) recount.logged(checkedLog(recount, row));
+  for (const row of await session.run(ROLLUP_HOURS)) recount.rollup('hour', rollupOf(row));
+  for (const row of await session.run(ROLLUP_DAYS)) recount.rollup('day', rollupOf(row));
+  for (const row of await session.run(HEAD)) {
+    const logHead = { seq: int(row, 'log_seq'), atMs: int(row, 'log_at_ms') };
+    recount.rollupLimits({ logHead, after: int(row, 'rollups_after') });
+  }
   for await (const row of rowsOf(session, PAGES.open)) recount.open(text(row, 'exchange_id'));
   return recount.finish();
 }

@@ -3,6 +3,7 @@ import { VIDEO_WORKER } from '../leases.ts';
 import { payerOf } from '../payer.ts';
 import type { Reservations } from '../reservations.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
+import { filmOf } from '../rollup-recount.ts';
 import { StoreError } from '../store-error.ts';
 import {
   DUE_STATES,
@@ -45,7 +46,7 @@ import type { Database } from './database.ts';
 import { findKey } from './keys.ts';
 import { holdsLease } from './leases.ts';
 import { openHold, resolveHold } from './money-moves.ts';
-import { type Row, text } from './rows.ts';
+import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 
@@ -69,6 +70,10 @@ const FIND_ALL: Statement = { name: 'video_find_all', text: 'SELECT task FROM vi
 const SUBMITTING: Statement = {
   name: 'video_submitting',
   text: `SELECT task FROM videos WHERE state = 'submitting' ORDER BY id COLLATE "C"`,
+};
+const OPEN_BY_STATE: Statement = {
+  name: 'video_open_by_state',
+  text: `SELECT state, count(*) FROM videos WHERE state IN ('queued', 'submitting', 'running', 'unknown') GROUP BY state`,
 };
 const ALL: Statement = {
   name: 'video_all',
@@ -180,6 +185,9 @@ export function createVideos(database: Database, reservations: Reservations): Vi
         return lost;
       }),
 
+    openByState: async () =>
+      new Map((await database.run(OPEN_BY_STATE)).map((row) => [text(row, 'state'), int(row, 'count')] as const)),
+
     inspect: (id) => find(database, id),
 
     all: async (query = {}) => (await database.run(ALL, [query.state, query.limit ?? MAX_LIST])).map(taskOf),
@@ -238,6 +246,8 @@ async function change(
   if (!decided.ok) return decided;
   const { next, hold } = decided.value;
   if (hold !== null) await resolveHold(work, next.id, hold, circumstance.nowMs, circumstance.by);
+  const film = filmOf(next);
+  if (film !== undefined) work.rollups.film(film);
   await work.run(UPDATE, [next.id, next.state, dueAt(next), taskText(next)]);
   return done(next);
 }

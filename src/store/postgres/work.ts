@@ -9,11 +9,13 @@ import { type JournalKind, type JournalRow, journalHash, type LedgerAccount } fr
 import type { KeyRecord } from '../keys.ts';
 import { inRange } from '../money.ts';
 import type { RequestLogEntry } from '../request-log.ts';
+import { hourOf, RollupChanges } from '../rollups.ts';
 import { type OpenExchange, openFields } from '../settlement.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { StoreError } from '../store-error.ts';
 import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
+import { columnsOf } from './rollup-rows.ts';
 import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
@@ -26,12 +28,14 @@ export interface Head {
   readonly logSeq: number;
   readonly logAtMs: number;
   readonly videoNumber: number;
+  readonly rollupsAfter: number;
 }
 
 const JOURNALED: Statement = { name: 'journaled', text: 'SELECT * FROM journal WHERE ref = $1 AND kind = $2' };
 
 export class Work {
   readonly session: Session;
+  readonly rollups = new RollupChanges();
   readonly #commitId: string;
   #head: Head;
   readonly #balances = new Map<string, bigint>();
@@ -131,11 +135,12 @@ export class Work {
     this.#days.set(name, found);
   }
 
-  /** A new row of the request log; times never go back along it. */
-  appendLog(entry: RequestLogEntry, entryText: string, nowMs: number): void {
+  /** A new row of the request log; times never go back along it. Gives when it was logged. */
+  appendLog(entry: RequestLogEntry, entryText: string, nowMs: number): number {
     const { logSeq, logAtMs } = this.#head;
     this.#head = { ...this.#head, logSeq: logSeq + 1, logAtMs: Math.max(logAtMs, nowMs) };
     this.#log.push({ ...logColumns(entry, entryText), seq: this.#head.logSeq, logged_at_ms: this.#head.logAtMs });
+    return this.#head.logAtMs;
   }
 
   /** An interrupted exchange is settled after all: its row says so, in its old place. */
@@ -153,6 +158,11 @@ export class Work {
     const id = storable(exchangeId);
     this.#opened.delete(id);
     this.#closed.add(id);
+  }
+
+  /** Whether the hour of a row that is logged already has its sums: an older version made none. */
+  isSummedUp(loggedAtMs: number): boolean {
+    return hourOf(loggedAtMs) > this.#head.rollupsAfter;
   }
 
   nextVideoNumber(): number {
@@ -180,6 +190,7 @@ export class Work {
     const { seq, hash, logSeq, logAtMs, videoNumber } = this.#head;
     const spend = [...this.#changedSpend].map((key_id) => ({ key_id, ...spendColumns(loaded(this.#spend, key_id)) }));
     const days = [...this.#days.values()].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) }));
+    const rollups = columnsOf(this.rollups);
     await this.run(WRITE_ALL, [
       this.#commitId,
       ...[seq, hash, logSeq, logAtMs, videoNumber],
@@ -187,6 +198,7 @@ export class Work {
         (rows) => JSON.stringify(rows),
       ),
       [...this.#closed],
+      ...[rollups.hours, rollups.days],
     ]);
   }
 
@@ -223,6 +235,7 @@ export function headOf(row: Row): Head {
     logSeq: int(row, 'log_seq'),
     logAtMs: int(row, 'log_at_ms'),
     videoNumber: int(row, 'video_number'),
+    rollupsAfter: int(row, 'rollups_after'),
   };
 }
 

@@ -2,6 +2,7 @@
  * The two statements that every change of the ledger shares: one reads all balances and spend rows that it needs, one writes all
  * that it collected. Each is one round trip, however long the batch, so that the ledger's lock is held shortly.
  */
+import { addRows } from './rollup-rows.ts';
 import { SPEND_JSON } from './rows.ts';
 import type { Statement } from './session.ts';
 
@@ -17,7 +18,7 @@ export const LOCK_HEAD: Statement = { name: 'lock_head', text: 'SELECT * FROM le
 /**
  * $1 proof, $2 to $6 the head (seq, hash, log seq, log time, video number), then one JSON array of rows for each table: $7 journal,
  * $8 balances, $9 spend, $10 days, $11 log, $12 rows of the log that are replaced, $13 exchanges opened, $14 and closed (an array
- * of ids). Amounts are text in the JSON, so that no JSON number stands between us and the column.
+ * of ids), and of the sums $15 hours and $16 days. Amounts are text in the JSON, so that no JSON number stands between us and the column.
  */
 export const WRITE_ALL: Statement = {
   name: 'write_all',
@@ -66,6 +67,10 @@ opened AS (
   SELECT x.* FROM json_to_recordset($13::json) AS x(exchange_id text, owner_id text, exchange text)
   ON CONFLICT (exchange_id) DO NOTHING),
 closed AS (
-  DELETE FROM open_exchanges WHERE exchange_id = ANY ($14::text[]))
+  DELETE FROM open_exchanges WHERE exchange_id = ANY ($14::text[])),
+usage_hour_rows AS (
+  ${addRows('usage_hours', '$15')}),
+usage_day_rows AS (
+  ${addRows('usage_days', '$16')})
 UPDATE ledger_head SET seq = $2::bigint, hash = $3, log_seq = $4, log_at_ms = $5, video_number = $6`,
 };

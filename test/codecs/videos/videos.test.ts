@@ -130,7 +130,7 @@ test('what an HTTP status says of a submission: a refusal, nothing taken, or not
     for (let status = 300; status < 600; status += 1) {
       const isRefusal = status >= 400 && status < 500 && status !== 408;
       const said = notTaken.has(status) ? 'notTaken' : isRefusal ? 'refused' : 'unclear';
-      assert.equal(readSubmission(answer({ error: { code: 'x', message: 'm' } }, status)).said, said, String(status));
+      assert.equal(readSubmission(answer({ error: { code: 'x', message: 'm' } }, status)).kind, said, String(status));
     }
   }
 });
@@ -139,7 +139,7 @@ test('whatever the body says, an error status is a failed query', () => {
   const link = 'https://r.example/v.mp4';
   const good = { base_resp: { status_code: 0 } };
   for (const status of [300, 404, 500]) {
-    for (const said of [
+    for (const result of [
       arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: link } }, status)),
       arkVideo.readProgress(answer({ status: 'failed' }, status)),
       minimaxVideoV1.readProgress(answer({ status: 'Success', file_id: '1', ...good }, status)),
@@ -148,39 +148,39 @@ test('whatever the body says, an error status is a failed query', () => {
       minimaxVideoV2.readProgress(answer({ task: { status: 'succeeded', content: { url: link } } }, status)),
       minimaxVideoV2.readProgress(answer({ task: { status: 'failed' } }, status)),
     ])
-      assert.equal(said.said, 'queryError', String(status));
+      assert.equal(result.kind, 'queryError', String(status));
   }
   assert.equal(
-    minimaxVideoV1.readLookup(answer({ file: { download_url: link }, base_resp: { status_code: 1004 } })).said,
+    minimaxVideoV1.readLookup(answer({ file: { download_url: link }, base_resp: { status_code: 1004 } })).kind,
     'queryError',
   );
   for (const { readProgress } of [arkVideo, minimaxVideoV1, minimaxVideoV2])
-    for (const body of ['', '{', '[]', 'null']) assert.equal(readProgress(answer(body)).said, 'queryError', body);
+    for (const body of ['', '{', '[]', 'null']) assert.equal(readProgress(answer(body)).kind, 'queryError', body);
 });
 
 test('ark: what each answer says', () => {
-  assert.deepEqual(arkVideo.readSubmission(answer({ id: 'cgt-1' })), { said: 'accepted', upstreamId: 'cgt-1' });
-  assert.equal(arkVideo.readSubmission(answer({ error: { code: 'InvalidParameter', message: 'no' } }, 400)).said, 'refused');
-  assert.equal(arkVideo.readSubmission(answer({ error: { code: 'RateLimitExceeded' } }, 429)).said, 'notTaken');
-  assert.equal(arkVideo.readSubmission(answer('<html>', 500)).said, 'unclear');
-  assert.equal(arkVideo.readSubmission(answer('{}')).said, 'unclear');
+  assert.deepEqual(arkVideo.readSubmission(answer({ id: 'cgt-1' })), { kind: 'accepted', upstreamId: 'cgt-1' });
+  assert.equal(arkVideo.readSubmission(answer({ error: { code: 'InvalidParameter', message: 'no' } }, 400)).kind, 'refused');
+  assert.equal(arkVideo.readSubmission(answer({ error: { code: 'RateLimitExceeded' } }, 429)).kind, 'notTaken');
+  assert.equal(arkVideo.readSubmission(answer('<html>', 500)).kind, 'unclear');
+  assert.equal(arkVideo.readSubmission(answer('{}')).kind, 'unclear');
   // A task that was taken is never lost for the spelling of its id.
   assert.deepEqual(arkVideo.readSubmission(answer('{"id":9007199254740993}')), {
-    said: 'accepted',
+    kind: 'accepted',
     upstreamId: '9007199254740993',
   });
-  assert.equal(arkVideo.readProgress(answer({ status: 'queued' })).said, 'pending');
+  assert.equal(arkVideo.readProgress(answer({ status: 'queued' })).kind, 'pending');
   const done = arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: 'https://r.example/v.mp4' } }));
-  assert.equal(done.said === 'succeeded' && done.url, 'https://r.example/v.mp4');
-  assert.equal(arkVideo.readProgress(answer({ status: 'expired' })).said, 'failed');
-  assert.equal(arkVideo.readProgress(answer({ error: {} }, 500)).said, 'queryError');
-  assert.equal(arkVideo.readProgress(answer({})).said, 'queryError');
+  assert.equal(done.kind === 'succeeded' && done.url, 'https://r.example/v.mp4');
+  assert.equal(arkVideo.readProgress(answer({ status: 'expired' })).kind, 'failed');
+  assert.equal(arkVideo.readProgress(answer({ error: {} }, 500)).kind, 'queryError');
+  assert.equal(arkVideo.readProgress(answer({})).kind, 'queryError');
 });
 
 test('the code of a failure is a word: no text, host or key of the upstream reaches the client in it', () => {
   const codeOf = (error: object): unknown => {
-    const said = arkVideo.readProgress(answer({ status: 'failed', error }));
-    return said.said === 'failed' ? said.error.code : undefined;
+    const result = arkVideo.readProgress(answer({ status: 'failed', error }));
+    return result.kind === 'failed' ? result.error.code : undefined;
   };
   const words = ['InputTextSensitiveContentDetected.PolicyViolation', 'InvalidEndpointOrModel.NotFound', '1026'];
   for (const code of words) assert.equal(codeOf({ code, message: 'no' }), code);
@@ -198,20 +198,20 @@ test('the code of a failure is a word: no text, host or key of the upstream reac
 
 test('what each documented status of a task says', () => {
   const ends = { failed: 'generation_failed', cancelled: 'cancelled', expired: 'expired' };
-  const codeOf = (said: ReturnType<typeof arkVideo.readProgress>): unknown =>
-    said.said === 'failed' ? said.error.code : said.said;
+  const codeOf = (result: ReturnType<typeof arkVideo.readProgress>): unknown =>
+    result.kind === 'failed' ? result.error.code : result.kind;
   for (const read of [
     (status: string) => arkVideo.readProgress(answer({ status, error: null })),
     (status: string) => minimaxVideoV2.readProgress(answer({ task: { status, error: null } })),
   ]) {
-    for (const status of ['queued', 'running']) assert.equal(read(status).said, 'pending', status);
+    for (const status of ['queued', 'running']) assert.equal(read(status).kind, 'pending', status);
     for (const [status, code] of Object.entries(ends)) assert.equal(codeOf(read(status)), code, status);
   }
   for (const status of ['Preparing', 'Queueing', 'Processing']) {
-    assert.equal(minimaxVideoV1.readProgress(answer({ status, base_resp: { status_code: 0 } })).said, 'pending', status);
+    assert.equal(minimaxVideoV1.readProgress(answer({ status, base_resp: { status_code: 0 } })).kind, 'pending', status);
   }
   const sensitive = minimaxVideoV1.readProgress(answer({ status: 'Fail', base_resp: { status_code: 1027, status_msg: 'no' } }));
-  assert.deepEqual(sensitive, { said: 'failed', error: { code: '1027', message: 'no' } });
+  assert.deepEqual(sensitive, { kind: 'failed', error: { code: '1027', message: 'no' } });
 });
 
 test('reference materials of each type have a role on the wire, given or not', () => {
@@ -239,35 +239,35 @@ test('reference materials of each type have a role on the wire, given or not', (
 });
 
 test('a status word that nobody knows may be an end: the outcome is unclear, not the query', () => {
-  const unclear = { said: 'unclear', reason: 'status "dreaming"' };
+  const unclear = { kind: 'unclear', reason: 'status "dreaming"' };
   assert.deepEqual(arkVideo.readProgress(answer({ status: 'dreaming' })), unclear);
   assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'dreaming' } })), unclear);
-  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'dreaming', base_resp: { status_code: 0 } })).said, 'unclear');
-  assert.equal(minimaxVideoV1.readProgress(answer({ status: '', base_resp: { status_code: 1002 } })).said, 'queryError');
+  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'dreaming', base_resp: { status_code: 0 } })).kind, 'unclear');
+  assert.equal(minimaxVideoV1.readProgress(answer({ status: '', base_resp: { status_code: 1002 } })).kind, 'queryError');
 });
 
 test('a success has the link of its video, and of its last frame where the upstream made one', () => {
   const url = 'https://r.example/v.mp4';
   const frame = 'https://r.example/last.png';
   const task = { status: 'succeeded', content: { video_url: url, url, last_frame_url: frame } };
-  for (const said of [arkVideo.readProgress(answer(task)), minimaxVideoV2.readProgress(answer({ task }))]) {
-    assert.deepEqual(said, { said: 'succeeded', url, report: task });
-    assert.equal(said.said === 'succeeded' && lastFrameLink(said.report), frame);
+  for (const result of [arkVideo.readProgress(answer(task)), minimaxVideoV2.readProgress(answer({ task }))]) {
+    assert.deepEqual(result, { kind: 'succeeded', url, report: task });
+    assert.equal(result.kind === 'succeeded' && lastFrameLink(result.report), frame);
   }
   for (const report of [null, {}, { content: null }, { content: { last_frame_url: 'a.png' } }])
     assert.equal(lastFrameLink(report), undefined);
 });
 
 test('a success without a link to the video is an outcome that is unclear', () => {
-  const unclear = { said: 'unclear', reason: 'a success without a result link' };
+  const unclear = { kind: 'unclear', reason: 'a success without a result link' };
   const good = { base_resp: { status_code: 0 } };
   for (const url of [undefined, null, '', 'javascript:alert(1)', 5]) {
     assert.deepEqual(arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: url } })), unclear);
     assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'succeeded', content: { url } } })), unclear);
     assert.deepEqual(minimaxVideoV1.readLookup(answer({ file: { download_url: url }, ...good })), unclear);
   }
-  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'Success', ...good })).said, 'unclear');
-  assert.equal(minimaxVideoV1.readLookup(answer({ base_resp: { status_code: 1002 } })).said, 'queryError');
+  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'Success', ...good })).kind, 'unclear');
+  assert.equal(minimaxVideoV1.readLookup(answer({ base_resp: { status_code: 1002 } })).kind, 'queryError');
 });
 
 test('provider options are checked for each Channel', () => {
@@ -316,7 +316,7 @@ test('minimax v1 takes frames only, and no aspect ratio', () => {
 });
 
 test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the file is looked up', () => {
-  const said = {
+  const expected = {
     1026: 'refused',
     1027: 'refused',
     2013: 'refused',
@@ -326,58 +326,58 @@ test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the f
     9999: 'unclear',
   };
   const notTaken = Object.fromEntries([1002, 1004, 1008, 1033, 1039, 1041, 2049, 2056].map((code) => [code, 'notTaken']));
-  for (const [code, word] of Object.entries({ ...said, ...notTaken })) {
+  for (const [code, word] of Object.entries({ ...expected, ...notTaken })) {
     const refused = answer({ task_id: '', base_resp: { status_code: Number(code), status_msg: 'no' } });
-    for (const upstream of [minimaxVideoV1, minimaxVideoV2]) assert.equal(upstream.readSubmission(refused).said, word, code);
+    for (const upstream of [minimaxVideoV1, minimaxVideoV2]) assert.equal(upstream.readSubmission(refused).kind, word, code);
   }
   for (const upstream of [minimaxVideoV1, minimaxVideoV2]) {
     const accepted = (text: string) => upstream.readSubmission(answer(text));
     for (const base of ['', ',"base_resp":{"status_code":0}']) {
-      assert.deepEqual(accepted(`{"task_id":"10"${base}}`), { said: 'accepted', upstreamId: '10' });
-      assert.deepEqual(accepted(`{"task_id":9007199254740993${base}}`), { said: 'accepted', upstreamId: '9007199254740993' });
+      assert.deepEqual(accepted(`{"task_id":"10"${base}}`), { kind: 'accepted', upstreamId: '10' });
+      assert.deepEqual(accepted(`{"task_id":9007199254740993${base}}`), { kind: 'accepted', upstreamId: '9007199254740993' });
     }
-    assert.equal(accepted('{"task_id":"10","base_resp":{"status_code":2013}}').said, 'refused');
+    assert.equal(accepted('{"task_id":"10","base_resp":{"status_code":2013}}').kind, 'refused');
     for (const none of [
       '{"base_resp":{"status_code":0}}',
       '{"task_id":"","base_resp":{"status_code":0}}',
       '{"task_id":"10"',
       '["10"]',
     ])
-      assert.equal(accepted(none).said, 'unclear', none);
+      assert.equal(accepted(none).kind, 'unclear', none);
   }
   for (const base of [{ base_resp: { status_code: 0, status_msg: 'success' } }, {}])
     assert.deepEqual(minimaxVideoV1.readProgress(answer({ status: 'Fail', ...base })), {
-      said: 'failed',
+      kind: 'failed',
       error: { code: 'generation_failed', message: 'The upstream could not make the video.' },
     });
   const progress = minimaxVideoV1.readProgress(
     answer('{"task_id":"10","status":"Success","file_id":9007199254740993,"base_resp":{"status_code":0}}'),
   );
-  assert.deepEqual(progress, { said: 'lookup', call: { method: 'GET', path: '/files/retrieve?file_id=9007199254740993' } });
+  assert.deepEqual(progress, { kind: 'lookup', call: { method: 'GET', path: '/files/retrieve?file_id=9007199254740993' } });
   assert.deepEqual(minimaxVideoV1.readLookup(answer({ file: { download_url: 'https://r.example/v.mp4' } })), {
-    said: 'succeeded',
+    kind: 'succeeded',
     url: 'https://r.example/v.mp4',
     report: {},
   });
-  assert.equal(minimaxVideoV1.readLookup(answer({}, 500)).said, 'queryError');
+  assert.equal(minimaxVideoV1.readLookup(answer({}, 500)).kind, 'queryError');
   const backup = minimaxVideoV1.readLookup(
     answer({ file: { download_url: '', backup_download_url: 'https://b.example/v.mp4' } }),
   );
-  assert.deepEqual(backup, { said: 'succeeded', url: 'https://b.example/v.mp4', report: {} });
+  assert.deepEqual(backup, { kind: 'succeeded', url: 'https://b.example/v.mp4', report: {} });
 });
 
 test('minimax: an error number counts beside an error status, too, and as text', () => {
   const base = (code: unknown) => ({ task_id: '10', base_resp: { status_code: code, status_msg: 'no' } });
   for (const { readSubmission } of [minimaxVideoV1, minimaxVideoV2]) {
     for (const status of [200, 400, 500]) {
-      assert.deepEqual(readSubmission(answer(base(1026), status)), { said: 'refused', error: { code: '1026', message: 'no' } });
-      assert.equal(readSubmission(answer(base(1008), status)).said, 'notTaken');
+      assert.deepEqual(readSubmission(answer(base(1026), status)), { kind: 'refused', error: { code: '1026', message: 'no' } });
+      assert.equal(readSubmission(answer(base(1008), status)).kind, 'notTaken');
     }
-    assert.equal(readSubmission(answer(base(1026), 401)).said, 'notTaken');
-    assert.equal(readSubmission(answer(base(1000), 500)).said, 'unclear');
-    assert.equal(readSubmission(answer(base(1000), 400)).said, 'refused');
-    assert.equal(readSubmission(answer(base('1026'))).said, 'refused');
-    assert.equal(readSubmission(answer(base('0'))).said, 'accepted');
+    assert.equal(readSubmission(answer(base(1026), 401)).kind, 'notTaken');
+    assert.equal(readSubmission(answer(base(1000), 500)).kind, 'unclear');
+    assert.equal(readSubmission(answer(base(1000), 400)).kind, 'refused');
+    assert.equal(readSubmission(answer(base('1026'))).kind, 'refused');
+    assert.equal(readSubmission(answer(base('0'))).kind, 'accepted');
   }
 });
 

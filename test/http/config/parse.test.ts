@@ -364,7 +364,13 @@ test('keys that contradict each other are named', () => {
   const sharedPort = ['operations.port: must differ from listen.port'];
   assert.deepEqual(problemsOf({ listen: { port: 8081 } }), [], 'the default one gives way');
   assert.deepEqual(problemsOf({ listen: { host: '0.0.0.0', port: 9000 }, operations: { port: 9000 } }), sharedPort);
-  assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '::', port: 9000 } }), sharedPort);
+  assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '::', port: 9000, insecure: true } }), sharedPort);
+  const open = ['operations.host: beyond this machine needs operations.tls, or operations.insecure: true'];
+  assert.deepEqual(problemsOf({ operations: { host: '0.0.0.0' } }), open);
+  assert.deepEqual(problemsOf({ operations: { host: 'mizu.internal', insecure: false } }), open);
+  assert.deepEqual(problemsOf({ operations: { host: 'localhost' } }), []);
+  const tls = { cert: 'no certificate', key: 'no key' };
+  assert.match(problemsOf({ operations: { host: '0.0.0.0', tls } })[0] ?? '', /^operations\.tls: is no certificate with its key/);
   assert.deepEqual(problemsOf({ listen: { port: 8081 }, operations: null }), []);
   assert.deepEqual(problemsOf({ listen: { port: 0 }, operations: { port: 0 } }), []);
   assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '127.0.0.2', port: 9000 } }), []);

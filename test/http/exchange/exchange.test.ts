@@ -63,7 +63,10 @@ async function setUp(changes: Partial<CallContext> = {}, durability: 'batched' |
         firstToken: (route, seconds) => told.push(`first ${route} ${seconds}`),
         tokenGap: (route, seconds) => told.push(`gap ${route} ${seconds}`),
         attemptEnded: (channelId, reason) => told.push(`attempt ${channelId} ${reason}`),
-        tokens: (kind, count) => told.push(`${kind} ${count}`),
+        exchanged({ tokens, chargedNanos, answered }) {
+          for (const [kind, count] of Object.entries(tokens ?? {})) if (count > 0) told.push(`${kind} ${count}`);
+          told.push(`charged ${chargedNanos} ${answered?.channelId ?? '-'}`);
+        },
       },
       store: {
         ...gateway.store,
@@ -179,6 +182,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
     'cached_input 2',
     'cache_write 4',
     'output 5',
+    `charged ${charge.total} one`,
   ]);
   assert.deepEqual(lines, [
     {
@@ -232,7 +236,7 @@ test('an exchange is settled once, and what comes after that is not counted', as
   await exchange[Symbol.asyncDispose]();
   assert.equal(settlements.length, 1);
   assert.equal(row().httpStatus, 200);
-  assert.deepEqual(told, ['trace']);
+  assert.deepEqual(told, ['trace', 'charged 0 -']);
   assert.equal(lines.length, 1);
 });
 
@@ -333,7 +337,8 @@ test('why an attempt failed, in words of our own', async () => {
     ...entry,
   }));
   reportExchange(call, { ...row(), attempts });
-  assert.deepEqual(told, ['trace', 'trace', ...reasons.map(([, reason]) => `attempt a ${reason}`)]);
+  const [free, attempted] = ['charged 0 -', reasons.map(([, reason]) => `attempt a ${reason}`)];
+  assert.deepEqual(told, ['trace', free, 'trace', ...attempted, free]);
   logExchange(call, { ...row(), attempts }, 'exchange');
   assert.deepEqual(
     lines[1]?.['failed_attempts'],

@@ -227,6 +227,38 @@ test('the balance endpoints and the usage by day follow a charge at once, in bot
   assert.deepEqual((await get(poor, '/v1/usage')).data, []);
   assert.equal((await gateway.get(owner, '/v1/usage?from=2026-02-30')).status, 400);
   assert.equal((await gateway.get(owner, '/v1/usage?note=why?&from=2026-02-30')).status, 400, 'a query may hold a question mark');
+
+  await (await gateway.post(owner, CLIENTS.chat.path, CLIENTS.chat.ask('no-such-model', false))).text();
+  const grouped = async (query: string): Promise<Json[]> => (await get(owner, `/v1/usage?${query}`)).data;
+  const said = ({ requests, errors, input_tokens, output_tokens, charged }: Json) =>
+    [requests, errors, input_tokens, output_tokens, charged].join(' ');
+  const [hour, ...otherHours] = await grouped('group_by=hour');
+  assert.match(hour?.hour, /^\d{4}-\d\d-\d\dT\d\d:00:00Z$/);
+  assert.equal(otherHours.length <= 1, true, 'one hour, or two where it turned meanwhile');
+  const byModel = await grouped(`group_by=model&from=${today}`);
+  assert.deepEqual(
+    byModel.map((row) => [row.model, said(row)]),
+    [
+      ['', '1 1 0 0 0.00'],
+      ['chat_completion', '1 0 11 4 0.000155'],
+    ],
+  );
+  const [dayOfModel] = await grouped('group_by=day,model&model=chat_completion');
+  assert.deepEqual([dayOfModel?.day, dayOfModel?.model, said(dayOfModel)], [today, 'chat_completion', '1 0 11 4 0.000155']);
+  assert.deepEqual(await grouped('model=other'), []);
+  assert.deepEqual(await grouped('group_by=model&to=2026-01-01'), []);
+  assert.deepEqual((await get(poor, '/v1/usage?group_by=model')).data, []);
+  for (const [query, param] of [
+    ['group_by=week', 'group_by'],
+    ['group_by=', 'group_by'],
+    ['group_by=hour,day', 'group_by'],
+    ['group_by=model,model', 'group_by'],
+    ['group_by=hour&from=2026-01-01', 'from'],
+    ['group_by=model&to=yesterday', 'to'],
+  ] as const) {
+    const refused = await gateway.get(owner, `/v1/usage?${query}`);
+    assert.deepEqual([refused.status, ((await refused.json()) as Json).error.param], [400, param], query);
+  }
 });
 
 test('settlement delays no byte: an answer ends though the store never writes', async () => {

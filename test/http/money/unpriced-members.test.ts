@@ -145,6 +145,7 @@ test('an upstream’s own fallback and its passes are charged at their models’
       iteration('compaction', null, 1000),
       iteration('advisor_message', 'claude-big', 2000),
       iteration('fallback_message', 'claude-small-20260101', 3),
+      iteration('ponder_message', 'claude-small', 5),
     ],
     fallback_credit: { status: { type: 'redeemed' } },
   };
@@ -162,5 +163,5 @@ test('an upstream’s own fallback and its passes are charged at their models’
       ['input', 2000, 5n, 'claude-big'],
     ],
   );
-  assert.deepEqual(row?.charge?.flags, ['fallback_credit']);
+  assert.deepEqual(row?.charge?.flags, ['fallback_credit', 'unpriced_pass:ponder_message']);
 });

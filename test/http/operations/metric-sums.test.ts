@@ -5,7 +5,15 @@ import { createMetrics, type Metrics } from '../../../src/http/operations/metric
 import { MetricSums } from '../../../src/http/workers/metric-sums.ts';
 
 const worker = (): Metrics =>
-  createMetrics({ circuits: () => [], pendingSettlements: () => 3, held: () => ({ body_bytes: 1 }), processFigures: false });
+  createMetrics({
+    circuits: () => [],
+    pendingSettlements: () => 3,
+    held: () => ({ body_bytes: 1 }),
+    storeHealthy: () => true,
+    openVideos: async () => new Map([['queued', 2]]),
+    version: '1',
+    processFigures: false,
+  });
 /** As the IPC channel passes it on. */
 const reportOf = async ({ registry }: Metrics): Promise<unknown> => JSON.parse(JSON.stringify(await registry.getMetricsAsJSON()));
 const answered = (metrics: Metrics, times: number): void => {

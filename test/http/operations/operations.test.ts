@@ -5,7 +5,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createLogger } from '../../../src/http/operations/logger.ts';
-import { createOperationsServer, type OperatorReports } from '../../../src/http/operations/operations.ts';
+import { createOperationsServer } from '../../../src/http/operations/operations.ts';
+import type { OperatorReports } from '../../../src/http/operations/reports.ts';
 import { fakeUpstream, jsonAnswer } from '../../support/fake-upstream.ts';
 import { channel, MODELS, testGateway } from '../../support/test-gateway.ts';
 
@@ -13,6 +14,7 @@ const reports: OperatorReports = {
   metrics: async () => ({ type: 'text/plain', text: 'mizu_up 1\n' }),
   health: async () => ({ ready: true, report: { status: 'ok' } }),
   channels: async () => ({ channels: [] }),
+  live: async () => [],
 };
 
 /** The status and body of `GET /metrics` at a port of this machine; `host` is the header. */

@@ -6,6 +6,26 @@ import { ask, channel, eventually, MODELS, testGateway } from '../../support/tes
 
 const thought = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
 
+test('a citation that came after its text had ended is named, for a responses client of a chat upstream', async (t) => {
+  const part = (delta: object, finish: string | null = null) =>
+    `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  const cited = { type: 'url_citation', url_citation: { url: 'https://a.test', title: 'a', start_index: 0, end_index: 2 } };
+  const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const body = [part({ content: 'Hi' }), part({ tool_calls: [call] }), part({ annotations: [cited] }), part({}, 'tool_calls')];
+  const upstream = await fakeUpstream(({ socket }) => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n';
+    socket.end(`${head}${body.join('')}data: [DONE]\n\n`);
+  });
+  t.after(() => upstream.close());
+  const chat = { ...channel(upstream.url), type: 'chat_completion' };
+  await using gateway = await testGateway({ channels: [chat], models: MODELS });
+  const answer = await gateway.post('/v1/responses', { model: 'm', input: 'hi', stream: true });
+  assert.match(await answer.text(), /response\.completed/);
+  await eventually(() => gateway.logLines.some((line) => line.includes('answer_losses')));
+  const line = gateway.logLines.find((one) => one.includes('answer_losses')) ?? '';
+  assert.deepEqual(JSON.parse(line).answer_losses, ['citation of an ended text']);
+});
+
 test('losses of an answer are named, as those of a request are', async (t) => {
   const upstream = await fakeUpstream((request) => {
     if (!request.body.includes('"stream":true')) {

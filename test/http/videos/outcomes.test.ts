@@ -50,10 +50,10 @@ test('an accepted task has the deadline of the upstream, of the request, or of t
   assert.deepEqual(minimax({ poll_interval_ms: 7 }), { ...ark, dueAtMs: NOW + 7 });
 });
 
-const PENDING: Progress = { said: 'pending' };
-const ERROR: Progress = { said: 'queryError', reason: 'HTTP 500' };
-const SUCCESS: Progress = { said: 'succeeded', url: 'https://r.example/v.mp4', report: {} };
-const FAILURE: Progress = { said: 'failed', error: { code: 'x', message: 'y' } };
+const PENDING: Progress = { kind: 'pending' };
+const ERROR: Progress = { kind: 'queryError', reason: 'HTTP 500' };
+const SUCCESS: Progress = { kind: 'succeeded', url: 'https://r.example/v.mp4', report: {} };
+const FAILURE: Progress = { kind: 'failed', error: { code: 'x', message: 'y' } };
 
 test('a query: what decides, decides in running and in unknown; what fails says nothing', () => {
   for (const task of [running(), unknown(), running({ deadlineAtMs: NOW - 1 })]) {
@@ -71,7 +71,7 @@ test('a query: what decides, decides in running and in unknown; what fails says 
 });
 
 test('an outcome that is unclear makes a running task unknown at once, and leaves an unknown one as it is', () => {
-  const unclear: Progress = { said: 'unclear', reason: 'status "dreaming"' };
+  const unclear: Progress = { kind: 'unclear', reason: 'status "dreaming"' };
   assert.deepEqual(afterPoll(running(), unclear, 5_000, moment), {
     event: 'lose',
     why: 'the outcome is unclear: status "dreaming"',

@@ -11,9 +11,10 @@ import { openApiDocument } from '../../../src/pages/api-reference/openapi.ts';
 import { createPages } from '../../../src/pages/create-pages.ts';
 import { SAMPLE } from '../../support/pages/sample-prices.ts';
 
-/** Specification, "Overview", and the two documents of the pages. */
+/** Specification, "Overview", the two documents of the pages, and the page of a key's owner. */
 const SPECIFIED = [
   'GET /',
+  'GET /account',
   'GET /api/codex/usage',
   'GET /apidocs',
   'GET /openapi.json',

@@ -41,6 +41,7 @@ export class GatewayProcess {
       listen: { host: '127.0.0.1', port: 0 },
       operations: null,
       store: { path: './data' },
+      warm_up_ms: 0,
       log: { level: 'error' },
     };
     writeFileSync(config, JSON.stringify({ ...common, ...parts }));

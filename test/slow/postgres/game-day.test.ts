@@ -70,7 +70,12 @@ async function startFleet(t: TestContext, network: NetworkNamespace): Promise<Fl
     operations[name] = `http://${host}:${port}`;
     const configPath = join(place.folder, `${name}.json`);
     const way = name === 'cut' ? url.replace(/@[^/]+/, `@${wire.here}`) : url;
-    const file = { ...common, listen: { host }, operations: { host, port }, store: { url: way, path: `./${name}` } };
+    const file = {
+      ...common,
+      listen: { host },
+      operations: { host, port, insecure: true },
+      store: { url: way, path: `./${name}` },
+    };
     // The killed one promises that whoever has an answer has paid for it; the others pay within ten milliseconds, or from their disk.
     const ledger = name === 'killed' ? { durability: 'strict' } : {};
     writeFileSync(configPath, JSON.stringify({ ...file, ledger }));

@@ -462,6 +462,11 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
     videos: await store.videos.all(),
     log,
     head: await store.requestLog.head(),
+    used: await Promise.all(
+      ([[], ['hour', 'key', 'model', 'channel', 'code'], ['day', 'account', 'code']] as const).map((by) =>
+        store.usageByHour({ fromMs: 0, toMs: clock.now() + 1 }, {}, by),
+      ),
+    ),
     secret: store.secrets.current(),
     sound: (await store.ledger.verify()).differences,
   };

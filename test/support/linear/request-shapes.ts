@@ -166,6 +166,7 @@ const histories: readonly RequestShape[] = [
     messages: HI,
     tools: list(count, (at) => tool(`t${at}`, { type: 'object', properties: { z: {}, [mixed(at)]: {}, 5: { type: 'string' } } })),
   })),
+  chat('stop sequences that begin alike', (count) => ({ messages: HI, stop: list(count, (at) => `${'s'.repeat(20)}${at}`) })),
   chat('stop sequences', (count) => ({ messages: HI, stop: list(count, (at) => `s${at}`) })),
   chat('biases', (count) => ({ messages: HI, logit_bias: record(count, '', (at) => at % 100) })),
   chat('system messages all over', (count) => ({
@@ -228,6 +229,37 @@ const histories: readonly RequestShape[] = [
         ]).flat(),
       },
       { role: 'user', content: list(count, (at) => ({ type: 'tool_result', tool_use_id: `t${at}`, content: 'r' })) },
+    ],
+  })),
+  messages('blank texts all over', (count) => ({
+    system: list(count, () => ({ type: 'text', text: ' ' })),
+    messages: [
+      ...HI,
+      ...list(count, (at) => ({
+        role: at % 2 === 0 ? 'assistant' : 'user',
+        content: at % 3 === 0 ? ' ' : [{ type: 'text', text: ' ' }],
+      })),
+    ],
+  })),
+  messages('functions that only programs may call', (count) => ({
+    messages: HI,
+    tools: list(count, (at) => ({
+      ...{ name: `f${at}`, input_schema: EMPTY, defer_loading: true },
+      allowed_callers: at % 2 === 0 ? ['code_execution_20260120'] : ['direct', 'code_execution_20260120'],
+    })),
+  })),
+  chat('breakpoints where there is no place for one', (count) => ({
+    prompt_cache_options: { mode: 'explicit', ttl: '12h' },
+    messages: list(count, (at) => ({
+      role: at % 2 === 0 ? 'user' : 'assistant',
+      content: [{ type: 'text', text: `w${at}`, prompt_cache_breakpoint: { mode: 'explicit' } }],
+    })),
+  })),
+  chat('long ids of calls', (count) => ({
+    messages: [
+      ...HI,
+      { role: 'assistant', tool_calls: list(count, (at) => call(long(at))) },
+      ...list(count, (at) => ({ role: 'tool', tool_call_id: long(count - 1 - at), content: 'r' })),
     ],
   })),
   messages('cache breakpoints and unknown members', (count) => ({

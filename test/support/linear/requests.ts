@@ -12,7 +12,8 @@ export const REQUEST_CASES: readonly Case[] = REQUEST_SHAPES.flatMap((shape) =>
   UPSTREAMS.map((upstream): Case => {
     const client = CLIENTS.find(({ dialect }) => dialect === shape.dialect);
     if (client === undefined) throw new Error(`no client speaks ${shape.dialect}`);
-    const target = targetOf(ownerOf(upstream));
+    // Whatever a client did not mark is marked for it.
+    const target = targetOf(ownerOf(upstream), { options: { cacheBreakpoints: 'auto' } });
     const work = (count: number): Work => {
       const text = JSON.stringify(shape.body(count));
       const bytes = Buffer.from(text);

@@ -13,12 +13,12 @@ import { checkText, finishReason } from './whole.ts';
 export class CompletionsEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #join = new TextJoin();
-  /** How many characters of each open text were said; items of other kinds are not here. */
-  readonly #said = new Map<number, boolean>();
+  /** Whether anything of each open text was written; items of other kinds are not here. */
+  readonly #written = new Map<number, boolean>();
   readonly #unsaid = new Unsaid('completions');
   #usage: Usage | undefined;
   #ended = false;
-  /** Where a good ending begins in the words of its batch. */
+  /** Where a good ending begins in the frames of its batch. */
   #endsAt = 0;
 
   constructor(context: ResponseContext) {
@@ -58,19 +58,19 @@ export class CompletionsEncoder implements ClientEncoder {
         const { head, index } = event;
         checkText(head.kind);
         this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
-        if (head.kind === 'text' || head.kind === 'refusal') this.#said.set(index, false);
+        if (head.kind === 'text' || head.kind === 'refusal') this.#written.set(index, false);
         return;
       }
       case 'item.delta': {
-        const said = this.#said.get(event.index);
-        if (said === undefined || event.delta.kind !== 'text') return;
-        if (event.delta.text !== '') this.#said.set(event.index, true);
-        this.#say(event.delta.text, !said, out);
+        const written = this.#written.get(event.index);
+        if (written === undefined || event.delta.kind !== 'text') return;
+        if (event.delta.text !== '') this.#written.set(event.index, true);
+        this.#write(event.delta.text, !written, out);
         return;
       }
       case 'item.end':
         this.#unsaid.note(event.item);
-        this.#said.delete(event.index);
+        this.#written.delete(event.index);
         return;
       case 'usage.report':
         this.#usage = mergeUsage(this.#usage, event.usage);
@@ -96,9 +96,9 @@ export class CompletionsEncoder implements ClientEncoder {
     this.#ended = true;
   }
 
-  #say(words: string, isFirst: boolean, out: Frame[]): void {
-    if (words === '') return;
-    const text = isFirst ? this.#join.beforeWords() + words : words;
+  #write(piece: string, isFirst: boolean, out: Frame[]): void {
+    if (piece === '') return;
+    const text = isFirst ? this.#join.beforeWords() + piece : piece;
     this.#chunk([{ text, index: 0, logprobs: null, finish_reason: null }], null, out);
   }
 

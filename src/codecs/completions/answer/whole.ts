@@ -32,8 +32,8 @@ export function encodeResponse(whole: Whole, _native: Native | undefined, contex
 
 /** Throws `response_not_representable` for calls and media. */
 export function checkText(kind: ItemHead['kind']): void {
-  if (kind === 'toolCall') throw notRepresentable('The answer calls a tool, which legacy completions cannot say.');
-  if (kind === 'media') throw notRepresentable('The answer holds media, which legacy completions cannot say.');
+  if (kind === 'toolCall') throw notRepresentable('The answer calls a tool, which legacy completions cannot express.');
+  if (kind === 'media') throw notRepresentable('The answer holds media, which legacy completions cannot express.');
 }
 
 export function finishReason(outcome: Outcome): 'stop' | 'length' | 'content_filter' {

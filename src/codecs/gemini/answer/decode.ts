@@ -265,6 +265,8 @@ const MODIFIERS = new Set([
   'thought_signature',
   'videoMetadata',
   'mediaResolution',
+  'mediaProcessing',
+  'speechMetadata',
   'partMetadata',
 ]);
 

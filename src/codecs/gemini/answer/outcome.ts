@@ -16,6 +16,7 @@ const FILTERED = new Set([
   'IMAGE_PROHIBITED_CONTENT',
   'IMAGE_RECITATION',
   'MODEL_ARMOR',
+  'ESCALATION',
 ]);
 const FAILED = new Set([
   'MALFORMED_FUNCTION_CALL',
@@ -26,6 +27,8 @@ const FAILED = new Set([
   'OTHER',
   'NO_IMAGE',
   'IMAGE_OTHER',
+  // The gateway's own account is limited.
+  'PUP_LIMITED_DISABLED',
 ]);
 
 export interface Finish {

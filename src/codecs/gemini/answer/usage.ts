@@ -1,6 +1,6 @@
 /** Reads `usageMetadata`: every chunk of a stream repeats the totals so far, without the counters that are not known yet. */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import { isPlaceholder, type Usage } from '../../canonical/usage.ts';
+import { contradiction, isPlaceholder, type Usage } from '../../canonical/usage.ts';
 import { arrayOrEmpty, malformed, optionalString } from './decode-chunk.ts';
 
 const COUNTERS = [
@@ -79,6 +79,7 @@ export class UsageReports {
       ...(thoughts === undefined ? {} : { reasoning: thoughts }),
       ...this.#shares(),
       ...(this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier }),
+      ...contradiction(isInputKnown ? sum(prompt ?? 0, toolPrompt ?? 0) : undefined, cached ?? 0),
     };
   }
 

@@ -10,7 +10,15 @@ import type { ItemStatus, OutputItem, ReasoningItem, ToolCallItem } from '../../
 import { escapeJson, isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { Frame, ResponseContext } from '../../codec.ts';
-import { attachedSignature, checkInput, mediaRefused, PART_BREAK, unsignedSignature, wireInput } from '../message-parts.ts';
+import {
+  attachedSignature,
+  checkInput,
+  mediaRefused,
+  PART_BREAK,
+  toolUseBlock,
+  unsignedSignature,
+  wireInput,
+} from '../message-parts.ts';
 import { isRedacted } from '../opaque.ts';
 import { isEmptyInput } from '../wire.ts';
 
@@ -91,7 +99,7 @@ export class BlockWriter {
     this.#entries[index] = entry;
     if (head.kind !== 'toolCall') return;
     this.calledTool = true;
-    this.#open(entry, { type: 'tool_use', id: head.callId, name: head.tool.name, input: {} }, out);
+    this.#open(entry, toolUseBlock(head.callId, head.tool.name), out);
   }
 
   #delta(entry: Entry, delta: ItemDelta, out: Frame[]): void {
@@ -175,7 +183,7 @@ export class BlockWriter {
   #openFor(entry: Entry, out: Frame[]): void {
     if (entry === this.#active) return;
     const block =
-      entry.head.kind === 'reasoning' ? EMPTY_THINKING : { type: 'text', ...(entry.cites ? { citations: [] } : {}), text: '' };
+      entry.head.kind === 'reasoning' ? EMPTY_THINKING : { type: 'text', citations: entry.cites ? [] : null, text: '' };
     this.#open(entry, block, out);
   }
 

@@ -12,7 +12,7 @@ import { type Holds, OWN_KIND, Turns } from '../../answers/turns.ts';
 import { Unsaid } from '../../answers/unsaid.ts';
 import { BlockWriter, frame } from './encode-blocks.ts';
 import { errorFrame } from '../errors.ts';
-import { mediaRefused, unfinishedCall } from '../message-parts.ts';
+import { mediaRefused, NO_FACTS, unfinishedCall } from '../message-parts.ts';
 import { AnswerSplicer } from './splice.ts';
 import { encodeStop, stopMembers } from './outcome.ts';
 import { encodeUsage } from './usage.ts';
@@ -144,6 +144,8 @@ class EventEncoder implements ClientEncoder {
       content: [],
       stop_reason: null,
       stop_sequence: null,
+      stop_details: null,
+      ...NO_FACTS,
       usage: encodeUsage(this.#usage, this.#context.inputEstimate),
     };
     out.push(frame({ type: 'message_start', message }));
@@ -164,7 +166,7 @@ class EventEncoder implements ClientEncoder {
     if (this.#writer.leftUnfinished && !isCut) throw unfinishedCall();
     this.#endsAt = out.length;
     const usage = encodeUsage(this.#usage, this.#context.inputEstimate);
-    out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage }));
+    out.push(frame({ type: 'message_delta', delta: { ...stopMembers(stop), container: null }, usage }));
     out.push(frame({ type: 'message_stop' }));
     this.ended = true;
   }

@@ -104,7 +104,7 @@ export function stopMembers(stop: WireStop): JsonObject {
   return {
     stop_reason: stop.reason,
     stop_sequence: stop.sequence ?? null,
-    ...(stop.details === undefined ? {} : { stop_details: stop.details }),
+    stop_details: stop.details ?? null,
     ...(stop.native === undefined ? {} : { [NATIVE_REASON]: stop.native }),
   };
 }

@@ -18,6 +18,11 @@ import {
 
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
+/** Those that it holds. Of any other kind nobody here knows whether it is billed. */
+const WITHIN_TOTALS: ReadonlySet<string> = new Set(['message', 'fallback_message']);
+/** Names come from the upstream and are written to the log. */
+const MOST_UNKNOWN = 4;
+const MAX_KIND = 64;
 
 /** Server tools that are paid by the call. */
 const METERED: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
@@ -37,6 +42,7 @@ export class UsageReader {
   /** The latest iterations that are billed in addition, and the latest report of metered calls. */
   #extra: readonly UsageIteration[] = [];
   #servedModel: string | undefined;
+  #unknownPasses: readonly string[] = [];
   #meters: ReadonlyMap<string, number> | undefined;
   /** The latest report of a total came without a split by lifetime. */
   #isSplitOlder = false;
@@ -61,6 +67,7 @@ export class UsageReader {
     if (key === 'iterations') {
       this.#extra = extraIterations(value);
       this.#servedModel = fallbackModel(value);
+      this.#unknownPasses = unknownPasses(value);
     }
     if (key === 'server_tool_use') this.#meters = isObject(value) ? metersOf(value) : undefined;
     if (!READ_MEMBERS.has(key)) this.#native.set(key, value);
@@ -112,7 +119,8 @@ export class UsageReader {
     const geo = known.get('inference_geo');
     if (typeof geo === 'string') usage.geo = geo;
     if (this.#servedModel !== undefined) usage.servedModel = this.#servedModel;
-    if (isRedeemed(known.get('fallback_credit'))) usage.discounts = ['fallback_credit'];
+    const flags = [...(isRedeemed(known.get('fallback_credit')) ? ['fallback_credit'] : []), ...this.#unknownPasses];
+    if (flags.length > 0) usage.flags = flags;
     const native = this.#native.snapshot();
     if (native !== undefined) usage.native = native;
     return usage;
@@ -163,6 +171,13 @@ function fallbackModel(value: JsonValue): string | undefined {
   return typeof model === 'string' && model !== '' ? model : undefined;
 }
 
+/** Passes of a kind that was not there when this was written. */
+function unknownPasses(value: JsonValue): readonly string[] {
+  const kinds = (Array.isArray(value) ? value.filter(isObject) : []).map((one) => String(one['type']).slice(0, MAX_KIND));
+  const unknown = kinds.filter((kind) => !EXTRA_ITERATIONS.has(kind) && !WITHIN_TOTALS.has(kind));
+  return [...new Set(unknown)].slice(0, MOST_UNKNOWN).map((kind) => `unpriced_pass:${kind}`);
+}
+
 /** The answer is billed as if its model had been asked all along. */
 function isRedeemed(credit: JsonValue | undefined): boolean {
   const status = isObject(credit) ? credit['status'] : undefined;
@@ -194,7 +209,7 @@ function metersOf(serverTools: JsonObject): Map<string, number> {
 
 /**
  * The wire's usage object. Counters that nobody reported are zero, but the input, which is `inputEstimate` where that is known; splits and
- * details appear only where they are known.
+ * details that nobody reported are null, since the protocol requires the members.
  */
 export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonObject {
   const known: Usage = usage ?? {};
@@ -205,14 +220,14 @@ export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonOb
     input_tokens: known.input ?? (isInputKnown ? 0 : inputEstimate),
     cache_creation_input_tokens: totalCacheWrite(known),
     cache_read_input_tokens: known.cacheRead ?? 0,
-    ...encodeSplit(known),
+    cache_creation: encodeSplit(known),
     output_tokens: known.output ?? 0,
-    ...(known.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: known.reasoning } }),
-    ...encodeServerTools(known.meters),
+    output_tokens_details: known.reasoning === undefined ? null : { thinking_tokens: known.reasoning },
+    server_tool_use: encodeServerTools(known.meters),
     ...(passes.length === 0 ? {} : { iterations: passes.map(encodeIteration) }),
-    ...encodeTier(known.serviceTier),
-    ...(known.geo === undefined ? {} : { inference_geo: known.geo }),
-    ...(known.speed === undefined ? {} : { speed: known.speed }),
+    service_tier: TIERS.get(known.serviceTier ?? '') ?? null,
+    inference_geo: known.geo ?? null,
+    speed: known.speed ?? null,
   };
 }
 
@@ -224,24 +239,17 @@ const TIERS: ReadonlyMap<string, string> = new Map([
   ['default', 'standard'],
 ]);
 
-function encodeTier(tier: string | undefined): JsonObject {
-  const word = tier === undefined ? undefined : TIERS.get(tier);
-  return word === undefined ? {} : { service_tier: word };
-}
-
 /** Both counters or none, since typed clients need both. */
-function encodeServerTools(meters: Usage['meters']): JsonObject {
+function encodeServerTools(meters: Usage['meters']): JsonObject | null {
   const searches = meters?.get('web_search');
   const fetches = meters?.get('web_fetch');
-  if (searches === undefined && fetches === undefined) return {};
-  return { server_tool_use: { web_search_requests: searches ?? 0, web_fetch_requests: fetches ?? 0 } };
+  if (searches === undefined && fetches === undefined) return null;
+  return { web_search_requests: searches ?? 0, web_fetch_requests: fetches ?? 0 };
 }
 
-function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject {
-  if (cacheWrite5m === undefined && cacheWrite1h === undefined) return {};
-  return {
-    cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m ?? 0, ephemeral_1h_input_tokens: cacheWrite1h ?? 0 },
-  };
+function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject | null {
+  if (cacheWrite5m === undefined && cacheWrite1h === undefined) return null;
+  return { ephemeral_5m_input_tokens: cacheWrite5m ?? 0, ephemeral_1h_input_tokens: cacheWrite1h ?? 0 };
 }
 
 function encodeIteration(one: UsageIteration): JsonObject {
@@ -251,7 +259,7 @@ function encodeIteration(one: UsageIteration): JsonObject {
     input_tokens: one.input,
     cache_creation_input_tokens: totalCacheWrite(one),
     cache_read_input_tokens: one.cacheRead,
-    ...encodeSplit(one),
+    cache_creation: encodeSplit(one),
     output_tokens: one.output,
   };
 }

@@ -15,7 +15,9 @@ import {
   checkInput,
   citationBodies,
   mediaRefused,
+  NO_FACTS,
   thinkingText,
+  toolUseBlock,
   unfinishedCall,
   unsignedSignature,
   wireInput,
@@ -91,6 +93,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     model: context.model,
     content: content.blocks,
     ...stopMembers(encodeStop(whole.outcome, answered)),
+    ...NO_FACTS,
     usage: encodeUsage(whole.usage, context.inputEstimate),
   };
   return editJson(JSON.stringify(body), inputs);
@@ -128,6 +131,10 @@ function wholeInput({ item, status }: WholeItem): string {
   return wireInput(item);
 }
 
+function textBlock(text: string, citations: readonly JsonObject[]): JsonObject {
+  return { type: 'text', citations: citations.length > 0 ? [...citations] : null, text };
+}
+
 function encodeItem({ item }: WholeItem, context: ResponseContext): JsonObject[] {
   const signature = attachedSignature(item, context);
   const signed = signature === undefined ? [] : [{ type: 'thinking', thinking: '', signature }];
@@ -135,10 +142,10 @@ function encodeItem({ item }: WholeItem, context: ResponseContext): JsonObject[]
     case 'text': {
       const citations = citationBodies(item);
       if (item.text === '' && citations.length === 0) return signed;
-      return [{ type: 'text', ...(citations.length > 0 ? { citations } : {}), text: item.text }, ...signed];
+      return [textBlock(item.text, citations), ...signed];
     }
     case 'refusal':
-      return item.text === '' ? [] : [{ type: 'text', text: item.text }];
+      return item.text === '' ? [] : [textBlock(item.text, [])];
     case 'reasoning': {
       const thinking = thinkingText(item);
       const { opaque } = item;
@@ -150,7 +157,7 @@ function encodeItem({ item }: WholeItem, context: ResponseContext): JsonObject[]
       return [{ type: 'thinking', thinking, signature }];
     }
     case 'toolCall':
-      return [{ type: 'tool_use', id: item.callId, name: item.tool.name, input: {} }, ...signed];
+      return [toolUseBlock(item.callId, item.tool.name), ...signed];
     case 'native':
       return item.dialect === 'messages' && isObject(item.body) ? [item.body] : [];
     case 'media':

@@ -13,7 +13,7 @@ const RESULT_PART: ReadMembers = {
 const BLOCK: ReadMembers = {
   own: new Set([
     ...['type', 'text', 'cache_control', 'source', 'title', 'context', 'content', 'thinking', 'signature', 'data'],
-    ...['id', 'name', 'input', 'tool_use_id', 'is_error'],
+    ...['id', 'name', 'input', 'caller', 'tool_use_id', 'is_error'],
   ]),
   of: ofType(
     ...['text', 'image', 'document', 'search_result', 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'compaction'],

@@ -40,10 +40,8 @@ function announcedForm(final: JsonObject): JsonObject {
       return { ...final, status: 'in_progress', arguments: '' };
     case 'custom_tool_call':
       return { ...final, status: 'in_progress', input: '' };
-    case 'image_generation_call': {
-      const { result: _, ...begun } = final;
-      return { ...begun, status: 'in_progress' };
-    }
+    case 'image_generation_call':
+      return { ...final, status: 'in_progress', result: null };
     default:
       return final;
   }

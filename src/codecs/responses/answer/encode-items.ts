@@ -306,7 +306,7 @@ export class ItemWriter {
   #addImage(whole: MediaItem): void {
     checkRepresentable(whole);
     this.#endMessage();
-    const item = this.#add('image_generation_call', { status: 'in_progress' }, whole.id);
+    const item = this.#add('image_generation_call', { status: 'in_progress', result: null }, whole.id);
     emitImageProgress(item, this.#emit);
     this.#finishAs(item, finishedImage(item, whole.media));
     if (whole.opaque !== undefined) this.#addCarrier(whole.opaque, item.id);

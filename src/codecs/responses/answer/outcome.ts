@@ -4,6 +4,7 @@ import type { CanonicalEvent } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import {
+  contradiction,
   countOf,
   isPlaceholder,
   isPrice,
@@ -131,6 +132,7 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
       serviceTier: nonEmptyString(response, 'service_tier'),
       native: nativeUsage(wire),
     }),
+    ...contradiction(total, (cacheRead ?? 0) + totalCacheWrite(written)),
   };
   return isPlaceholder(usage) ? undefined : usage;
 }

@@ -21,6 +21,7 @@ export function emptyResponse(context: ResponseContext, createdAt?: number): Jso
   const reasoning = isObject(asked['reasoning']) ? asked['reasoning'] : {};
   return {
     id: context.responseId,
+    access_programs: null,
     object: 'response',
     created_at: isOurs ? context.createdAt : createdAt,
     status: 'in_progress',

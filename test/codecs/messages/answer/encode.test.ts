@@ -132,7 +132,7 @@ test('arguments that say nothing are the empty object, live and whole', () => {
     const frames = encode(events as CanonicalEvent[]);
     assert.deepEqual(outline(frames).slice(1, 4), ['0 start tool_use', '0 input_json_delta {}', '0 stop']);
     const body = messagesClient.encodeResponse(fold(events as CanonicalEvent[]), undefined, responseContext());
-    assert.deepEqual(JSON.parse(body).content, [{ type: 'tool_use', id: 'a', name: 'f', input: {} }]);
+    assert.deepEqual(JSON.parse(body).content, [{ type: 'tool_use', id: 'a', name: 'f', input: {}, caller: { type: 'direct' } }]);
   }
 });
 
@@ -288,6 +288,11 @@ test('usage: exclusive input, cache and reasoning in message_delta; zeros at the
     cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 0 },
     output_tokens: 7,
     output_tokens_details: { thinking_tokens: 4 },
+    // Typed clients require what nobody reported, too.
+    server_tool_use: null,
+    service_tier: null,
+    inference_geo: null,
+    speed: null,
   });
 });
 
@@ -456,7 +461,7 @@ test('usage: tiers by their word here, and both counters of server tools, as typ
     return JSON.parse(frames.at(-2)?.data ?? '').usage;
   };
   const tiers = ['standard', 'priority', 'default', 'flex'].map((serviceTier) => said({ serviceTier })['service_tier']);
-  assert.deepEqual(tiers, ['standard', 'priority', 'standard', undefined]);
+  assert.deepEqual(tiers, ['standard', 'priority', 'standard', null]);
   const searched = said({ meters: new Map([['web_search', 2]]) });
   assert.deepEqual(searched['server_tool_use'], { web_search_requests: 2, web_fetch_requests: 0 });
 });

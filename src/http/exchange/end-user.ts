@@ -1,14 +1,16 @@
 /** Whom a client says that it asks for. Its own words: kept for the operator's sums, and trusted for nothing. */
-import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { JsonObject, JsonValue } from '../../codecs/canonical/json.ts';
 
 const MAX_CHARS = 256;
 
+interface Names {
+  readonly safetyIdentifier?: JsonValue | undefined;
+  readonly user?: JsonValue | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
 /** `safety_identifier`, else `user`, else `metadata.user_id`; undefined where none says anything. */
-export function endUserOf({
-  safetyIdentifier,
-  user,
-  metadata,
-}: Pick<CanonicalRequest, 'safetyIdentifier' | 'user' | 'metadata'>) {
+export function endUserOf({ safetyIdentifier, user, metadata }: Names): string | undefined {
   const given = [safetyIdentifier, user, metadata?.['user_id']].find((name) => typeof name === 'string' && name.trim() !== '');
   return typeof given === 'string' ? given.trim().slice(0, MAX_CHARS) : undefined;
 }

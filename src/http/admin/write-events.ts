@@ -1,0 +1,50 @@
+/** Rows as they come, as server-sent events: `exchanges` with a list of rows, `skipped` with how many were passed over. */
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../streams/clock.ts';
+import { SAFE_HEADERS } from '../server/safe-headers.ts';
+import { jsonText } from './json-text.ts';
+import type { LiveBatch } from './routes.ts';
+
+const HEARTBEAT_MS = 15_000;
+
+/** Takes the next batch only when the last one was written: whoever reads slowly is shown fewer rows, and told so. */
+export async function writeEvents(
+  response: ServerResponse,
+  batches: AsyncIterable<LiveBatch>,
+  clock: Clock,
+  gone: AbortSignal,
+): Promise<void> {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    ...Object.fromEntries(SAFE_HEADERS),
+  });
+  // The page knows that it is connected before the first row comes.
+  response.write(': connected\n\n');
+  let beatAtMs = clock.monotonic();
+  for await (const { rows, cursor, skipped } of batches) {
+    if (gone.aborted) break;
+    const now = clock.monotonic();
+    let text = skipped > 0 ? `event: skipped\ndata: {"count":${skipped}}\n\n` : '';
+    if (rows.length > 0) text += `id: ${cursor}\nevent: exchanges\ndata: ${jsonText(rows)}\n\n`;
+    if (text === '' && now - beatAtMs >= HEARTBEAT_MS) text = ': alive\n\n';
+    if (text === '') continue;
+    beatAtMs = now;
+    if (!response.write(text)) await drained(response, gone);
+  }
+  response.end();
+}
+
+function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      response.off('drain', over);
+      gone.removeEventListener('abort', over);
+      resolve();
+    };
+    response.on('drain', over);
+    gone.addEventListener('abort', over);
+    if (gone.aborted) over();
+  });
+}

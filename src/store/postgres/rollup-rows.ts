@@ -1,0 +1,81 @@
+/** The rows of the rollups on PostgreSQL: how a transaction adds to them, and how they come back. */
+import { type Rollup, type RollupChanges, SUM_NAMES, type SumName } from '../rollups.ts';
+import { StoreError } from '../store-error.ts';
+import { big, int, type Row, text } from './rows.ts';
+
+export type RollupTable = 'usage_hours' | 'usage_days';
+
+export const SUM_COLUMNS: Readonly<Record<SumName, string>> = {
+  requests: 'requests',
+  inputTokens: 'input_tokens',
+  cachedInputTokens: 'cached_input_tokens',
+  cacheWriteTokens: 'cache_write_tokens',
+  outputTokens: 'output_tokens',
+  reasoningTokens: 'reasoning_tokens',
+  images: 'images',
+  videos: 'videos',
+  durationMs: 'duration_ms',
+};
+const AMOUNTS = [...Object.values(SUM_COLUMNS), 'charged_nanos'];
+const COLUMNS = `key_id, at, model, channel_id, code, account_id, ${AMOUNTS.join(', ')}, first_token`;
+const TYPES = `key_id text, at bigint, model text, channel_id text, code text, account_id text, ${AMOUNTS.map(
+  (name) => `${name} bigint`,
+).join(', ')}, first_token bigint[]`;
+
+/** Adds the rows of the JSON array that `parameter` names. The shorter list of buckets counts as if it went on with zeros. */
+export function addRows(table: RollupTable, parameter: string): string {
+  return `INSERT INTO ${table} AS u (${COLUMNS})
+  SELECT ${COLUMNS.replaceAll(/\w+/g, 'x.$&')} FROM json_to_recordset(${parameter}::json) AS x(${TYPES})
+  ON CONFLICT (key_id, at, model, channel_id, code) DO UPDATE SET
+    ${AMOUNTS.map((name) => `${name} = u.${name} + excluded.${name}`).join(', ')},
+    first_token = ARRAY(SELECT coalesce(a, 0) + coalesce(b, 0) FROM unnest(u.first_token, excluded.first_token)
+      WITH ORDINALITY AS t(a, b, place) ORDER BY place)`;
+}
+
+/** `hours`: by key. Rows of hours and of days, each of keys and of all keys together, as JSON arrays. */
+export function columnsOf(hours: RollupChanges): { readonly hours: string; readonly days: string } {
+  const all = hours.hoursOfAll();
+  return { hours: jsonOf([...hours.hours(), ...all.hours()]), days: jsonOf([...hours.days(), ...all.days()]) };
+}
+
+export function jsonOf(rollups: readonly Rollup[]): string {
+  return JSON.stringify(
+    rollups.map(({ keyId, accountId, at, model, channelId, code, sums }) => ({
+      ...{ key_id: keyId, at, model, channel_id: channelId, code, account_id: accountId },
+      ...Object.fromEntries(SUM_NAMES.map((name) => [SUM_COLUMNS[name], sums[name]])),
+      charged_nanos: sums.chargedNanos.toString(),
+      first_token: sums.firstToken,
+    })),
+  );
+}
+
+/** A row, or a sum of rows that has the same columns. */
+export function rollupOf(row: Row): Rollup {
+  return {
+    keyId: text(row, 'key_id'),
+    accountId: text(row, 'account_id'),
+    at: int(row, 'at'),
+    model: text(row, 'model'),
+    channelId: text(row, 'channel_id'),
+    code: text(row, 'code'),
+    sums: {
+      requests: int(row, 'requests'),
+      inputTokens: int(row, 'input_tokens'),
+      cachedInputTokens: int(row, 'cached_input_tokens'),
+      cacheWriteTokens: int(row, 'cache_write_tokens'),
+      outputTokens: int(row, 'output_tokens'),
+      reasoningTokens: int(row, 'reasoning_tokens'),
+      images: int(row, 'images'),
+      videos: int(row, 'videos'),
+      durationMs: int(row, 'duration_ms'),
+      chargedNanos: big(row, 'charged_nanos'),
+      firstToken: counts(row, 'first_token'),
+    },
+  };
+}
+
+function counts(row: Row, column: string): number[] {
+  const value: unknown = row[column];
+  if (!Array.isArray(value)) throw new StoreError('corrupt', `column ${column} is no list`);
+  return value.map((count: unknown) => int({ count }, 'count'));
+}

@@ -1,0 +1,105 @@
+/** How a query of usage is answered from the rollups: which rows it reads, and how they become groups. Pure; shared by every engine. */
+import {
+  addSums,
+  HOUR_MS,
+  HOURS_A_DAY,
+  hourOf,
+  isNothing,
+  noSums,
+  type Rollup,
+  type UsageDimension,
+  type UsageFilters,
+  type UsageGroup,
+  type UsageRange,
+  type UsageSums,
+} from './rollups.ts';
+import { dayName } from './spend-windows.ts';
+
+/** Rows of hours or of days: from `from`, before `to`. */
+export interface RollupSpan {
+  readonly unit: 'hour' | 'day';
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface UsagePlan {
+  readonly spans: readonly RollupSpan[];
+  /** False: the rows of all keys together have the answer. */
+  readonly byKey: boolean;
+}
+
+/** The years 1970 to 9999; a wider range would be no number of hours. */
+const MAX_MS = Date.UTC(9999, 11, 31, 23);
+
+export function planOf(range: UsageRange, filters: UsageFilters, groupBy: readonly UsageDimension[]): UsagePlan {
+  const clamped = (ms: number): number => (ms > 0 ? Math.min(ms, MAX_MS) : 0);
+  const from = hourOf(clamped(range.fromMs));
+  const to = Math.ceil(clamped(range.toMs) / HOUR_MS);
+  const byKey =
+    filters.accountId !== undefined || filters.keyId !== undefined || groupBy.includes('account') || groupBy.includes('key');
+  return { spans: spansOf(from, to, groupBy.includes('hour')).filter((span) => span.from < span.to), byKey };
+}
+
+/** Whole days, and the hours before and behind them. */
+function spansOf(from: number, to: number, needsHours: boolean): RollupSpan[] {
+  const [firstDay, lastDay] = [Math.ceil(from / HOURS_A_DAY), Math.floor(to / HOURS_A_DAY)];
+  if (needsHours || firstDay >= lastDay) return [{ unit: 'hour', from, to }];
+  return [
+    { unit: 'hour', from, to: firstDay * HOURS_A_DAY },
+    { unit: 'day', from: firstDay, to: lastDay },
+    { unit: 'hour', from: lastDay * HOURS_A_DAY, to },
+  ];
+}
+
+type GroupMembers = Pick<UsageGroup, 'hour' | 'day' | 'accountId' | 'keyId' | 'model' | 'channelId' | 'code'>;
+const MEMBERS = ['hour', 'day', 'accountId', 'keyId', 'model', 'channelId', 'code'] as const;
+
+/** Rows, or sums of rows, become groups. */
+export class UsageGroups {
+  readonly #wanted: ReadonlySet<UsageDimension>;
+  readonly #groups = new Map<string, { readonly members: GroupMembers; readonly sums: UsageSums; errors: number }>();
+
+  constructor(groupBy: readonly UsageDimension[]) {
+    this.#wanted = new Set(groupBy);
+  }
+
+  add(row: Rollup, unit: RollupSpan['unit']): void {
+    const { at, accountId, keyId, model, channelId, code, sums } = row;
+    const wanted = this.#wanted;
+    const members: GroupMembers = {
+      ...(wanted.has('hour') ? { hour: at * HOUR_MS } : {}),
+      ...(wanted.has('day') ? { day: dayName(unit === 'day' ? at : Math.floor(at / HOURS_A_DAY)) } : {}),
+      ...(wanted.has('account') ? { accountId } : {}),
+      ...(wanted.has('key') ? { keyId } : {}),
+      ...(wanted.has('model') ? { model } : {}),
+      ...(wanted.has('channel') ? { channelId } : {}),
+      ...(wanted.has('code') ? { code } : {}),
+    };
+    const name = MEMBERS.map((member) => members[member] ?? '').join('\n');
+    let group = this.#groups.get(name);
+    if (group === undefined) {
+      group = { members, sums: noSums(), errors: 0 };
+      this.#groups.set(name, group);
+    }
+    addSums(group.sums, sums);
+    if (code !== '') group.errors += sums.requests;
+  }
+
+  result(): UsageGroup[] {
+    const groups = [...this.#groups.values()].filter(({ sums }) => !isNothing(sums));
+    return groups.map(({ members, sums, errors }) => ({ ...members, ...sums, errors })).sort(byMembers);
+  }
+}
+
+function byMembers(a: GroupMembers, b: GroupMembers): number {
+  for (const member of MEMBERS) {
+    const [left, right] = [a[member] ?? '', b[member] ?? ''];
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+/** What no engine checks by itself. */
+export function isWanted({ model, channelId, code }: Rollup, filters: UsageFilters): boolean {
+  return (filters.model ?? model) === model && (filters.channelId ?? channelId) === channelId && (filters.code ?? code) === code;
+}

@@ -1,0 +1,148 @@
+/**
+ * A `compaction_trigger` on Channels that compact by a summary: exactly one `compaction` item, whole, as a stream and over a socket, with which
+ * any upstream can go on. A compaction that was altered, truncated or made for another account goes on nowhere.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
+import { eventually, KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';
+import { connect } from '../websocket/socket-client.ts';
+
+const simulator = await startSimulator();
+test.after(() => simulator.close());
+test.beforeEach(() => simulator.reset());
+
+const PRICE = { price: { input: '1', output: '2' } };
+const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const channelsWith = (options: object) =>
+  UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type], options }));
+const CONFIG = {
+  channels: channelsWith({ compaction: 'summary' }),
+  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+};
+const HISTORY = [
+  { type: 'message', role: 'user', content: 'Read it.' },
+  { type: 'function_call', call_id: 'call_1', name: 'read', arguments: '{}' },
+  { type: 'function_call_output', call_id: 'call_1', output: 'It says hello.' },
+  { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'It says hello.' }] },
+];
+const TOOLS = [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }];
+const body = (model: string, more: object = {}) => ({
+  ...{ model, input: [...HISTORY, { type: 'compaction_trigger' }], tools: TOOLS, tool_choice: 'auto', store: false },
+  ...more,
+});
+const summary = { reply: { pieces: [{ type: 'text' as const, text: 'They read: hello.' }], usage: { input: 40, output: 5 } } };
+
+interface Compacted {
+  readonly status: string;
+  readonly output: readonly { readonly type: string; readonly id: string; readonly encrypted_content: string }[];
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
+}
+
+function isCompacted({ status, output, usage }: Compacted): string {
+  assert.equal(status, 'completed');
+  assert.deepEqual(
+    output.map(({ type }) => type),
+    ['compaction'],
+  );
+  const [item] = output;
+  assert.match(item?.id ?? '', /^cmp_/);
+  assert.match(item?.encrypted_content ?? '', /^mz2\./);
+  assert.deepEqual([usage.input_tokens, usage.output_tokens], [40, 5]);
+  const asked = simulator.requests.at(-1)?.text ?? '';
+  assert.match(asked, /summary of this conversation/);
+  assert.doesNotMatch(asked, /compaction_trigger/);
+  return item?.encrypted_content ?? '';
+}
+
+async function whole(gateway: TestGateway, model: string, key = KEY): Promise<string> {
+  simulator.enqueue(summary);
+  const answer = await gateway.post('/v1/responses', body(model), { headers: { authorization: `Bearer ${key}` } });
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  return isCompacted(JSON.parse(text));
+}
+
+for (const model of UPSTREAMS) {
+  test(`${model}: one compaction item, whole, as a stream and over a socket; every upstream goes on with it`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const sealed = await whole(gateway, model);
+
+    simulator.enqueue(summary);
+    const stream = await (await gateway.post('/v1/responses', body(model, { stream: true }))).text();
+    const events = [...stream.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data));
+    isCompacted(events.at(-1)?.response);
+    assert.equal(events.at(-1)?.type, 'response.completed');
+    const done = events.filter(({ type }) => type === 'response.output_item.done');
+    assert.deepEqual(
+      done.map(({ item }) => item.type),
+      ['compaction'],
+    );
+
+    simulator.enqueue(summary);
+    const client = await connect(gateway);
+    const turn = await client.turn({ type: 'response.create', ...body(model) });
+    isCompacted((turn.at(-1) as unknown as { response: Compacted }).response);
+    client.ws.close();
+    await eventually(() => gateway.store.settled.length === 3, 'all rows');
+    for (const { usage, model: billed } of gateway.store.settled) assert.deepEqual([usage?.output, billed], [5, model]);
+
+    for (const next of UPSTREAMS) {
+      const input = [
+        { type: 'compaction', encrypted_content: sealed },
+        { role: 'user', content: 'Go on.' },
+      ];
+      const answer = await gateway.post('/v1/responses', { model: next, input, tools: TOOLS });
+      assert.equal(answer.status, 200, await answer.text());
+      assert.match(simulator.requests.at(-1)?.text ?? '', /They read: hello\./);
+    }
+  });
+
+  test(`${model}: an empty, cut or failed summary is no compaction, whole and as a stream`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    for (const reply of [{ pieces: [] }, { pieces: [{ type: 'text' as const, text: 'half' }], finish: 'length' as const }]) {
+      for (const stream of [false, true]) {
+        simulator.enqueue({ reply });
+        const text = await (await gateway.post('/v1/responses', body(model, { stream }))).text();
+        assert.doesNotMatch(text, /"compaction"|response\.completed/);
+        assert.match(text, /upstream_error/);
+        gateway.running.gateway.dispatcher.health.keepOnly(new Set());
+      }
+    }
+  });
+}
+
+test('without the option: a responses upstream judges the trigger, any other refuses it at its path', async () => {
+  await using gateway = await testGateway({ ...CONFIG, channels: channelsWith({}) });
+  for (const model of UPSTREAMS) {
+    const answer = await gateway.post('/v1/responses', body(model));
+    const text = await answer.text();
+    if (model === 'responses') assert.match(simulator.requests.at(-1)?.text ?? '', /compaction_trigger/);
+    else assert.match(`${answer.status} ${text}`, /^400 .*"param":"input\[4\]","code":"unsupported_conversion"/s);
+  }
+});
+
+test('a compaction that was altered, truncated or made for another account is refused at its path', async () => {
+  await using gateway = await testGateway(CONFIG);
+  const sealed = await whole(gateway, 'messages');
+  gateway.store.addKey('sk-mizu-other', { accountId: 'acct_2' }, { id: 'acct_2' });
+  const foreign = await whole(gateway, 'messages', 'sk-mizu-other');
+  const last = sealed.at(-1) === 'A' ? 'B' : 'A';
+  for (const [what, value] of Object.entries({
+    altered: `${sealed.slice(0, -1)}${last}`,
+    'its prefix altered': `MZ2.${sealed.slice(4)}`,
+    truncated: sealed.slice(0, sealed.length / 2),
+    'of another account': foreign,
+    'a prefix alone': 'mz2.',
+  })) {
+    for (const model of ['chat_completion', 'messages', 'gemini']) {
+      const input = [
+        { role: 'user', content: 'q' },
+        { type: 'compaction', encrypted_content: value },
+        { role: 'user', content: 'Go on.' },
+      ];
+      const answer = await gateway.post('/v1/responses', { model, input });
+      assert.match(`${answer.status} ${await answer.text()}`, /^400 .*"param":"input\[1\]"/s, `${what} to ${model}`);
+    }
+  }
+});
