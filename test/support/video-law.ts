@@ -55,6 +55,8 @@ export async function runVideo(rig: Rig, faults: ReadonlyMap<string, Mode>): Pro
     if (page.ok) tasks = page.value.tasks;
     isReading = false;
   };
+  // Of a client that has left, the task may only now be made.
+  await rig.pass(() => injector.outstanding > 0, CLIENT_SECONDS);
   await look();
   await rig.pass(() => {
     if (!isReading) void look();
