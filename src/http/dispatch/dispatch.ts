@@ -8,7 +8,7 @@ import type { AttemptEntry } from '../../store/request-log.ts';
 import { type Clock, pause } from '../../streams/clock.ts';
 import { billableUsage } from '../exchange/billable.ts';
 import type { Channel } from '../config/config.ts';
-import { errorCode, goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
+import { goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Affinity } from './affinity.ts';
 import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
@@ -16,7 +16,7 @@ import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import type { UnknownMembers } from './unknown-members.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
-import { failureOf, finalError, isTransient, noneFit, refusedPart, reportTo, verdictOf } from './verdict.ts';
+import { failureOf, finalError, isStaleConnection, isTransient, noneFit, refusedPart, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -351,15 +351,4 @@ class AttemptLoop<Answer> {
     if (this.#unsuitable !== undefined && this.#shut.size === 0) return this.#unsuitable;
     return noneFit([...this.#shut], this.#circuit, this.#dispatcher.health);
   }
-}
-
-/** An idle connection that the upstream closed just as it was used again: it had answered before. */
-function isStaleConnection(error: GatewayError): boolean {
-  const cause = error.details.cause;
-  if (error.details.reason !== 'network' || !(cause instanceof Error)) return false;
-  const code = errorCode(cause);
-  if (code !== 'UND_ERR_SOCKET' && code !== 'ECONNRESET' && code !== 'EPIPE') return false;
-  const socket = 'socket' in cause ? cause.socket : undefined;
-  const bytesRead = typeof socket === 'object' && socket !== null && 'bytesRead' in socket ? socket.bytesRead : 0;
-  return typeof bytesRead === 'number' && bytesRead > 0;
 }

@@ -1,4 +1,5 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
+import { errorCode } from '../errors.ts';
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import type { Refusable } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
@@ -158,4 +159,15 @@ export function finalError(errors: readonly GatewayError[], retryAfterMs?: numbe
   const { shownCode: _code, param: _param, retryAfterMs: _alone, ...details } = last.details;
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
   return new GatewayError('upstream_error', last.message, { ...details, ...wait, cause: last });
+}
+
+/** An idle connection that the upstream closed just as it was used again: it had answered before. */
+export function isStaleConnection(error: GatewayError): boolean {
+  const cause = error.details.cause;
+  if (error.details.reason !== 'network' || !(cause instanceof Error)) return false;
+  const code = errorCode(cause);
+  if (code !== 'UND_ERR_SOCKET' && code !== 'ECONNRESET' && code !== 'EPIPE') return false;
+  const socket = 'socket' in cause ? cause.socket : undefined;
+  const bytesRead = typeof socket === 'object' && socket !== null && 'bytesRead' in socket ? socket.bytesRead : 0;
+  return typeof bytesRead === 'number' && bytesRead > 0;
 }

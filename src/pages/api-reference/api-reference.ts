@@ -1,5 +1,6 @@
 /** The one source of `/apidocs` and `/openapi.json`: every endpoint in the order in which a reader meets them. */
-import { ACCOUNT_ENDPOINTS, SERVICE_ENDPOINTS, TEXT_ENDPOINTS } from './account-endpoints.ts';
+import { ACCOUNT_ENDPOINTS, TEXT_ENDPOINTS } from './account-endpoints.ts';
+import { SERVICE_ENDPOINTS } from './service-endpoints.ts';
 import { CONVERSATION_ENDPOINTS } from './conversation-endpoints.ts';
 import { aliasesOf, type EndpointReference } from './endpoint.ts';
 import { MEDIA_ENDPOINTS } from './media-endpoints.ts';
