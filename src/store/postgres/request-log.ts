@@ -26,8 +26,24 @@ const PRUNE: Statement = {
     SELECT seq FROM request_log WHERE logged_at_ms < $1 ORDER BY seq LIMIT ${PRUNE_BATCH}) RETURNING seq`,
 };
 
-/** The Channel stands in the entry only: other conditions narrow what is looked at. */
-const CHANNEL = `coalesce(entry::json ->> 'channelId', entry::json -> 'attempts' -> -1 ->> 'channelId')`;
+/**
+ * Rows that name the Channel anywhere, by a search of their text: PostgreSQL cannot read it as JSON where an upstream's words hold a NUL. Which of them
+ * answered, or was asked last, is looked at here.
+ */
+async function ofChannel(database: Database, query: RequestLogQuery, channelId: string): Promise<RequestLogRow[]> {
+  const limit = limitOf(query);
+  const found: RequestLogRow[] = [];
+  for (let from: Pick<RequestLogQuery, 'after' | 'before'> = {}; ; ) {
+    const { statement, values } = listOf({ ...query, ...from, limit });
+    const page = (await database.run(statement, values)).map(logRowOf);
+    found.push(...page.filter((row) => (row.channelId ?? row.attempts.at(-1)?.channelId) === channelId));
+    const last = page.at(-1)?.seq;
+    if (found.length >= limit || page.length < limit || last === undefined) return found.slice(0, limit);
+    from = query.after === undefined ? { before: last } : { after: last };
+  }
+}
+
+const limitOf = ({ limit }: RequestLogQuery): number => Math.min(Math.max(limit ?? DEFAULT_LIMIT, 1), MAX_LIMIT);
 
 export function createRequestLog(database: Database): RequestLog {
   return {
@@ -37,6 +53,7 @@ export function createRequestLog(database: Database): RequestLog {
     },
 
     async list(query = {}) {
+      if (query.channelId !== undefined) return await ofChannel(database, query, query.channelId);
       const { statement, values } = listOf(query);
       return (await database.run(statement, values)).map(logRowOf);
     },
@@ -69,19 +86,20 @@ function listOf(query: RequestLogQuery): { readonly statement: Statement; readon
   const where = (letter: string, condition: string, value: Value): void => {
     if (value === undefined) return;
     values.push(value);
-    conditions.push(`${condition} $${values.length}`);
+    conditions.push(`${condition} $${values.length}${letter === 'c' ? ')' : ''}`);
     asked += letter;
   };
   where('k', 'key_id =', query.keyId && storable(query.keyId));
   where('a', 'account_id =', query.accountId && storable(query.accountId));
   where('m', 'model =', query.model && storable(query.model));
-  where('c', `${CHANNEL} =`, query.channelId && storable(query.channelId));
+  const { channelId } = query;
+  where('c', '0 < strpos(entry,', channelId === undefined ? undefined : `"channelId":${JSON.stringify(storable(channelId))}`);
   where('s', 'status =', query.status);
   where('f', 'logged_at_ms >=', query.sinceMs);
   where('t', 'logged_at_ms <', query.untilMs);
   where('n', 'seq >', query.after);
   where('p', 'seq <', query.before);
-  values.push(Math.min(Math.max(query.limit ?? DEFAULT_LIMIT, 1), MAX_LIMIT));
+  values.push(limitOf(query));
   const order = query.after === undefined ? 'DESC' : 'ASC';
   const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
   const sql = `SELECT * FROM request_log${filter} ORDER BY seq ${order} LIMIT $${values.length}`;
