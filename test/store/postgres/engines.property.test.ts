@@ -2,6 +2,7 @@
  * The two engines against each other: the same calls in the same order get the same answers, refusals and errors, and leave the same
  * to be read, also after a restart. Only what is random (ids, hashes over them, secrets) may differ.
  */
+import type { UsageGroup } from '../../../src/store/rollups.ts';
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -453,9 +454,14 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
       store.admission.reserved(keyId),
     ]),
   );
+  const [accounts, keys] = [await store.accounts.list(), await store.keys.list()];
+  // Groups are ordered by ids, which each engine draws for itself.
+  const made = new Map([...accounts, ...keys].map(({ id }, at) => [id, at]));
+  const place = ({ hour, day, accountId, keyId, model, channelId, code }: UsageGroup): string =>
+    JSON.stringify([hour, day, made.get(accountId ?? '') ?? -1, made.get(keyId ?? '') ?? -1, model, channelId, code]);
   return {
-    accounts: await store.accounts.list(),
-    keys: await store.keys.list(),
+    accounts,
+    keys,
     each,
     journal: await store.ledger.journal({ limit: 10_000 }),
     holds: await store.ledger.holds(),
@@ -463,9 +469,10 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
     log,
     head: await store.requestLog.head(),
     used: await Promise.all(
-      ([[], ['hour', 'key', 'model', 'channel', 'code'], ['day', 'account', 'code']] as const).map((by) =>
-        store.usageByHour({ fromMs: 0, toMs: clock.now() + 1 }, {}, by),
-      ),
+      ([[], ['hour', 'key', 'model', 'channel', 'code'], ['day', 'account', 'code']] as const).map(async (by) => {
+        const groups = await store.usageByHour({ fromMs: 0, toMs: clock.now() + 1 }, {}, by);
+        return groups.map((group) => [place(group), group] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+      }),
     ),
     secret: store.secrets.current(),
     sound: (await store.ledger.verify()).differences,
