@@ -1,4 +1,5 @@
 /** A charge explained: each line as count × rate = amount, flags in words, and whose report it rests on. Pure: the row says all of it. */
+import { withoutLastZeros } from './decimal.ts';
 import type { Charge, ChargeLine } from './charge.ts';
 import { formatUsd } from './money.ts';
 import type { RequestLogEntry } from './request-log.ts';
@@ -80,7 +81,7 @@ const DIGITS = 15;
 /** An amount in millionths of a nano-dollar, as US dollars with at least two digits after the point. */
 export function exactUsd(amount: bigint): string {
   const digits = amount.toString().padStart(DIGITS + 1, '0');
-  const fraction = digits.slice(-DIGITS).replace(/0+$/, '').padEnd(2, '0');
+  const fraction = withoutLastZeros(digits.slice(-DIGITS)).padEnd(2, '0');
   return `${digits.slice(0, -DIGITS)}.${fraction}`;
 }
 

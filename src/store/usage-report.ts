@@ -185,7 +185,7 @@ function csvEntries(text: string): Result<readonly Entry[], string> {
 function csvRows(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
-  const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
+  const field = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
   for (let match = field.exec(text); match !== null && field.lastIndex <= text.length; match = field.exec(text)) {
     const [whole, quoted, plain = '', end = ''] = match;
     row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));

@@ -17,18 +17,24 @@ export function profileKeys(text: string, { name, file }: { readonly name: strin
   return { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
 }
 
-function sectionOf(text: string, wanted: string): ReadonlyMap<string, string> | undefined {
+function sectionOf(file: string, wanted: string): ReadonlyMap<string, string> | undefined {
   let section: Map<string, string> | undefined;
   let isWanted = false;
-  for (const line of text.split(/\r?\n/)) {
-    const header = /^\s*\[\s*(?:profile\s+)?(.*?)\s*\]/.exec(line)?.[1];
-    if (header !== undefined) {
-      isWanted = header === wanted;
+  for (const line of file.split(/\r?\n/)) {
+    const text = line.trim();
+    const end = text.indexOf(']');
+    if (text.startsWith('[') && end > 0) {
+      isWanted =
+        text
+          .slice(1, end)
+          .trim()
+          .replace(/^profile\s+/, '') === wanted;
       if (isWanted) section ??= new Map();
       continue;
     }
-    const [, name, value] = /^\s*([^#;=\s]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
-    if (isWanted && name !== undefined && value !== undefined && value !== '') section?.set(name.toLowerCase(), value);
+    const at = text.indexOf('=');
+    const [name, value] = [text.slice(0, Math.max(0, at)).trim(), text.slice(at + 1).trim()];
+    if (isWanted && /^[^#;\s]+$/.test(name) && value !== '') section?.set(name.toLowerCase(), value);
   }
   return section;
 }

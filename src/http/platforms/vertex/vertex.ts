@@ -56,7 +56,7 @@ function adaptMessages(at: string, outgoing: Outgoing, { stream, upstreamModel }
 /** The codec's own path is `/models/MODEL:VERB`, or that of a resource. */
 function adaptGemini(at: string, outgoing: Outgoing): Outgoing {
   const [, resource = ''] = /^\/(?:publishers\/google\/)?(models\/.*)$/.exec(outgoing.path) ?? [];
-  return { ...outgoing, path: resource === '' ? at.replace(/\/publishers\/.*$/, outgoing.path) : `${at}/${resource}` };
+  return { ...outgoing, path: resource === '' ? at.slice(0, at.indexOf('/publishers/')) + outgoing.path : `${at}/${resource}` };
 }
 
 /** Google's words for a model that this location or project does not have, with statuses that speak of the request. */
