@@ -83,6 +83,7 @@ export async function reserve(
 export async function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> {
   const taking = takeLimits(call, principal, model, demand);
   await fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
+    // The caller is told what was thrown; what is still taken for it later is given back.
     taking.then(() => call.notes.limit?.release()).catch(() => undefined);
     throw thrown;
   });

@@ -82,7 +82,8 @@ for (const model of UPSTREAMS) {
     simulator.enqueue(summary);
     const client = await connect(gateway);
     const turn = await client.turn({ type: 'response.create', ...body(model) });
-    isCompacted((turn.at(-1) as unknown as { response: Compacted }).response);
+    const last = JSON.parse(JSON.stringify(turn.at(-1)));
+    isCompacted(last.response);
     client.ws.close();
     await eventually(() => gateway.store.settled.length === 3, 'all rows');
     for (const { usage, model: billed } of gateway.store.settled) assert.deepEqual([usage?.output, billed], [5, model]);
