@@ -2,9 +2,10 @@
  * The linearity law, sampled: four times as much of anything that a client or an upstream sends takes about four times the processor time. The
  * shapes that once took the square of it are always among the sample; `npm run test:linear` tries all of them. `MIZU_SEED` repeats a sample.
  */
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LINEAR_CASES } from '../support/linear/all.ts';
-import { assertLinear } from '../support/linear/growth.ts';
+import { assertLinear, growthOfCase } from '../support/linear/growth.ts';
 
 const ONCE_SQUARE = [
   'chat to gemini: tool: allOf, a property each',
@@ -37,6 +38,19 @@ for (const name of ONCE_SQUARE) {
     return assertLinear(found, COUNT);
   });
 }
+
+test('linear: a square is found', () => {
+  const work = (count: number) => ({
+    run() {
+      let sum = 0;
+      for (let row = 0; row < count; row += 1) for (let column = 0; column < count; column += 1) sum ^= row * column;
+      return sum;
+    },
+    json: [],
+  });
+  const { ratio, limit } = growthOfCase({ name: 'a square', work }, COUNT);
+  assert.ok(ratio > limit, `${ratio} is within ${limit}`);
+});
 
 const seed = Number(process.env['MIZU_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -20,7 +20,7 @@ const LEAST_RUN_MS = 1.5;
 /** What takes longer is measured once a round, and not in a size that is larger still: milliseconds. */
 const SLOW_MS = 100;
 const HUGE_MS = 500;
-/** More than noise makes of a linear cost: it is not measured again. */
+/** So much more than linear that further rounds cannot make it so, where it is long enough to be no noise. */
 const SQUARE = 12;
 
 /** The least time of one call of `run`, over its own repetitions. */
@@ -74,15 +74,18 @@ const COUNT = 2000;
 
 /**
  * How often a case is measured in a process of its own before it fails: where many tests share one, its compiler, its heap and what runs beside it
- * weigh on the sizes unlike. A square stays.
+ * weigh on the sizes unlike. A square stays, and shows more, the larger it is: so these are larger than what found it.
  */
-const TRIES = 3;
+const TRIES = 4;
 const ALONE = fileURLToPath(new URL('./alone.ts', import.meta.url));
+/** What takes longer is no noise, and would take minutes in larger sizes: milliseconds. */
+const ENDLESS_MS = 5_000;
 
 export async function assertLinear(one: Case, count = COUNT): Promise<void> {
   let growth = growthOfCase(one, count);
-  for (let tried = 0; tried < TRIES && growth.ratio > growth.limit && growth.ratio < SQUARE; tried += 1) {
-    const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, String(count)]);
+  for (let tried = 0; tried < TRIES && growth.ratio > growth.limit && growth.largeMs < ENDLESS_MS; tried += 1) {
+    const larger = String(Math.max(COUNT, tried % 2 === 0 ? count : count * TIMES));
+    const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, larger]);
     growth = JSON.parse(stdout);
   }
   const { ratio, limit, smallMs, largeMs } = growth;
@@ -92,7 +95,7 @@ export async function assertLinear(one: Case, count = COUNT): Promise<void> {
 
 export function growthOfCase({ work }: Case, count = COUNT): Growth {
   const first = growthOf(work(count), work(count * TIMES));
-  if (first.ratio <= first.limit || first.ratio >= SQUARE || first.largeMs > HUGE_MS) return first;
+  if (first.ratio <= first.limit || first.largeMs > HUGE_MS) return first;
   // Caches and collections may weigh more on the larger size; a square shows more, the larger it is.
   const second = growthOf(work(count * TIMES), work(count * TIMES * TIMES));
   return second.ratio / second.limit < first.ratio / first.limit ? second : first;
