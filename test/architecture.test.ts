@@ -172,6 +172,12 @@ const BANS: readonly { readonly what: string; readonly pattern: RegExp; readonly
   { what: 'V13: code made of text', pattern: /\beval\(|\bnew Function\(|\bimport\((?!['"])/, where: () => true },
   { what: 'Readable.toWeb', pattern: /Readable\.toWeb|\bfetch\(/, where: () => true },
   {
+    // V8 makes such a function in the old generation, where it keeps all that it can see until the next full collection.
+    what: 'a function literal assigned to a property',
+    pattern: /\.#?\w+\s*(?:\?\?)?=\s*(?:async\s*)?(?:function\b|(?:\([^()]*(?:\([^()]*\)[^()]*)*\)(?:\s*:\s*[^=;]+?)?|\w+)\s*=>)/,
+    where: () => true,
+  },
+  {
     what: 'unsettled randomness or time',
     pattern: /Math\.random|Date\.now|new Date\(\)/,
     // streams/clock.ts is the one implementation of the clock that everything else is handed.

@@ -103,10 +103,11 @@ export class FileConfig implements ConfigSource {
       this.reload();
     };
     const watchers: FSWatcher[] = [];
-    this.#stopWatching = () => {
+    const stop = (): void => {
       clearTimeout(timer);
       for (const watcher of watchers) watcher.close();
     };
+    this.#stopWatching = stop;
     try {
       for (const place of new Set([this.#path, behindLinks(this.#path)])) {
         const watcher = watch(dirname(place), { persistent: false }, (_event, name) => {

@@ -27,7 +27,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #reject: (error: Error) => void;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #onSignal: () => void;
+  readonly #onSignal = (): void => this.abort(this.#signal.reason);
   #controller: Dispatcher.DispatchController | undefined;
   #body: ReceivedBody | undefined;
   #failure: Error | undefined;
@@ -41,7 +41,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#reject = reject;
     this.#clock = clock;
     this.#signal = signal;
-    this.#onSignal = () => this.abort(signal.reason);
     if (signal.aborted) this.#onSignal();
     else signal.addEventListener('abort', this.#onSignal, { once: true });
   }

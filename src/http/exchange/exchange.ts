@@ -152,7 +152,8 @@ export class Exchange implements AsyncDisposable {
     this.#answering = answering;
     this.#accepted = accepted;
     this.#upstreamModel = billing.upstreamModelOf?.(channel) ?? accepted.upstreamModel;
-    this.#usageOf = (error) => billing.usageOf(answer, error);
+    const usageOf = (error: GatewayError | undefined) => billing.usageOf(answer, error);
+    this.#usageOf = usageOf;
     if (answer.losses !== undefined && answer.losses.length > 0)
       gateway.log.debug({ request_id: requestId, losses: answer.losses }, 'conversion losses');
     return accepted;
@@ -234,10 +235,11 @@ export class Exchange implements AsyncDisposable {
     const error = new GatewayError('internal_error', 'The exchange was left without an end.');
     this.#tell(error, 'an exchange was left without an end: it is settled by estimate');
     const usageOf = this.#usageOf;
-    this.#usageOf = async () => {
+    const byEstimate = async (): Promise<Usage | undefined> => {
       const usage = await usageOf?.(undefined);
       return usage === undefined ? undefined : { ...usage, estimated: true };
     };
+    this.#usageOf = byEstimate;
     await this.end({ error });
   }
 

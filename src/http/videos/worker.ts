@@ -61,7 +61,8 @@ class Worker implements VideoWorker {
   readonly #options: VideoWorkerOptions;
   readonly #lanes = new Lanes();
   readonly #polls: PollBatch;
-  readonly #moment: () => Moment;
+  readonly #moment = (): Moment => ({ nowMs: this.#options.clock.now(), jitter: this.#jitter });
+  readonly #jitter = (ms: number): number => Math.round(ms * (0.8 + 0.4 * this.#options.random()));
   #held: Held | undefined;
   #renewAtMs = 0;
   #timer: Timer | undefined;
@@ -73,10 +74,7 @@ class Worker implements VideoWorker {
 
   constructor(options: VideoWorkerOptions) {
     this.#options = options;
-    const { clock, random } = options;
-    const jitter = (ms: number): number => Math.round(ms * (0.8 + 0.4 * random()));
-    this.#moment = () => ({ nowMs: clock.now(), jitter });
-    this.#polls = new PollBatch({ clock, write: (polls) => this.#reschedule(polls) });
+    this.#polls = new PollBatch({ clock: options.clock, write: (polls) => this.#reschedule(polls) });
   }
 
   wake(): void {

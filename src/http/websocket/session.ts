@@ -92,10 +92,11 @@ export class Session {
     });
     // The limit of `ws` is fixed when the connection opens; a reload does not change it.
     const { messageBytes } = gateway.config.current().websocket;
-    ws.onTooLarge = () => {
+    const onTooLarge = (): void => {
       const error = new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`);
       this.#outlet.send(errorText(error));
     };
+    ws.onTooLarge = onTooLarge;
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
     ws.on('close', (code) => this.#onClose(code));
   }

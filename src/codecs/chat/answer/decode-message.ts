@@ -40,7 +40,10 @@ export class Answer {
   #calls: ToolCalls | undefined;
   readonly #texts: Texts;
   /** Ends what a new item ends, and gives its index. */
-  readonly #begin: (out: CanonicalEvent[]) => number;
+  readonly #begin = (out: CanonicalEvent[]): number => {
+    this.#completeOpen(out);
+    return this.#nextItem();
+  };
   #itemCount = 0;
   /** The item with the latest content: an answer that is cut was cut in it. */
   #lastItem: number | undefined;
@@ -54,10 +57,6 @@ export class Answer {
   constructor(context: DecodeContext, keepsTextsOpen: boolean) {
     this.#context = context;
     this.#reasoning = new ReasoningItems(context.owner, () => this.#nextItem());
-    this.#begin = (out) => {
-      this.#completeOpen(out);
-      return this.#nextItem();
-    };
     this.#texts = new Texts(keepsTextsOpen, this.#begin);
   }
 

@@ -45,7 +45,7 @@ class ResponsesEncoder implements ClientEncoder {
   readonly #writer: ItemWriter;
   /** The items of a spliced stream, by output index. Those of a written one are the writer's. */
   readonly #native = new Map<number, SentItem>();
-  readonly #emit: Emit;
+  readonly #emit: Emit = (name, body) => this.#send(name, JSON.stringify(body).slice(1));
   /** Decided by the first step. */
   #mode: 'spliced' | 'written' | undefined;
   #sequence = 0;
@@ -61,7 +61,6 @@ class ResponsesEncoder implements ClientEncoder {
 
   constructor(context: ResponseContext) {
     this.#context = context;
-    this.#emit = (name, body) => this.#send(name, JSON.stringify(body).slice(1));
     this.#writer = new ItemWriter(context, this.#emit, (name, head, text, tail) => {
       this.#send(name, `${head}${escapeJson(text)}${tail}`);
     });
