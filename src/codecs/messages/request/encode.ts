@@ -9,6 +9,7 @@ import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
 import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
+import { fittingId } from '../../requests/short-id.ts';
 import { schemaTexts } from '../../schemas/text.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
@@ -29,6 +30,8 @@ import {
 } from '../wire.ts';
 
 const PATH = '/messages';
+/** The vendor refuses a longer `user_id`. */
+const MAX_USER_CHARS = 256;
 
 export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   refuseForeignBinding(asked, 'messages');
@@ -99,7 +102,7 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   const effortText = effort === undefined ? '' : `"effort":${JSON.stringify(effort)}`;
   const config = [effortText, formatText].filter((text) => text !== '');
   if (config.length > 0) add('output_config', `{${config.join(',')}}`);
-  if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: request.user }));
+  if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: fittingId(request.user, MAX_USER_CHARS) }));
   add('cache_control', value(cacheControl));
   if (request.stream) add('stream', 'true');
   return `{${members.join(',')}}`;
