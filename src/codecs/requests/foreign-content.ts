@@ -28,9 +28,10 @@ export function refuseForeignItem(item: NativeItem): void {
   if (item.role === 'user' && MEDIA.test(type)) {
     throw notConvertible(item.at, "The selected upstream's protocol cannot take this kind of content.");
   }
-  const isCompaction = item.dialect === 'responses' && COMPACTION.test(type);
-  if (isCompaction && typeof item.body['encrypted_content'] !== 'string') throw emptyCompaction(item);
-  if (type === 'compaction_trigger' || isCompaction) {
+  const isCompaction = COMPACTION.test(type);
+  const isFull = isCompaction && typeof item.body['encrypted_content'] === 'string';
+  if (isCompaction && !isFull && item.dialect === 'responses') throw emptyCompaction(item);
+  if (type === 'compaction_trigger' || isFull) {
     throw notConvertible(item.at, 'Only an upstream of the protocol that compacted this conversation can go on with it.');
   }
 }

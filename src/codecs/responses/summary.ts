@@ -2,7 +2,7 @@
  * Compaction for upstreams that have none: the model of the conversation is asked for a summary, which goes to the client as a `compaction`
  * item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go on with it.
  */
-import { invalid, upstreamFault } from '../canonical/error.ts';
+import { notConvertible, upstreamFault } from '../canonical/error.ts';
 import type { Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import type { Item, OutputItem } from '../canonical/item.ts';
@@ -176,7 +176,7 @@ function usageOf(usage: Usage | undefined): JsonObject {
 
 /** What came before the item is gone with it: going on would be another conversation. */
 function unreadable(at: number): Error {
-  return invalid(`input[${at}].encrypted_content`, 'This compaction was altered, cut off, or made for another account.');
+  return notConvertible(`input[${at}]`, 'This compaction was altered, cut off, or made for another account.');
 }
 
 /**
