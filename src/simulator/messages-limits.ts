@@ -69,6 +69,4 @@ export function checkMedia({ type, source }: JsonObject, at: string): void {
     refuse(`${path}.media_type: Input should be ${IMAGES.map((name) => `'${name}'`).join(', ')}`);
   if (source.type === 'base64' && type === 'document' && source.media_type !== 'application/pdf')
     refuse(`${path}.media_type: Input should be 'application/pdf'`);
-  if (source.type === 'text' && stringOf(source.data).trim() === '')
-    refuse(`${path}.data: text must contain non-whitespace text`);
 }

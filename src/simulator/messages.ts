@@ -81,8 +81,6 @@ function checkConversation(list: readonly JsonObject[], turn: Turn): void {
     const blocks = blocksOf(message.content, index);
     const before = said.at(-1);
     if (before === undefined && role !== 'user') refuse('messages: first message must use the "user" role');
-    if (before?.role === role)
-      refuse(`messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`);
     blocks.forEach((block, place) => {
       checkBlock(block, { at: `messages.${index}.content.${place}`, role, seals: turn.seals });
     });
@@ -91,7 +89,9 @@ function checkConversation(list: readonly JsonObject[], turn: Turn): void {
     if (blocks.length === 0 && !(role === 'assistant' && index === list.length - 1)) {
       refuse(`messages.${index}: all messages must have non-empty content except for the optional final assistant message`);
     }
-    said.push({ role, index, blocks });
+    // Turns of one role that follow each other are one turn.
+    if (before?.role === role) said[said.length - 1] = { ...before, blocks: [...before.blocks, ...blocks] };
+    else said.push({ role, index, blocks });
   });
   if (said.length === 0) refuse('messages: at least one message is required');
   checkToolPairs(said);

@@ -162,3 +162,49 @@ test('messages to messages: call ids of other upstreams and white space are made
   );
   assert.ok(!blocks.some(({ type }) => type === 'text'));
 });
+
+for (const model of UPSTREAMS) {
+  test(`a compaction that nobody can read is refused at its path, over ${model}`, async () => {
+    await using gateway = await testGateway({
+      ...CONFIG,
+      channels: CONFIG.channels.map((each) => ({ ...each, options: { compaction: 'summary' } })),
+    });
+    const user = { role: 'user', content: 'x' };
+    const compacted = await gateway.post('/v1/responses/compact', { model, input: [user, { role: 'assistant', content: 'y' }] });
+    const { output }: { output: { type: string; encrypted_content: string }[] } = JSON.parse(await compacted.text());
+    const item = output.at(-1);
+    assert.ok(item?.type === 'compaction');
+    const sealed = item.encrypted_content;
+    const refusal = async (more: object) => {
+      const input = [user, { type: 'compaction', ...more }, user];
+      const answer = await gateway.post('/v1/responses', { model, input });
+      const { error }: { error?: { param: string } } = JSON.parse(await answer.text());
+      return [answer.status, error?.param];
+    };
+    assert.deepEqual(await refusal({ encrypted_content: sealed }), [200, undefined]);
+    for (const encrypted_content of [`${sealed.slice(0, -6)}AAAAAA`, sealed.slice(0, 40), 'mz2.', `mz2.${'A'.repeat(200)}`])
+      assert.deepEqual(await refusal({ encrypted_content }), [400, 'input[1]'], encrypted_content);
+    assert.deepEqual(await refusal({}), [400, 'input[1].encrypted_content']);
+    if (model === 'responses') return;
+    assert.deepEqual(await refusal({ encrypted_content: null }), [400, 'input[1].encrypted_content']);
+    assert.deepEqual(await refusal({ id: 'cmp_1' }), [400, 'input[1].id']);
+    assert.deepEqual(await refusal({ encrypted_content: 'gAAAAAB' }), [400, 'input[1]']);
+  });
+}
+
+test('an end user with a long name is one that every vendor takes', async () => {
+  await using gateway = await testGateway(CONFIG);
+  const named = (model: string) => ({ model, messages: [{ role: 'user', content: 'x' }], user: 'u'.repeat(300) });
+  const sent = await good(gateway, '/v1/chat/completions', named('messages'));
+  const again = await good(gateway, '/v1/chat/completions', named('messages'));
+  const { user_id: id } = sent['metadata'] as { user_id: string };
+  assert.equal(id.length, 256);
+  assert.deepEqual(again['metadata'], sent['metadata']);
+});
+
+test('messages to messages: a blank turn that is left out leaves two turns of the user, which the vendor reads as one', async () => {
+  await using gateway = await testGateway(CONFIG);
+  const messages = ['x', ' ', 'y'].map((content, index) => ({ role: index === 1 ? 'assistant' : 'user', content }));
+  const sent = await good(gateway, '/v1/messages', { model: 'messages', max_tokens: 50, messages });
+  assert.equal((sent['messages'] as unknown[]).length, 2);
+});

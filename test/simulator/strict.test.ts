@@ -185,7 +185,7 @@ test('messages: results follow calls, roles alternate, text is not empty', async
     await say(user, call, { role: 'user', content: [{ type: 'text', text: 'a' }, result] }),
     /must come before other content/,
   );
-  assert.match(await say(user, user), /roles must alternate/);
+  assert.equal(await say(user, user), 200, 'turns of one role are one');
   assert.match(await say({ role: 'assistant', content: 'x' }), /first message must use the "user" role/);
   assert.match(await say({ role: 'user', content: [{ type: 'text', text: '' }] }), /non-empty/);
   assert.match(await say(user, { role: 'assistant', content: 'x ' }), /trailing whitespace/);

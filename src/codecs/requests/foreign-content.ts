@@ -28,7 +28,10 @@ export function refuseForeignItem(item: NativeItem): void {
   if (item.role === 'user' && MEDIA.test(type)) {
     throw notConvertible(item.at, "The selected upstream's protocol cannot take this kind of content.");
   }
-  if (type === 'compaction_trigger' || (COMPACTION.test(type) && typeof item.body['encrypted_content'] === 'string')) {
+  const isCompaction = COMPACTION.test(type);
+  const isFull = isCompaction && typeof item.body['encrypted_content'] === 'string';
+  if (isCompaction && !isFull && item.dialect === 'responses') throw emptyCompaction(item);
+  if (type === 'compaction_trigger' || isFull) {
     throw notConvertible(item.at, 'Only an upstream of the protocol that compacted this conversation can go on with it.');
   }
 }
@@ -39,6 +42,13 @@ const COMPACTION = /^compaction(_summary)?$/;
 /** An item with nothing but its id is a reference, too. */
 function isBareId({ type, role, id }: JsonObject): boolean {
   return (type === undefined || type === null) && role === undefined && typeof id === 'string';
+}
+
+/** With nothing but an id it is a reference; with neither, nothing of the conversation that it stands for is there. */
+function emptyCompaction({ body, at }: NativeItem): GatewayError {
+  if (isObject(body) && typeof body['id'] === 'string') return itemNotFound(body['id'], at);
+  const param = at === undefined ? {} : { param: `${at}.encrypted_content` };
+  return new GatewayError('invalid_request', 'A compaction needs encrypted_content.', param);
 }
 
 const MOST_SHOWN = 100;

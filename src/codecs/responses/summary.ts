@@ -2,7 +2,7 @@
  * Compaction for upstreams that have none: the model of the conversation is asked for a summary, which goes to the client as a `compaction`
  * item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go on with it.
  */
-import { upstreamFault } from '../canonical/error.ts';
+import { notConvertible, upstreamFault } from '../canonical/error.ts';
 import type { Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import type { Item, OutputItem } from '../canonical/item.ts';
@@ -174,7 +174,15 @@ function usageOf(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** The request with the summaries in it as messages. All other compaction items are their upstream's. */
+/** What came before the item is gone with it: going on would be another conversation. */
+function unreadable(at: number): Error {
+  return notConvertible(`input[${at}]`, 'This compaction was altered, cut off, or made for another account.');
+}
+
+/**
+ * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that cannot be
+ * opened.
+ */
 export function withSummaries<Request extends { readonly text: string; readonly json: JsonObject }>(
   request: Request,
   open: (sealed: string) => Opaque | undefined,
@@ -188,7 +196,8 @@ export function withSummaries<Request extends { readonly text: string; readonly 
     const sealed = item['encrypted_content'];
     if (typeof sealed !== 'string' || !isEnvelope(sealed)) continue;
     const opaque = open(sealed);
-    if (opaque?.form !== SUMMARY) continue;
+    if (opaque === undefined) throw unreadable(at);
+    if (opaque.form !== SUMMARY) continue;
     edits.push({ path: ['input', at], value: JSON.stringify(userMessage(`${HEADING}\n\n${opaque.value}`)) });
   }
   return edits.length === 0 ? request : parse(editJson(request.text, edits));

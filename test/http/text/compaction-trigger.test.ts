@@ -136,7 +136,7 @@ test('a compaction that was altered, truncated or made for another account is re
     'of another account': foreign,
     'a prefix alone': 'mz2.',
   })) {
-    for (const model of ['chat_completion', 'messages', 'gemini']) {
+    for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
       const input = [
         { role: 'user', content: 'q' },
         { type: 'compaction', encrypted_content: value },

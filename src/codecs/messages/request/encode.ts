@@ -7,6 +7,7 @@ import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
+import { fittingId } from '../../requests/short-id.ts';
 import { schemaTexts } from '../../schemas/text.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
@@ -30,6 +31,8 @@ import { mayReplay } from '../../requests/opaque-replay.ts';
 import { withoutLosses } from '../../requests/without-losses.ts';
 
 const PATH = '/messages';
+/** The vendor refuses a longer `user_id`. */
+const MAX_USER_CHARS = 256;
 
 export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   refuseForeignBinding(asked, 'messages');
@@ -98,7 +101,7 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   const effortText = effort === undefined ? '' : `"effort":${JSON.stringify(effort)}`;
   const config = [effortText, formatText].filter((text) => text !== '');
   if (config.length > 0) add('output_config', `{${config.join(',')}}`);
-  if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: request.user }));
+  if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: fittingId(request.user, MAX_USER_CHARS) }));
   add('cache_control', value(cacheControl));
   if (request.stream) add('stream', 'true');
   return `{${members.join(',')}}`;
