@@ -38,10 +38,46 @@ export async function listExchanges(
   const sinceMs = since === undefined ? undefined : moment(since, 'since', nowMs);
   const untilMs = until === undefined ? undefined : moment(until, 'until', nowMs);
   const query = await queryOf(context, filters);
+  return await look(context, { ...query, ...defined({ sinceMs, untilMs }) }, before, limit);
+}
+
+/** Rows that are looked through at once at first: what holds the event loop must be short. */
+const FIRST_WINDOW = 500;
+/** A window that took longer is followed by a smaller one, one that took less than a quarter of it by a larger one. */
+const WINDOW_MS = 8;
+/** A page that is not full by then says how far it looked. */
+const LOOK_MS = 180;
+
+/**
+ * Newest first. A filter that fits few rows may have no index of its own, so the log is looked through in windows, and for so long only: the
+ * cursor then stands where it stopped, and the page may have less than `limit` rows, or none.
+ */
+async function look(
+  context: VerbContext,
+  query: RequestLogQuery,
+  before: number | undefined,
+  limit: number,
+): Promise<PageOf<object>> {
+  const { clock } = context;
   const { requestLog } = await context.store();
-  const rows = await requestLog.list({ ...query, ...defined({ before, sinceMs, untilMs }), limit });
-  const last = rows.length < limit ? undefined : rows.at(-1);
-  return { data: rows.map(exchangeView), ...(last === undefined ? {} : { nextCursor: String(last.seq) }) };
+  const begunAtMs = clock.monotonic();
+  const data: RequestLogRow[] = [];
+  let top = before ?? (await requestLog.head()) + 1;
+  for (let size = FIRST_WINDOW; top > 1; ) {
+    const above = Math.max(0, top - 1 - size);
+    const windowAtMs = clock.monotonic();
+    const rows = await requestLog.list({ ...query, before: top, above, limit: limit - data.length });
+    data.push(...rows);
+    const nowMs = clock.monotonic();
+    const isFull = data.length === limit;
+    top = isFull ? (rows.at(-1)?.seq ?? top) : above + 1;
+    if (isFull || nowMs - begunAtMs > LOOK_MS) break;
+    if (nowMs - windowAtMs > WINDOW_MS) size = Math.max(FIRST_WINDOW / 4, Math.floor(size / 2));
+    else if (nowMs - windowAtMs < WINDOW_MS / 4) size *= 4;
+    // Others have their turn between two windows.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { data: data.map(exchangeView), ...(top > 1 ? { nextCursor: String(top) } : {}) };
 }
 
 type Filters = Pick<Static<typeof ExchangeQuery>, 'account' | 'key' | 'model' | 'channel' | 'status'>;
