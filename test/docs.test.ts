@@ -14,6 +14,7 @@ import { contractFiles, RELIABILITY, promiseOf, titlesIn } from './support/store
 import { CHANNEL_SCHEMAS } from '../src/http/config/channel-schema.ts';
 import { CONFIG_SCHEMA, MODEL_SCHEMA } from '../src/http/config/schema.ts';
 import { ARCHITECTURE, LOSSES, OPTIONS, printLosses, withDiagrams } from './support/print-docs.ts';
+import { TARGETS } from './fuzz/targets.ts';
 import { optionsOf, printOptions } from './support/print-options.ts';
 
 /** Features that conversion rules 1 to 15 protect: no loss table may answer `drop` for them (an explicit refusal is allowed). */
@@ -133,4 +134,29 @@ test('the tests that docs/threat-model.md and docs/reliability.md name exist', (
     }
   }
   assert.ok(checked > 40, `${checked} found`);
+});
+
+/** What stands between commas in the last column: a file or folder under test/, a fuzz target, or a script, each perhaps with titles. */
+const NAMED_TEST = /^(?:`npm run ([\w:]+)`|([a-z]+(?:\/[a-z.*-]+)*))(?: |$)/;
+
+test('each row of docs/threat-model.md names tests, and each of these exists', () => {
+  const files = globSync('test/**/*.ts');
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: Record<string, string> };
+  const isTest = (place: string): boolean =>
+    files.some((file) => file.startsWith(place.startsWith('faults/') ? `test/slow/${place}` : `test/${place}`)) ||
+    (place.startsWith('fuzz/') && TARGETS.some(({ name }) => `fuzz/${name}`.startsWith(place.replace(/\*$/, ''))));
+  const rows = readFileSync('docs/threat-model.md', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| threat'));
+  for (const row of rows) {
+    const named = (row.split(' | ').at(-1) ?? '')
+      .replace(/ \|$/, '')
+      .replaceAll(/ \([^)]*\)|,? "[^"]+"/g, '')
+      .split(/[,;] /);
+    for (const one of named) {
+      const [, script, place] = NAMED_TEST.exec(one.trim()) ?? [];
+      assert.ok(script === undefined ? place !== undefined && isTest(place) : script in scripts, `${one.trim()} of ${row}`);
+    }
+  }
+  assert.ok(rows.length > 40, `${rows.length} rows`);
 });

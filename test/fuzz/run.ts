@@ -1,33 +1,42 @@
 /**
- * `npm run fuzz -- --minutes N [--seed S] [--only NAME] [--record]`: fast-check at depth over everything that comes from outside. A finding is
+ * `npm run fuzz -- [--minutes N | --each N] [--seed S] [--only NAME]`: fast-check at depth over everything that comes from outside. A finding is
  * printed with its seed and path, its shrunk input is written to `test/fuzz/corpus/` (commit it with the fix), and the exit code is 1.
  * `corpus.test.ts` replays the corpus with every `npm test`.
+ *
+ * `--each` gives every target so many minutes in all, in slices that are appended to `runs.jsonl` as they end: a run that was stopped goes on where
+ * it was, and one that begins anew starts with an empty file.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { keepFigures } from '../support/figures.ts';
 import { writeReliability } from '../support/print-docs.ts';
 import { misused, numberOption, scriptOptions } from '../support/script-options.ts';
+import { keepLongRun, LONG_RUN, longRun } from './long-run.ts';
+import type { Target } from './mutations.ts';
 import { TARGETS } from './targets.ts';
 
-const USAGE = 'npm run fuzz -- [--minutes N] [--seed S] [--only NAME] [--record]';
+const USAGE = 'npm run fuzz -- [--minutes N | --each N] [--seed S] [--only NAME]';
 const { values } = scriptOptions(USAGE, {
-  options: { minutes: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' }, record: { type: 'boolean' } },
+  options: { minutes: { type: 'string' }, each: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' } },
 });
 const minutes = numberOption(USAGE, 'minutes', values.minutes ?? '1', 0);
-const until = Date.now() + minutes * 60_000;
+const each = values.each === undefined ? undefined : numberOption(USAGE, 'each', values.each, 0);
 let seed = numberOption(USAGE, 'seed', values.seed ?? String(Date.now() % 2 ** 31), 0);
 const targets = TARGETS.filter(({ name }) => values.only === undefined || name.includes(values.only));
 if (targets.length === 0)
   misused(USAGE, `there is no target ${values.only}; there are ${TARGETS.map(({ name }) => name).join(', ')}`);
-const runs = new Map<string, number>();
-let failures = 0;
+const MINUTE_MS = 60_000;
+/** One turn of a target: what a run that is stopped loses at most. */
+const SLICE_MS = each === undefined ? 1_000 : MINUTE_MS;
+const broken = new Set<string>();
+const inputs = new Map<string, number>();
 
 mkdirSync(new URL('./corpus/', import.meta.url), { recursive: true });
-const broken = new Set<string>();
-while (Date.now() < until && broken.size < targets.length) {
-  for (const target of targets) {
-    if (Date.now() >= until || broken.has(target.name)) continue;
+
+/** Checks inputs until the time is over or one breaks the law, which is written to the corpus. Returns how many it checked. */
+async function fuzz(target: Target, ms: number): Promise<number> {
+  const until = Date.now() + ms;
+  let count = 0;
+  do {
     seed += 1;
     const result = await fc.check(
       fc.asyncProperty(target.input, async (input) => {
@@ -35,25 +44,41 @@ while (Date.now() < until && broken.size < targets.length) {
       }),
       { seed, numRuns: target.runs, interruptAfterTimeLimit: Math.max(1000, until - Date.now()), markInterruptAsFailure: false },
     );
-    runs.set(target.name, (runs.get(target.name) ?? 0) + result.numRuns);
+    count += result.numRuns;
     if (!result.failed) continue;
-    failures += 1;
     broken.add(target.name);
     const [input] = result.counterexample ?? [];
     const file = new URL(`./corpus/${target.name}-${seed}.json`, import.meta.url);
     const found = { target: target.name, seed, path: result.counterexamplePath, error: String(result.errorInstance), input };
     writeFileSync(file, `${JSON.stringify(found, null, 2)}\n`);
-    console.error(
-      `${target.name}: ${String(result.errorInstance)}\n  seed ${seed}, path ${result.counterexamplePath ?? ''}, written to ${file.pathname}`,
-    );
+    const where = `seed ${seed}, path ${result.counterexamplePath ?? ''}, written to ${file.pathname}`;
+    console.error(`${target.name}: ${String(result.errorInstance)}\n  ${where}`);
+  } while (Date.now() < until && !broken.has(target.name));
+  return count;
+}
+
+const until = Date.now() + minutes * MINUTE_MS;
+const isDue = (name: string): boolean =>
+  !broken.has(name) && (each === undefined ? Date.now() < until : (longRun().get(name)?.minutes ?? 0) < each);
+
+for (let due = targets; due.length > 0; due = due.filter(({ name }) => isDue(name))) {
+  for (const target of due.filter(({ name }) => isDue(name))) {
+    const count = await fuzz(target, SLICE_MS);
+    inputs.set(target.name, (inputs.get(target.name) ?? 0) + count);
+    if (each === undefined) continue;
+    const slice = {
+      target: target.name,
+      minutes: SLICE_MS / MINUTE_MS,
+      inputs: count,
+      findings: broken.has(target.name) ? 1 : 0,
+    };
+    appendFileSync(LONG_RUN, `${JSON.stringify(slice)}\n`);
   }
 }
-for (const [name, count] of runs) console.log(`${name.padEnd(24)} ${count} inputs`);
-console.log(`${failures} findings`);
-if (values.record === true) {
-  const inputs = [...runs.values()].reduce((sum, count) => sum + count, 0);
-  const figure = `${inputs} over ${runs.size} targets in ${minutes} minutes, ${failures} findings`;
-  keepFigures([{ suite: 'fuzz', claim: 'inputs of one long run', figure }]);
+for (const [name, count] of inputs) console.log(`${name.padEnd(24)} ${count} inputs`);
+console.log(`${broken.size} findings`);
+if (each !== undefined) {
+  keepLongRun();
   writeReliability();
 }
-process.exitCode = failures === 0 ? 0 : 1;
+process.exitCode = broken.size === 0 ? 0 : 1;

@@ -101,7 +101,7 @@ export class Rig {
   }
 }
 
-/** A gateway with the models `m` and `free` in a process of its own, for as long as `run` takes. */
+/** A gateway with the models `m`, `free` and `lowered` (a gemini Channel, for which schemas are rewritten) in a process of its own, for as long as `run` takes. */
 export async function withRig<T>(file: object, run: (rig: Rig) => Promise<T>): Promise<T> {
   const simulator = await startSimulator();
   const child = fork('test/support/memory-gateway.ts', {
@@ -120,7 +120,11 @@ export async function withRig<T>(file: object, run: (rig: Rig) => Promise<T>): P
     });
     const price = { price: { input: '1', output: '2' } };
     const { options = {}, ...top } = file as { options?: object };
-    child.send({ channels: [channel('m', { options }), channel('free', {})], models: { m: price, free: price }, ...top });
+    child.send({
+      channels: [channel('m', { options }), channel('free', {}), channel('lowered', { type: 'gemini' })],
+      models: { m: price, free: price, lowered: price },
+      ...top,
+    });
     const [{ url }] = await ready;
     return await run(new Rig(url, simulator, child));
   } finally {

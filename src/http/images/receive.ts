@@ -2,7 +2,7 @@
 import { formBoundary, createMultipartReader } from '../../codecs/bodies/multipart-reader.ts';
 import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } from '../../codecs/images/index.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { parseJsonBody, receiveBody, receiveWhole } from '../request/body.ts';
+import { parseJsonBodyInTurns, receiveBody, receiveWhole } from '../request/body.ts';
 import type { Call } from '../gateway.ts';
 import type { ArrivingBody } from '../request/arriving-body.ts';
 
@@ -21,7 +21,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     // `curl -d` names every body so: only one that is no object is the form that it is said to be.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
-    const { text, json } = parseJsonBody(bytes, {
+    const { text, json } = await parseJsonBodyInTurns(bytes, {
       maxValues: jsonValues,
       weigh: (values) => slot.setWeight(bytes.length, values),
     });

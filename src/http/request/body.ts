@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
@@ -11,6 +12,7 @@ import { lastMembers } from '../../codecs/json/last-members.ts';
 import { scanJson } from '../../codecs/json/scan.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
+import { isLarge } from './large-body.ts';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -79,12 +81,38 @@ export interface ValueLimit {
 
 const UNBOUNDED: ValueLimit = { maxValues: Infinity };
 
+/** A JSON object of a request: its exact text and its value. */
+export interface JsonBody {
+  readonly text: string;
+  readonly json: JsonObject;
+}
+
 /**
  * The exact text and its value. Of members that share a name only the last is kept, in the text too: an upstream that reads the first would
  * otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8, `request_too_large` for
  * too many values, and what `weigh` throws.
  */
-export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): { readonly text: string; readonly json: JsonObject } {
+export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): JsonBody {
+  const text = readText(bytes);
+  return parseText(text, checkFigures(text, limit));
+}
+
+/** {@link parseJsonBody}, with a turn of the event loop for others between its steps where the body is large. */
+export function parseJsonBodyInTurns(bytes: Uint8Array, limit = UNBOUNDED): JsonBody | Promise<JsonBody> {
+  return isLarge(bytes) ? inTurns(bytes, limit) : parseJsonBody(bytes, limit);
+}
+
+async function inTurns(bytes: Uint8Array, limit: ValueLimit): Promise<JsonBody> {
+  const text = readText(bytes);
+  await setImmediate();
+  const members = checkFigures(text, limit);
+  await setImmediate();
+  const body = parseText(text, members);
+  await setImmediate();
+  return body;
+}
+
+function readText(bytes: Uint8Array): string {
   let text: string;
   try {
     text = UTF8.decode(bytes);
@@ -92,7 +120,11 @@ export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): { readonly 
     throw new GatewayError('invalid_request', 'The body is not valid UTF-8.', { cause });
   }
   if (text.trim() === '') throw new GatewayError('invalid_request', 'The body is empty; a JSON object is needed.');
-  const members = checkFigures(text, limit);
+  return text;
+}
+
+/** `members`: how many the text names at its top. */
+function parseText(text: string, members: number): JsonBody {
   let json: JsonValue;
   try {
     json = parseJson(text);

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Call } from '../gateway.ts';
 import { arrivingBody } from './arriving-body.ts';
-import { parseJsonBody, receiveWhole } from './body.ts';
+import { parseJsonBodyInTurns, receiveWhole } from './body.ts';
 import type { KeySlot } from './key-slots.ts';
 
 export interface ReceivedJson {
@@ -13,7 +13,7 @@ export interface ReceivedJson {
   readonly slot: KeySlot;
 }
 
-/** Throws what {@link receiveWhole}, {@link parseJsonBody} and {@link arrivingBody} throw. */
+/** Throws what {@link receiveWhole}, {@link parseJsonBodyInTurns} and {@link arrivingBody} throw. */
 export async function receiveJson(
   call: Call,
   principal: Principal,
@@ -24,7 +24,7 @@ export async function receiveJson(
   const { slot, weigh } = await arrivingBody(call, principal, maxBytes);
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
-  const { text, json } = parseJsonBody(bytes, {
+  const { text, json } = await parseJsonBodyInTurns(bytes, {
     maxValues: jsonValues,
     weigh: (values) => slot.setWeight(bytes.length, values),
   });

@@ -1,6 +1,7 @@
 /**
  * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec differs.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -9,6 +10,7 @@ import { fallbacksOf, inService } from '../exchange/candidates.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { Channel, Model } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
+import { isLarge } from '../request/large-body.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
@@ -89,6 +91,8 @@ async function prepareExchange(
   const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
   const asked = { principal, model, estimate, stream, effort: reasoning?.effort, flags, fallbacks, endUser: endUserOf(request) };
+  // What an attempt encodes is a step of its own.
+  if (isLarge(text)) await setImmediate();
   return { answer, exchange: await Exchange.admit(call, asked) };
 }
 

@@ -57,11 +57,14 @@ const messages = [{ role: 'user', content: 'hi' }];
 const ask = (members: object): string => JSON.stringify({ model: 'm', max_tokens: 9, messages, ...members });
 const property = (name: string): object => ({ properties: { [name]: { type: 'string' } } });
 const list = <T>(count: number, of: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => of(at));
+const picture = (url: string): object => ({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
 const tool = (input_schema: object): object => ({ tools: [{ name: 't', input_schema }] });
 
 /** What a key with a cent can send in one request, about 200 KB of it or less on the wire. */
 const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | string | Buffer>> = {
   'a tool with 8,000 branches': () => ask(tool({ type: 'object', allOf: list(8_000, (at) => property(`p${at}`)) })),
+  'a tool with 8,000 branches for gemini': () =>
+    ask({ model: 'lowered', ...tool({ type: 'object', allOf: list(8_000, (at) => property(`p${at}`)) }) }),
   'a list of 200,000 empty objects in an unknown member, compressed': () => gzipSync(ask({ x: list(200_000, () => ({})) })),
   '2,000 tools': () =>
     ask({ tools: list(2_000, (at) => ({ name: `t${at}`, input_schema: { type: 'object', properties: {} } })) }),
@@ -76,15 +79,23 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
     ];
     return ask({ messages: [...messages, ...turn, ...turn, ...turn] });
   },
+  'a picture of 8 MB in the alphabet of URLs, wrapped, compressed': () =>
+    gzipSync(ask(picture(`data:image/png;base64,${'-_A '.repeat(2_000_000)}`))),
+  'a picture with a type of 8 MB, compressed': () => gzipSync(ask(picture(`data:image/png${';'.repeat(8_000_000)},x`))),
+  'a text of 16 MB, compressed': () => gzipSync(ask({ messages: [{ role: 'user', content: 'word '.repeat(3_200_000) }] })),
 };
+/** What is not said in messages. */
+const isChat = (name: string): boolean => name.startsWith('a picture');
 const STALL_MS = 50;
+/** So that the balance lasts for megabytes. */
+const CHEAP = { price: { input: '0.0001', output: '0.0001' } };
 
 for (const [name, bodyOf] of Object.entries(ATTACKS)) {
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
-    await withRig({}, async (rig) => {
+    await withRig({ models: { m: CHEAP, free: CHEAP, lowered: CHEAP } }, async (rig) => {
       const body = await bodyOf(rig);
       const least = await longestTurn(rig, STALL_MS, async () => {
-        const answer = await fetch(`${rig.url}/v1/messages`, {
+        const answer = await fetch(rig.url + (isChat(name) ? '/v1/chat/completions' : '/v1/messages'), {
           method: 'POST',
           headers: {
             authorization: `Bearer ${KEY}`,
