@@ -152,7 +152,7 @@ export class Exchange implements AsyncDisposable {
     this.#answering = answering;
     this.#accepted = accepted;
     this.#upstreamModel = billing.upstreamModelOf?.(channel) ?? accepted.upstreamModel;
-    this.#usageOf = (error) => billing.usageOf(answer, error);
+    this.#usageOf = usageOf(billing, answer);
     if (answer.losses !== undefined && answer.losses.length > 0)
       gateway.log.debug({ request_id: requestId, losses: answer.losses }, 'conversion losses');
     return accepted;
@@ -338,6 +338,14 @@ export class Exchange implements AsyncDisposable {
   #tell(err: unknown, what: string): void {
     this.#call.gateway.log.error({ request_id: this.#call.requestId, exchange_id: this.#id, err }, what);
   }
+}
+
+/** Not inside `dispatch`: a closure that an `async` method made and something keeps lets whole exchanges survive young collections. */
+function usageOf<Answer>(
+  billing: Billing<Answer>,
+  answer: Answer,
+): (error: GatewayError | undefined) => Usage | undefined | Promise<Usage | undefined> {
+  return (error) => billing.usageOf(answer, error);
 }
 
 /** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */
