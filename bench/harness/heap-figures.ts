@@ -1,14 +1,15 @@
 /**
- * Loaded into a gateway with `--import` ({@link preload}): tells on a port of its own what its main thread has allocated, and how long its collector has
- * held it up, since the process began.
+ * Loaded into a gateway with `--import` ({@link preload}): tells on a port of its own what its main thread has allocated, what young collections have left
+ * of it, and how long its collector has held it up, since the process began.
  */
 import { createServer, get } from 'node:http';
-import { PerformanceObserver } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
-import { getHeapStatistics } from 'node:v8';
+import { type GCProfilerResult, GCProfiler, getHeapStatistics } from 'node:v8';
 
 export interface HeapFigures {
   readonly allocatedBytes: number;
+  /** What two young collections have found alive, and so moved into the old generation. */
+  readonly promotedBytes: number;
   readonly collectorMs: number;
 }
 
@@ -20,15 +21,29 @@ export function preload(port: number): string[] {
 
 export function serveFigures(port: number): void {
   let collectorMs = 0;
-  new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) collectorMs += duration;
-  }).observe({ entryTypes: ['gc'] });
+  let promotedBytes = 0;
+  let profiler = profiling();
   const server = createServer((_request, response) => {
-    const figures: HeapFigures = { allocatedBytes: allocatedBytes(), collectorMs };
+    for (const { gcType, cost, beforeGC, afterGC } of profiler.stop()?.statistics ?? []) {
+      collectorMs += cost / 1000;
+      if (gcType === 'Scavenge') promotedBytes += oldBytes(afterGC) - oldBytes(beforeGC);
+    }
+    profiler = profiling();
+    const figures: HeapFigures = { allocatedBytes: allocatedBytes(), promotedBytes, collectorMs };
     response.end(JSON.stringify(figures));
   });
   server.listen(port, '127.0.0.1');
   server.unref();
+}
+
+function profiling(): GCProfiler {
+  const profiler = new GCProfiler();
+  profiler.start();
+  return profiler;
+}
+
+function oldBytes({ heapSpaceStatistics }: GCProfilerResult['statistics'][number]['afterGC']): number {
+  return heapSpaceStatistics.find(({ spaceName }) => spaceName === 'old_space')?.spaceUsedSize ?? Number.NaN;
 }
 
 /** NaN on a Node that does not count it. */

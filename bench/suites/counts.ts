@@ -1,6 +1,6 @@
 /**
- * What can be counted instead of timed, and so does not depend on what else the machine does: bytes allocated an exchange and an event, and system
- * calls a request. The collector's share is its pauses, by the clock.
+ * What can be counted instead of timed, and so does not depend on what else the machine does: bytes allocated an exchange and an event, bytes that
+ * young collections leave of an exchange, and system calls a request. The collector's share is its pauses, by the clock.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startGateway } from '../harness/gateway.ts';
@@ -25,6 +25,8 @@ const WORDS = { paced: 96, short: 4 } as const;
 const LAP = { count: 1_000, concurrency: 8 };
 const PACED_LAP = { count: 320, concurrency: 32 };
 const WARM_LAPS = 4;
+/** An exchange that is over should leave nothing; twice this means that dead ones keep the next ones alive. */
+const GROWN_OLD_KIB = 6;
 /** Until what was allocated for the last answers is counted. */
 const REST_MS = 300;
 /** Calls that are fewer are noise. */
@@ -43,8 +45,8 @@ export async function counts(nodeArgs: readonly string[]): Promise<Row[]> {
     await load.run({ ...job, ...size });
     return size.count;
   };
-  /** Bytes of a request, and milliseconds of the collector's pauses. */
-  const allocated = async (pair: Pair, shape: string): Promise<{ readonly bytes: number; readonly collectorMs: number }> => {
+  /** Bytes of a request, those of them that grew old, and milliseconds of the collector's pauses. */
+  const allocated = async (pair: Pair, shape: string) => {
     for (let laps = 0; laps < WARM_LAPS; laps++) await lap(pair, shape);
     await sleep(REST_MS);
     const before = await readFigures(port);
@@ -53,6 +55,7 @@ export async function counts(nodeArgs: readonly string[]): Promise<Row[]> {
     const after = await readFigures(port);
     return {
       bytes: (after.allocatedBytes - before.allocatedBytes) / count,
+      promoted: (after.promotedBytes - before.promotedBytes) / count,
       collectorMs: (after.collectorMs - before.collectorMs) / count,
     };
   };
@@ -60,9 +63,17 @@ export async function counts(nodeArgs: readonly string[]): Promise<Row[]> {
   try {
     const rows: Row[] = [];
     for (const { name, pair, shape, goalKib } of CASES) {
-      const { bytes, collectorMs } = await allocated(pair, shape);
+      const { bytes, promoted, collectorMs } = await allocated(pair, shape);
       const goal = goalKib === undefined ? {} : { goal: goalKib, goalIs: 'subject' as const };
       rows.push({ suite, name: `${name}: allocated`, unit: 'KiB a request', subject: bytes / 1024, ...goal });
+      rows.push({
+        suite,
+        name: `${name}: grown old`,
+        unit: 'KiB a request',
+        subject: promoted / 1024,
+        goal: GROWN_OLD_KIB,
+        goalIs: 'subject',
+      });
       rows.push({ suite, name: `${name}: pauses of the collector`, unit: 'µs a request', subject: collectorMs * 1000 });
     }
     const [long, short] = [await allocated(CONVERTED, 'paced'), await allocated(CONVERTED, 'short')];
