@@ -82,7 +82,14 @@ for (const { name: model, type } of FORMS) {
         model,
         input: 'parse',
         text: { format: { type: 'json_schema', name: 'n', schema: one } },
-        tools: [{ type: 'function', name: 'f', parameters: one, strict: one === schema }],
+        // Who asks OpenAI for a strict function closes its objects.
+        tools: [
+          {
+            type: 'function',
+            name: 'f',
+            ...(one === schema ? { parameters: { ...one, additionalProperties: false }, strict: true } : { parameters: one }),
+          },
+        ],
       });
       if (type !== 'messages') continue;
       const format = (sent['output_config'] as { format?: { schema: object } } | undefined)?.format;
