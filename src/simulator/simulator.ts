@@ -55,8 +55,10 @@ export interface Simulator {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly port: number;
-  /** What was received, oldest first. */
+  /** What models were asked, oldest first. */
   readonly requests: readonly ReceivedRequest[];
+  /** What the clouds were asked beside it: credentials and lists of models. */
+  readonly asides: readonly ReceivedRequest[];
   /** Answers the next matching request(s). */
   enqueue(...scripts: readonly Script[]): void;
   /** Answers every request for the model `script:NAME` or `script:NAME/…`. */
@@ -73,13 +75,14 @@ const MODELS = ['demo-chat', 'demo-responses', 'demo-messages', 'demo-gemini', '
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const book = new ScriptBook();
   const journal = new Journal(options.journal ?? 1000);
+  const asides = new Journal(options.journal ?? 1000);
   const initial = options.script ?? [];
   for (const script of Array.isArray(initial) ? initial : [initial]) book.enqueue(script);
   const server = createServer({ keepAliveTimeout: 60_000 });
   const context = createContext(options, () => `http://${options.host ?? '127.0.0.1'}:${portOf(server)}`);
   const door = cloudDoors(options.clouds ?? {}, context.now, context.mint);
   server.on('request', (request, response) => {
-    void serve(request, response, { book, journal, options, context, door });
+    void serve(request, response, { book, journal, asides, options, context, door });
   });
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');
@@ -89,6 +92,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     get requests() {
       return journal.entries;
     },
+    get asides() {
+      return asides.entries;
+    },
     enqueue(...scripts) {
       for (const script of scripts) book.enqueue(script);
     },
@@ -96,6 +102,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     reset() {
       book.clear();
       journal.clear();
+      asides.clear();
     },
     async close() {
       const closed = once(server, 'close');
@@ -128,20 +135,20 @@ function createContext(options: SimulatorOptions, origin: () => string): Simulat
 interface Parts {
   readonly book: ScriptBook;
   readonly journal: Journal;
+  readonly asides: Journal;
   readonly options: SimulatorOptions;
   readonly context: SimulatorContext;
   readonly door: Door;
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
-  const { journal, context } = parts;
+  const { context } = parts;
   const received = await receive(request, LIMITS, context.now()).catch((error: unknown) => {
     // The caller left in the middle of its body, or sent too much of it: there is nobody to answer.
     response.destroy(error instanceof Error ? error : undefined);
   });
   if (received === undefined) return;
   const { entry, settle, malformed } = received;
-  journal.add(entry);
   const { plan, pace } = prepare(entry, malformed, parts);
   entry.status = plan.silent ? 0 : plan.status;
   settle(await play(response, plan, pace));
@@ -150,10 +157,11 @@ async function serve(request: IncomingMessage, response: ServerResponse, parts: 
 function prepare(
   entry: ReceivedRequest,
   malformed: boolean,
-  { book, options, context, door }: Parts,
+  { book, journal, asides, options, context, door }: Parts,
 ): { plan: Plan; pace: Pace } {
   try {
     const entered = door(entry);
+    (entered?.isAside === true ? asides : journal).add(entry);
     const request = entered?.request ?? entry;
     const script = book.take(request, entered?.isAside);
     const answer = answerEntered(entered, request, malformed, script, options, context);
@@ -186,7 +194,8 @@ function answerEntered(
   options: SimulatorOptions,
   context: SimulatorContext,
 ): Answer {
-  if (entered === undefined || script?.raw !== undefined) return answerFor(request, malformed, script, options, context);
+  if (entered === undefined) return answerFor(request, malformed, script, options, context);
+  if (script?.raw !== undefined) return entered.wrapRaw?.(rawAnswer(script.raw)) ?? rawAnswer(script.raw);
   if (entered.answer !== undefined) return entered.answer;
   // Behind a cloud the vendor asks for no key of its own.
   const { apiKey: _key, ...open } = options;

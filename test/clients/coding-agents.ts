@@ -8,12 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Script } from '../../src/simulator/script.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { eventually, type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formChannel, startVendors, type UpstreamForm, upstreamForms } from '../support/upstream-forms.ts';
 import { missing, type Ran, run } from './run-agent.ts';
 import { MODEL, SETUPS, type Tool } from './setups.ts';
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 const FINAL = 'The note says first-42.';
 
 const call = ({ name, command }: Tool, text: string): Script => ({
@@ -55,16 +56,16 @@ async function socketsOf(gateway: TestGateway): Promise<{ version: string; turns
 }
 
 async function withGateway(
-  type: (typeof UPSTREAMS)[number],
+  form: UpstreamForm,
   body: (gateway: TestGateway, simulator: Simulator, work: string) => Promise<void>,
 ): Promise<void> {
-  const simulator = await startSimulator({ pace: { cut: 'packet' } });
+  const simulator = await startVendors({ pace: { cut: 'packet' } });
   const work = mkdtempSync(join(tmpdir(), 'mizu-agent-work-'));
   // Responses upstreams take custom tools as they are.
-  const options = type === 'responses' ? {} : { lower_custom_tools: true };
+  const options = form.type === 'responses' ? {} : { lower_custom_tools: true };
   try {
     await using gateway = await testGateway({
-      channels: [{ id: 'one', type, base_url: simulator.url, api_key: 'k', models: [MODEL], options }],
+      channels: [formChannel(form, simulator.url, { models: [MODEL], options })],
       models: { [MODEL]: { price: { input: '0.01', output: '0.02' } } },
     });
     await body(gateway, simulator, work);
@@ -79,16 +80,16 @@ function print(title: string, { text }: Ran, simulator: Simulator): void {
 }
 
 for (const setup of SETUPS) {
-  for (const type of UPSTREAMS) {
-    test(`F27: ${setup.title}, upstream ${type}: two tool turns and an answer`, { skip: missing(setup) }, async () => {
-      await withGateway(type, async (gateway, simulator, work) => {
+  for (const form of FORMS) {
+    test(`F27: ${setup.title}, upstream ${form.name}: two tool turns and an answer`, { skip: missing(setup) }, async () => {
+      await withGateway(form, async (gateway, simulator, work) => {
         simulator.enqueue(
           call(setup.tool, 'echo first-$((40+2)) > note.txt && echo written'),
           call(setup.tool, 'cat note.txt'),
           finish,
         );
         const ran = await run(setup, gateway.url, work);
-        print(`${setup.title} over ${type}`, ran, simulator);
+        print(`${setup.title} over ${form.name}`, ran, simulator);
         assert.equal(ran.code, 0, ran.text);
         assert.ok(ran.text.includes(FINAL), 'the answer reached the user');
         assert.equal(readFileSync(join(work, 'note.txt'), 'utf8'), 'first-42\n', 'the tool ran');
@@ -105,17 +106,17 @@ for (const setup of SETUPS) {
 }
 
 for (const setup of SETUPS) {
-  for (const type of UPSTREAMS) {
-    const title = `F27: ${setup.title}, upstream ${type}: an upstream that dies in mid-turn is ${setup.broken} by the agent`;
+  for (const form of FORMS) {
+    const title = `F27: ${setup.title}, upstream ${form.name}: an upstream that dies in mid-turn is ${setup.broken} by the agent`;
     test(title, { skip: missing(setup) }, async () => {
-      await withGateway(type, async (gateway, simulator, work) => {
+      await withGateway(form, async (gateway, simulator, work) => {
         simulator.enqueue(
           call(setup.tool, 'echo first-$((40+2)) > note.txt && cat note.txt'),
           broken,
           ...(setup.broken === 'retried' ? [finish] : []),
         );
         const ran = await run(setup, gateway.url, work);
-        print(`${setup.title} over ${type}, cut in mid-turn`, ran, simulator);
+        print(`${setup.title} over ${form.name}, cut in mid-turn`, ran, simulator);
         if (setup.broken === 'retried') {
           assert.equal(ran.code, 0, ran.text);
           assert.ok(ran.text.includes(FINAL), 'the answer reached the user');

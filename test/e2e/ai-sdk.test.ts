@@ -6,19 +6,17 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 let simulator: Simulator;
 let gateway: TestGateway;
 
 before(async () => {
-  simulator = await startSimulator({ pace: { ms: 0 } });
-  gateway = await testGateway({
-    channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'sk-up', models: [type] })),
-    models: Object.fromEntries(UPSTREAMS.map((type) => [type, { price: { input: '1', output: '2' } }])),
-  });
+  simulator = await startVendors({ pace: { ms: 0 } });
+  gateway = await testGateway(formsConfig(FORMS, simulator.url));
 });
 
 after(async () => {
@@ -41,7 +39,7 @@ const weather = tool({
 });
 
 for (const [name, provider] of Object.entries(PROVIDERS)) {
-  for (const upstream of UPSTREAMS) {
+  for (const { name: upstream, type } of FORMS) {
     test(`${name} over a ${upstream} upstream: text and usage, whole and streamed`, async () => {
       const script = {
         reply: { pieces: [{ type: 'text' as const, text: ['Water ', 'flows.'] }], usage: { input: 12, output: 5 } },
@@ -69,7 +67,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       assert.equal(second.text, 'Downhill.');
       const sent = simulator.requests.at(-1)?.text ?? '';
       // A responses upstream looks up for itself what it is given by name.
-      assert.ok(sent.includes('Water flows.') || (upstream === 'responses' && sent.includes('item_reference')), sent);
+      assert.ok(sent.includes('Water flows.') || (type === 'responses' && sent.includes('item_reference')), sent);
     });
 
     test(`${name} over a ${upstream} upstream: a tool loop of several turns`, async () => {

@@ -7,13 +7,19 @@ import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { LLMock } from '@copilotkit/aimock';
 import OpenAI from 'openai';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formChannel, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+// Of Vertex it serves Gemini alone, of Azure no responses, and in the streams of Bedrock it leaves out the base64.
+const UNSERVED: ReadonlySet<string> = new Set(['messages-vertex', 'responses-azure']);
+const FORMS = upstreamForms(import.meta.filename).filter(({ name }) => !UNSERVED.has(name));
 const CLIENTS = ['chat', 'responses', 'messages'] as const;
 const TEXT = 'Hello from a foreign upstream: 水 flows down.';
 
 let mock: LLMock;
+/** Gives the tokens of the clouds. */
+let vendors: Simulator;
 let gateway: TestGateway;
 let generation = 0;
 
@@ -29,12 +35,14 @@ before(async () => {
   });
   mock.onMessage('fail now', { error: { message: 'broken on purpose', type: 'server_error' }, status: 500 });
   await mock.start();
+  vendors = await startVendors();
   gateway = await testGateway(freshConfig());
 });
 
 after(async () => {
   await gateway[Symbol.asyncDispose]();
   await mock.stop();
+  await vendors.close();
 });
 
 /** What every protocol can say of an answer. */
@@ -101,8 +109,8 @@ async function ask(
 }
 
 for (const client of CLIENTS) {
-  for (const upstream of UPSTREAMS) {
-    for (const stream of [false, true]) {
+  for (const { name: upstream } of FORMS) {
+    for (const stream of upstream === 'messages-bedrock' ? [false] : [false, true]) {
       test(`${client} client, ${upstream} upstream, ${stream ? 'streamed' : 'whole'}: through the gateway as directly`, async () => {
         for (const text of ['say hello', 'think first', 'call two']) {
           const direct = await ask(client, mock.url, 'mock', 'gpt-4o', text, stream);
@@ -122,13 +130,15 @@ for (const client of CLIENTS) {
 function freshConfig(): object {
   generation += 1;
   return {
-    channels: UPSTREAMS.map((type) => ({
-      id: `${type}-${generation}`,
-      type,
-      base_url: mock.url,
-      api_key: 'mock',
-      models: { [type]: type === 'gemini' ? 'gemini-2.5-flash' : 'gpt-4o' },
-    })),
-    models: Object.fromEntries(UPSTREAMS.map((type) => [type, { price: { input: '1', output: '2' } }])),
+    channels: FORMS.map((form) =>
+      formChannel(form, vendors.url, {
+        id: `${form.name}-${generation}`,
+        base_url: mock.url,
+        models: { [form.name]: form.type === 'gemini' ? 'gemini-2.5-flash' : 'gpt-4o' },
+        // The one version that it has.
+        options: form.name === 'gemini-vertex' ? { api_version: 'v1' } : {},
+      }),
+    ),
+    models: Object.fromEntries(FORMS.map(({ name }) => [name, { price: { input: '1', output: '2' } }])),
   };
 }

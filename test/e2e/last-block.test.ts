@@ -1,26 +1,19 @@
 /** What a messages client reads last, and gets back as thinking: signatures of texts, reasoning that nobody signed, altered envelopes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
-const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const CONFIG = {
-  channels: UPSTREAMS.map((type) => ({
-    id: type,
-    type,
-    base_url: simulator.url,
-    api_key: 'k',
-    models: [type],
-    options: type === 'chat_completion' ? { replay_reasoning_content: true } : {},
-  })),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
-};
+const FORMS = upstreamForms(import.meta.filename);
+const CHATS = FORMS.filter(({ type }) => type === 'chat_completion');
+const MESSAGES = FORMS.filter(({ type }) => type === 'messages');
+const CONFIG = formsConfig(FORMS, simulator.url, ({ type }) =>
+  type === 'chat_completion' ? { replay_reasoning_content: true } : {},
+);
 
 interface Block {
   readonly type: string;
@@ -55,7 +48,7 @@ for (const stream of [false, true]) {
   const how = stream ? 'stream' : 'whole';
   test(`an answer that ends in a text ends in its block, whatever its upstream signs (${how})`, async () => {
     await using gateway = await testGateway(CONFIG);
-    for (const model of UPSTREAMS) {
+    for (const { name: model } of FORMS) {
       const pieces = [
         { type: 'reasoning' as const, summary: ['hm'], opaque: true as const },
         { type: 'text' as const, text: 'Blue.', opaque: true as const },
@@ -72,25 +65,29 @@ for (const stream of [false, true]) {
       { type: 'reasoning' as const, raw: 'The sky is meant.' },
       { type: 'text' as const, text: 'Blue.' },
     ];
-    simulator.enqueue({ reply: { pieces } });
-    const blocks = await blocksOf(gateway, { model: 'chat_completion', ...ask }, stream);
-    assert.deepEqual([blocks[0]?.type, blocks[0]?.thinking], ['thinking', 'The sky is meant.']);
-    assert.match(blocks[0]?.signature ?? '', /^mz2\./);
-    for (const thinking of ['The sky is meant.', '']) {
-      const content = [{ ...blocks[0], thinking }, ...blocks.slice(1)];
-      const messages = [...ask.messages, { role: 'assistant', content }, { role: 'user', content: 'sure?' }];
-      await blocksOf(gateway, { model: 'chat_completion', messages }, stream);
-      assert.match(simulator.requests.at(-1)?.text ?? '', /"reasoning_content":"The sky is meant\."/);
-      // No vendor but that one is sent it as its own.
-      await blocksOf(gateway, { model: 'messages', messages }, stream);
-      assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\.|"thinking":"/);
-    }
-    for (const altered of [` ${blocks[0]?.signature}`, `MZ2.${blocks[0]?.signature?.slice(4)}`]) {
-      const content = [{ ...blocks[0], signature: altered }, ...blocks.slice(1)];
-      const messages = [...ask.messages, { role: 'assistant', content }, { role: 'user', content: 'sure?' }];
-      for (const model of UPSTREAMS) {
-        await blocksOf(gateway, { model, messages }, stream);
-        assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\./i, model);
+    for (const { name: chat } of CHATS) {
+      simulator.enqueue({ reply: { pieces } });
+      const blocks = await blocksOf(gateway, { model: chat, ...ask }, stream);
+      assert.deepEqual([blocks[0]?.type, blocks[0]?.thinking], ['thinking', 'The sky is meant.']);
+      assert.match(blocks[0]?.signature ?? '', /^mz2\./);
+      for (const thinking of ['The sky is meant.', '']) {
+        const content = [{ ...blocks[0], thinking }, ...blocks.slice(1)];
+        const messages = [...ask.messages, { role: 'assistant', content }, { role: 'user', content: 'sure?' }];
+        await blocksOf(gateway, { model: chat, messages }, stream);
+        assert.match(simulator.requests.at(-1)?.text ?? '', /"reasoning_content":"The sky is meant\."/);
+        // No vendor but that one is sent it as its own.
+        for (const { name } of MESSAGES) {
+          await blocksOf(gateway, { model: name, messages }, stream);
+          assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\.|"thinking":"/);
+        }
+      }
+      for (const altered of [` ${blocks[0]?.signature}`, `MZ2.${blocks[0]?.signature?.slice(4)}`]) {
+        const content = [{ ...blocks[0], signature: altered }, ...blocks.slice(1)];
+        const messages = [...ask.messages, { role: 'assistant', content }, { role: 'user', content: 'sure?' }];
+        for (const { name: model } of FORMS) {
+          await blocksOf(gateway, { model, messages }, stream);
+          assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /mz2\./i, model);
+        }
       }
     }
   });

@@ -4,27 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { connect, type ServerEvent } from '../http/websocket/socket-client.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
 const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const CONFIG = {
-  channels: UPSTREAMS.map((type) => ({
-    id: type,
-    type,
-    base_url: simulator.url,
-    api_key: 'k',
-    models: [type],
-    options: { compaction: 'summary' },
-  })),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
-};
+const FORMS = upstreamForms(import.meta.filename);
+const CONFIG = formsConfig(FORMS, simulator.url, () => ({ compaction: 'summary' }));
 
 interface Item {
   readonly type: string;
@@ -86,7 +76,7 @@ function codeOf(events: readonly ServerEvent[]): unknown {
   return last?.type === 'error' ? (last['error'] as { code: unknown }).code : last?.type;
 }
 
-for (const model of UPSTREAMS) {
+for (const { name: model, type } of FORMS) {
   test(`Open Responses over ${model}: answers, instructions, several turns, an assistant that begins, phases, images`, async () => {
     await using gateway = await testGateway(CONFIG);
     const bodies = [
@@ -208,7 +198,7 @@ for (const model of UPSTREAMS) {
     assert.deepEqual([compacted.usage.input_tokens, compacted.usage.output_tokens, compacted.usage.total_tokens], [40, 5, 45]);
     assert.equal(gateway.store.settled.at(-1)?.model, model);
     const chain = { input: [...compacted.output, user('Continue.')], tools: [] };
-    for (const next of UPSTREAMS) {
+    for (const { name: next } of FORMS) {
       const client = await connect(gateway);
       terminal(await client.turn({ type: 'response.create', model: next, store: false, ...chain }));
       assert.match(sent(), /The launch is on Tuesday; support first\./);
@@ -220,7 +210,7 @@ for (const model of UPSTREAMS) {
       item.type === 'compaction' ? { ...item, encrypted_content: 'mz2.AAAA' } : item,
     );
     const refused = await gateway.post('/v1/responses', { model, input: [...altered, user('Continue.')] });
-    if (model !== 'responses') assert.equal(refused.status, 400);
+    if (type !== 'responses') assert.equal(refused.status, 400);
     await refused.text();
   });
 
@@ -237,7 +227,7 @@ for (const model of UPSTREAMS) {
 }
 
 test('a model’s own setting makes its Channels compact by summary; without any, only responses Channels compact', async () => {
-  const channels = CONFIG.channels.map(({ options: _, ...channel }) => channel);
+  const { channels } = formsConfig(FORMS, simulator.url);
   await using gateway = await testGateway({
     channels,
     models: { ...CONFIG.models, messages: { ...PRICE, compaction: 'summary' } },

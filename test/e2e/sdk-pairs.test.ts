@@ -1,5 +1,5 @@
 /**
- * The official SDKs, unmodified, over every pair of client protocol and upstream dialect, on real sockets: text, tools over two turns,
+ * The official SDKs, unmodified, over every pair of client protocol and form of upstream, on real sockets: text, tools over two turns,
  * reasoning that must come back to the upstream that made it. The upstream is the strict simulator, which refuses what vendors refuse.
  */
 import assert from 'node:assert/strict';
@@ -7,11 +7,11 @@ import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import OpenAI from 'openai';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const PRICE = { price: { input: '1', output: '2' } };
+const FORMS = upstreamForms(import.meta.filename);
 const TOOL = {
   name: 'get_weather',
   description: 'The weather of a city',
@@ -30,11 +30,8 @@ let openai: OpenAI;
 let anthropic: Anthropic;
 
 before(async () => {
-  simulator = await startSimulator({ pace: { ms: 0 } });
-  gateway = await testGateway({
-    channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'sk-up', models: [type] })),
-    models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
-  });
+  simulator = await startVendors({ pace: { ms: 0 } });
+  gateway = await testGateway(formsConfig(FORMS, simulator.url));
   openai = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
   anthropic = new Anthropic({ apiKey: KEY, baseURL: gateway.url, maxRetries: 0 });
 });
@@ -52,7 +49,7 @@ function scripted(): void {
 }
 const SAID = 'Water finds its level 水.';
 
-for (const model of UPSTREAMS) {
+for (const { name: model, type } of FORMS) {
   describe(`upstream ${model}`, () => {
     test('openai chat.completions: text, whole and streamed', async () => {
       scripted();
@@ -207,7 +204,7 @@ for (const model of UPSTREAMS) {
             pieces: [
               {
                 type: 'reasoning',
-                ...(model === 'chat_completion' ? { raw: 'Think of rivers.' } : { summary: ['Think of rivers.'], opaque: true }),
+                ...(type === 'chat_completion' ? { raw: 'Think of rivers.' } : { summary: ['Think of rivers.'], opaque: true }),
               },
               { type: 'text', text: 'Down.' },
             ],
@@ -251,7 +248,7 @@ for (const model of UPSTREAMS) {
         simulator.enqueue({
           reply: { pieces: [{ type: 'text', text: ['one ', 'two ', 'three ', 'four '] }] },
           pace: { ms: 1 },
-          faults: [{ type: 'cut', at: model === 'gemini' ? 2 : 6 }],
+          faults: [{ type: 'cut', at: type === 'gemini' ? 2 : 6 }],
         });
       cut();
       await assert.rejects(

@@ -1,19 +1,15 @@
 /** What one vendor takes and the next refuses, asked through the gateway: each simulator judges as strictly as its vendor. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
-const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const CONFIG = {
-  channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
-};
+const FORMS = upstreamForms(import.meta.filename);
+const CONFIG = formsConfig(FORMS, simulator.url);
 
 async function good(gateway: TestGateway, path: string, body: object): Promise<Record<string, unknown>> {
   for (const stream of [false, true]) {
@@ -39,7 +35,7 @@ const INPUT = [
   { role: 'user', content: 'thanks, now sum up' },
 ];
 
-for (const model of UPSTREAMS) {
+for (const { name: model, type } of FORMS) {
   test(`a handoff to an agent without tools goes on over ${model}: its history has calls, its request no tools`, async () => {
     await using gateway = await testGateway(CONFIG);
     for (const [path, body] of [
@@ -47,7 +43,7 @@ for (const model of UPSTREAMS) {
       ['/v1/responses', { model, input: INPUT }],
     ] as const) {
       const sent = await good(gateway, path, body);
-      if (model !== 'messages') continue;
+      if (type !== 'messages') continue;
       assert.deepEqual(sent['tool_choice'], { type: 'none' });
       const open = { type: 'object', properties: {}, additionalProperties: true };
       assert.deepEqual(sent['tools'], [{ name: 'look', input_schema: open }]);
@@ -70,7 +66,7 @@ for (const model of UPSTREAMS) {
       stop: ['\n\n', 'END'],
       max_completion_tokens: 3,
     });
-    if (model === 'messages') assert.deepEqual([sent['temperature'], sent['stop_sequences']], [1, ['END']]);
+    if (type === 'messages') assert.deepEqual([sent['temperature'], sent['stop_sequences']], [1, ['END']]);
   });
 
   test(`formats and strict tools as the SDKs of other vendors write them go over ${model}`, async () => {
@@ -95,14 +91,14 @@ for (const model of UPSTREAMS) {
           },
         ],
       });
-      if (model !== 'messages') continue;
+      if (type !== 'messages') continue;
       const format = (sent['output_config'] as { format?: { schema: object } } | undefined)?.format;
       if (one === schema) assert.match(JSON.stringify(format?.schema), /\{minimum: 0\}/);
       else assert.match(JSON.stringify(sent['system']), /fits this JSON Schema/);
     }
     const json = { model, messages: [{ role: 'user', content: 'JSON please' }], response_format: { type: 'json_object' } };
     const sent = await good(gateway, '/v1/chat/completions', json);
-    if (model === 'messages') assert.match(JSON.stringify(sent['system']), /one JSON object/);
+    if (type === 'messages') assert.match(JSON.stringify(sent['system']), /one JSON object/);
   });
 }
 
@@ -113,7 +109,7 @@ test('strict tools of a messages client: strict at OpenAI where every member is 
     strict: true,
     input_schema: { type: 'object', properties: { a: { type: 'string' } }, required, additionalProperties: false },
   });
-  for (const model of ['chat_completion', 'responses']) {
+  for (const { name: model } of FORMS.filter(({ type }) => type === 'chat_completion' || type === 'responses')) {
     for (const [required, strict] of [
       [['a'], true],
       [[], undefined],
@@ -163,7 +159,7 @@ test('messages to messages: call ids of other upstreams and white space are made
   assert.ok(!blocks.some(({ type }) => type === 'text'));
 });
 
-for (const model of UPSTREAMS) {
+for (const { name: model } of FORMS) {
   test(`a compaction that nobody can read is refused at its path, over ${model}`, async () => {
     await using gateway = await testGateway({
       ...CONFIG,

@@ -1,17 +1,18 @@
 /**
- * One conversation with tools and reasoning that moves between upstreams of all four dialects, turn by turn, through the whole
+ * One conversation with tools and reasoning that moves between upstreams of all dialects and clouds, turn by turn, through the whole
  * gateway, by whole answers and by streams. The simulated vendors are strict: one that meets a history it would not take fails the turn, and so does a signature
  * that another vendor made.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+import { formChannel, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
 // Vendor and gateway JSON, read as it comes.
 type Json = ReturnType<typeof JSON.parse>;
 
-const TYPES = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 const TURNS = 9;
 const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
@@ -19,16 +20,12 @@ let simulators: Simulator[];
 let gateway: TestGateway;
 
 before(async () => {
-  simulators = await Promise.all(TYPES.map(() => startSimulator({ pace: { ms: 0 } })));
+  simulators = await Promise.all(FORMS.map(() => startVendors({ pace: { ms: 0 } })));
   gateway = await testGateway({
-    channels: TYPES.map((type, index) => ({
-      id: type,
-      type,
-      base_url: simulators[index]?.url,
-      api_key: 'sk-upstream',
-      models: { [`on-${type}`]: `sim-${type}` },
-    })),
-    models: Object.fromEntries(TYPES.map((type) => [`on-${type}`, { price: { input: '1', output: '2' } }])),
+    channels: FORMS.map((form, index) =>
+      formChannel(form, simulators[index]?.url ?? '', { models: { [`on-${form.name}`]: `sim-${form.type}` } }),
+    ),
+    models: Object.fromEntries(FORMS.map(({ name }) => [`on-${name}`, { price: { input: '1', output: '2' } }])),
   });
 });
 after(async () => {
@@ -163,8 +160,8 @@ function eventsOf(stream: string): Json[] {
 
 describe('a conversation of many turns moves between the four dialects', () => {
   for (const agentOf of [chatAgent, responsesAgent, messagesAgent]) {
-    for (const [offset, stream] of TYPES.keys().flatMap((first) => [[first, false] as const, [first, true] as const])) {
-      test(`${agentOf.name}, ${stream ? 'streams' : 'whole answers'}, first turn on ${TYPES[offset]}`, async () => {
+    for (const [offset, stream] of FORMS.keys().flatMap((first) => [[first, false] as const, [first, true] as const])) {
+      test(`${agentOf.name}, ${stream ? 'streams' : 'whole answers'}, first turn on ${FORMS[offset]?.name}`, async () => {
         const agent = agentOf();
         const heard = () => simulators.flatMap(({ requests }) => requests).length;
         let calls = 0;
@@ -172,12 +169,12 @@ describe('a conversation of many turns moves between the four dialects', () => {
         let asked = 0;
         let open = false;
         for (let turn = 0; turn < TURNS; turn += 1) {
-          const type = TYPES[(turn + offset) % TYPES.length] ?? 'chat_completion';
+          const { name } = FORMS[(turn + offset) % FORMS.length] ?? assert.fail();
           if (!open) agent.ask(`What is the weather in city ${turn}? Call get_weather.`);
           const before = heard();
-          const response = await gateway.post(agent.path, { ...agent.body(`on-${type}`), stream });
+          const response = await gateway.post(agent.path, { ...agent.body(`on-${name}`), stream });
           const text = await response.text();
-          assert.equal(response.status, 200, `turn ${turn} on ${type}: ${text}`);
+          assert.equal(response.status, 200, `turn ${turn} on ${name}: ${text}`);
           asked += heard() - before;
           const count = agent.take(stream ? agent.gather(eventsOf(text)) : JSON.parse(text));
           calls += count;

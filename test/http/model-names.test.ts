@@ -3,18 +3,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import { namingModel } from '../../src/codecs/errors/model-names.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { testGateway } from '../support/test-gateway.ts';
+import { formChannel, formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const simulator = await startSimulator();
+const simulator = await startVendors();
 test.after(() => simulator.close());
 
-const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 const WIRE = 'vendor-9.5-secret';
 const config = {
-  channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: { [type]: WIRE } })),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+  ...formsConfig(FORMS, simulator.url),
+  channels: FORMS.map((form) => formChannel(form, simulator.url, { models: { [form.name]: WIRE } })),
 };
 const CLIENTS = {
   '/v1/chat/completions': { messages: [{ role: 'user', content: 'hi' }] },
@@ -24,19 +23,19 @@ const CLIENTS = {
 
 const message = `The model ${WIRE} failed; ${WIRE}-mini does not exist.`;
 
-for (const model of UPSTREAMS) {
+for (const { name: model, type } of FORMS) {
   for (const [path, ask] of Object.entries(CLIENTS)) {
     test(`${path} over ${model}: an error of the upstream names the model as the client does`, async () => {
       await using gateway = await testGateway(config);
       const error =
-        model === 'gemini' ? { code: 400, message, status: 'INVALID_ARGUMENT' } : { message, type: 'invalid_request_error' };
+        type === 'gemini' ? { code: 400, message, status: 'INVALID_ARGUMENT' } : { message, type: 'invalid_request_error' };
       const said = `The model ${model} failed; ${WIRE}-mini does not exist.`;
       simulator.enqueue({ faults: [{ type: 'status', status: 400, body: { type: 'error', error } }] });
       const refused = await gateway.post(path, { model, ...ask });
       assert.equal(refused.status, 400);
       assert.ok((await refused.text()).includes(said));
       const reply = { pieces: [{ type: 'text' as const, text: 'Good morning to you, and a good day' }] };
-      const event = model === 'messages' || model === 'responses' ? error : { error };
+      const event = type === 'messages' || type === 'responses' ? error : { error };
       simulator.enqueue({ reply, faults: [{ type: 'error-event', at: 3, error: event }] });
       const text = await (await gateway.post(path, { model, ...ask, stream: true })).text();
       assert.ok(text.includes(said), text);

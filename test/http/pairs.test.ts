@@ -1,14 +1,13 @@
 /** Every client dialect over every upstream dialect, through real sockets and the simulator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually, testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const simulator = await startSimulator();
+const simulator = await startVendors();
 test.after(() => simulator.close());
 
-const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 
 interface Client {
   readonly path: string;
@@ -45,13 +44,10 @@ const CLIENTS: Record<string, Client> = {
   },
 };
 
-const config = {
-  channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
-};
+const config = formsConfig(FORMS, simulator.url);
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  for (const model of UPSTREAMS) {
+  for (const { name: model, type } of FORMS) {
     for (const stream of [false, true]) {
       test(`${name} over ${model}, ${stream ? 'stream' : 'whole'}`, async () => {
         simulator.enqueue({
@@ -68,7 +64,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
         assert.equal(entry?.status, 'success');
         assert.equal(entry?.usage?.input, 11);
         assert.equal(entry?.usage?.output, 4);
-        assert.equal(entry?.channelType, model);
+        assert.equal(entry?.channelType, type);
       });
     }
   }

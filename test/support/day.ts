@@ -1,16 +1,16 @@
 /**
- * A day in the life of an agent: one conversation with tools, images, errors, cut answers and blank texts, which moves from one upstream dialect to
+ * A day in the life of an agent: one conversation with tools, images, errors, cut answers and blank texts, which moves from one form of upstream to
  * another every few turns, over HTTP and a WebSocket, is compacted twice and loses its connection twice. The simulated vendor judges the history
  * strictly at every turn.
  */
 import assert from 'node:assert/strict';
 import type { Piece } from '../../src/simulator/reply.ts';
 import type { Fault } from '../../src/simulator/script.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { connect, type SocketClient } from '../http/websocket/socket-client.ts';
 import { type TestGateway, testGateway } from './test-gateway.ts';
+import { formsConfig, startVendors, type UpstreamForm } from './upstream-forms.ts';
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
@@ -31,22 +31,21 @@ export interface DayReport {
   readonly failures: number;
   readonly compactions: number;
   readonly reconnects: number;
-  /** Requests by the Channel type that got them. */
+  /** Requests by the form of the upstream that got them. */
   readonly byUpstream: Readonly<Record<string, number>>;
 }
 
 /** Lives through `turns` turns of the user. Throws at the first request that an upstream refuses, and at the first that lost what was said. */
-export async function liveADay(turns: number): Promise<DayReport> {
-  const simulator = await startSimulator();
-  const gateway = await testGateway({
-    channels: UPSTREAMS.map((type) => ({
-      ...{ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] },
-      options: { compaction: 'summary', ...(type === 'gemini' || type === 'messages' ? { lower_custom_tools: true } : {}) },
+export async function liveADay(turns: number, forms: readonly UpstreamForm[]): Promise<DayReport> {
+  const simulator = await startVendors();
+  const gateway = await testGateway(
+    formsConfig(forms, simulator.url, ({ type }) => ({
+      compaction: 'summary',
+      ...(type === 'gemini' || type === 'messages' ? { lower_custom_tools: true } : {}),
     })),
-    models: Object.fromEntries(UPSTREAMS.map((type) => [type, { price: { input: '1', output: '2' } }])),
-  });
+  );
   try {
-    return await new Day(simulator, gateway, turns).live();
+    return await new Day(simulator, gateway, turns, forms).live();
   } finally {
     await gateway[Symbol.asyncDispose]();
     await simulator.close();
@@ -67,6 +66,7 @@ class Day {
   readonly #simulator: Simulator;
   readonly #gateway: TestGateway;
   readonly #turns: number;
+  readonly #forms: readonly UpstreamForm[];
   #history: Item[] = [];
   #socket: SocketClient | undefined;
   /** The answer that a socket can continue, and how much of the history it knows. */
@@ -79,10 +79,11 @@ class Day {
   #said = '';
   readonly #byUpstream: Record<string, number> = {};
 
-  constructor(simulator: Simulator, gateway: TestGateway, turns: number) {
+  constructor(simulator: Simulator, gateway: TestGateway, turns: number, forms: readonly UpstreamForm[]) {
     this.#simulator = simulator;
     this.#gateway = gateway;
     this.#turns = turns;
+    this.#forms = forms;
   }
 
   async live(): Promise<DayReport> {
@@ -108,8 +109,8 @@ class Day {
   }
 
   /** Another upstream every third turn, and within a turn between a call and its result. */
-  get #model(): (typeof UPSTREAMS)[number] {
-    return UPSTREAMS[Math.floor(this.#turn / 3) % UPSTREAMS.length] ?? 'messages';
+  get #model(): string {
+    return this.#forms[Math.floor(this.#turn / 3) % this.#forms.length]?.name ?? 'messages';
   }
 
   get #onSocket(): boolean {

@@ -8,7 +8,7 @@ import { codecs } from '../../src/codecs/registry.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
 import { fixedConfig } from '../../src/http/config/source.ts';
 import { createLogger } from '../../src/http/operations/logger.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../../src/http/start.ts';
 import type { Account } from '../../src/store/accounts.ts';
 import { chargeFor } from '../../src/store/charge.ts';
@@ -19,8 +19,11 @@ import type { RequestLogRow } from '../../src/store/request-log.ts';
 import type { Result } from '../../src/store/result.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/streams/clock.ts';
+import { formChannel, startVendors, upstreamForms } from './upstream-forms.ts';
 
 export const UPSTREAM_TYPES = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+/** What a money gateway has Channels for, unless its test names others. */
+export const FORMS = upstreamForms(import.meta.filename);
 
 /** The prices of known-failures U1, in dollars a million. */
 export const PRICE = { input: '5', cached_input: '0.5', cache_write_5m: '6.25', cache_write_1h: '10', output: '25' };
@@ -68,7 +71,7 @@ function ownStore(path: string, now: () => number): Promise<Store> {
 }
 
 /**
- * Models are named as the Channel types are. `file` replaces members of the configuration; a `given` store is closed with the gateway, as its
+ * Models are named as the forms of their Channels are. `file` replaces members of the configuration; a `given` store is closed with the gateway, as its
  * own would be. `now` is the time of the gateway and of the store that it makes.
  */
 export async function moneyGateway(
@@ -77,16 +80,18 @@ export async function moneyGateway(
   given?: Store,
   now: () => number = Date.now,
 ): Promise<MoneyGateway> {
-  const simulator = await startSimulator({ video: { queueMs: 5, runMs: 10 } });
+  const simulator = await startVendors({ video: { queueMs: 5, runMs: 10 } });
   const folder = mkdtempSync(join(tmpdir(), 'mizu-money-'));
   const store = given ?? (await ownStore(join(folder, 'data'), now));
+  const all = Object.fromEntries(FORMS.map(({ name }) => [name, { price: PRICE }]));
+  const { models } = { models: all, ...file };
   const config = parseConfig(
     JSON.stringify({
       listen: { port: 0 },
       operations: null,
-      channels: UPSTREAM_TYPES.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
-      models: Object.fromEntries(UPSTREAM_TYPES.map((type) => [type, { price: PRICE }])),
+      channels: FORMS.filter(({ name }) => Object.hasOwn(models, name)).map((form) => formChannel(form, simulator.url)),
       ...file,
+      models,
     }).replaceAll('SIMULATOR', simulator.url),
     { env: {}, readFile: () => '', parsePrice, path: join(folder, 'mizu.config.json'), revision: 1, nowMs: Date.now() },
   );

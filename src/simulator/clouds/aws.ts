@@ -4,7 +4,7 @@ import { type Answer, jsonAnswer } from '../answer.ts';
 import type { ReceivedRequest } from '../journal.ts';
 import { isObject, type JsonObject, objectOf, parseJson, stringOf } from '../json.ts';
 import type { Door, Entered } from './entered.ts';
-import { asEventStream } from './event-stream.ts';
+import { asEventStream, rawAsEventStream } from './event-stream.ts';
 
 export interface AwsAccess {
   readonly accessKeyId: string;
@@ -54,6 +54,7 @@ function invoke(request: ReceivedRequest, model: string, stream: boolean, cloud:
   return {
     request: { ...request, path: '/v1/messages', body: inner, model },
     wrap: (answer) => (answer.status === 200 ? asEventStream(answer) : asAwsError(answer)),
+    wrapRaw: rawAsEventStream,
     spoken: (fault) =>
       fault.body === undefined
         ? {

@@ -10,6 +10,8 @@ export interface Entered {
   /** What gives credentials or lists: only scripts that name it are for it. */
   readonly isAside?: boolean;
   readonly wrap?: (answer: Answer) => Answer;
+  /** {@link wrap}, for bytes of a script in the vendor's own framing. */
+  readonly wrapRaw?: (answer: Answer) => Answer;
   readonly spoken?: (fault: Extract<Fault, { type: 'status' }>) => Fault;
 }
 

@@ -60,3 +60,14 @@ export function asEventStream(answer: Answer): Answer {
     ...(failureFrame === undefined ? {} : { failureFrame: (before, error) => framed(failureFrame(before, error)) }),
   };
 }
+
+/** A stream of events in this framing, each of its pieces by itself; what is no event stream stays as it is. */
+export function rawAsEventStream(answer: Answer): Answer {
+  if (answer.headers['content-type'] !== 'text/event-stream' || answer.status !== 200) return answer;
+  const frames = answer.frames.flatMap(({ text, bytes, part }) =>
+    (bytes === undefined ? text : Buffer.from(bytes).toString())
+      .split(/(?<=\n\n)/)
+      .map((event): Frame => ({ part, text: event })),
+  );
+  return asEventStream({ ...answer, frames });
+}

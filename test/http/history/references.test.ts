@@ -1,27 +1,21 @@
 /** References to items that nobody keeps: refused for the Channel of the attempt, never left out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { testGateway } from '../../support/test-gateway.ts';
+import { formChannel, startVendors, upstreamForms } from '../../support/upstream-forms.ts';
 import { connect } from '../websocket/socket-client.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
 const PRICE = { price: { input: '1', output: '2' } };
-const TYPES = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const OTHERS = TYPES.filter((type) => type !== 'responses');
+const FORMS = upstreamForms(import.meta.filename);
+const OTHERS = FORMS.filter(({ type }) => type !== 'responses').map(({ name }) => name);
 
 function configOf(models: Readonly<Record<string, readonly string[]>> = {}): object {
-  const channels = TYPES.map((type) => ({
-    id: type,
-    type,
-    base_url: simulator.url,
-    api_key: 'k',
-    models: [type, ...(models[type] ?? [])],
-  }));
-  return { channels, models: Object.fromEntries([...TYPES, 'mixed'].map((type) => [type, PRICE])) };
+  const channels = FORMS.map((form) => formChannel(form, simulator.url, { models: [form.name, ...(models[form.name] ?? [])] }));
+  return { channels, models: Object.fromEntries([...FORMS.map(({ name }) => name), 'mixed'].map((name) => [name, PRICE])) };
 }
 
 const TOOLS = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];

@@ -1,22 +1,22 @@
 /** Continuing by `previous_response_id` over every upstream dialect, through real sockets and the simulator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { HISTORY_TTL_MS } from '../../../src/http/history/response-history.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { type TestGateway, testGateway } from '../../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../../support/upstream-forms.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
 const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
+const UPSTREAMS = FORMS.map(({ name }) => name);
 
 function configOf(changes: object = {}): object {
   return {
-    channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
-    models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+    ...formsConfig(FORMS, simulator.url),
     ...changes,
   };
 }
@@ -116,7 +116,7 @@ function terminalOf(text: string): ResponseBody {
   return JSON.parse(data).response;
 }
 
-for (const model of UPSTREAMS) {
+for (const { name: model, type } of FORMS) {
   test(`items that a client names by their ids alone reach ${model} (the AI SDK does so)`, async () => {
     await using gateway = await testGateway(configOf());
     const pieces = [
@@ -144,7 +144,7 @@ for (const model of UPSTREAMS) {
         ],
       });
       const sent = lastText();
-      if (model === 'responses') {
+      if (type === 'responses') {
         for (const { id } of output) assert.ok(sent.includes(id) && !sent.includes('It was blue.'), sent);
       } else {
         const places = ['what colour?', 'It was blue.', 'sky', 'blue-ish'].map((piece) => sent.indexOf(piece));

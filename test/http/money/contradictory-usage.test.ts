@@ -1,14 +1,14 @@
 /** Reports of usage that contradict themselves, or come twice: billed once, as they were reported, and flagged. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CLIENTS, moneyGateway, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
+import { CLIENTS, FORMS, moneyGateway, PRICE, sse } from '../../support/money-gateway.ts';
 
 const HELLO = [{ type: 'text', text: 'hello' }] as const;
 
 test('more cached tokens than input: each count is billed as it was reported, and the row says so', async (t) => {
   const gateway = await moneyGateway(t);
-  for (const model of UPSTREAM_TYPES) {
-    if (model === 'messages') continue; // Its counts do not overlap, so they cannot contradict each other.
+  for (const { name: model, type } of FORMS) {
+    if (type === 'messages') continue; // Its counts do not overlap, so they cannot contradict each other.
     for (const stream of [true, false]) {
       const owner = await gateway.owner(10n ** 12n);
       gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: { input: 10, cached: 50, output: 4 } } });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Script } from '../../../src/simulator/script.ts';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
-import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
+import { CLIENTS, FORMS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse } from '../../support/money-gateway.ts';
 import { testGateway } from '../../support/test-gateway.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
@@ -58,7 +58,7 @@ for (const stream of [true, false]) {
   test(`a success is charged by its report, in every pair of dialects (${form})`, async (t) => {
     const { gateway } = await gatewayOf(t);
     for (const client of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
-      for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
+      for (const { name: model } of FORMS) {
         const { row } = await ended(gateway, client, model, stream, { reply: { pieces: HELLO, usage: USAGE } });
         assert.equal(row.charge?.total, CHARGE, `${client} over ${model}`);
         assert.deepEqual(row.charge?.flags, [], `${client} over ${model}`);
@@ -69,10 +69,10 @@ for (const stream of [true, false]) {
 
   test(`a success without a report is counted with a tokenizer and flagged (${form})`, async (t) => {
     const { gateway } = await gatewayOf(t);
-    for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
+    for (const { name: model, type } of FORMS) {
       const { row, status } = await ended(gateway, 'chat', model, stream, { reply: { pieces: HELLO, usage: null } });
       assert.equal(status, 200);
-      if (model === 'messages' && !stream) continue;
+      if (type === 'messages' && !stream) continue;
       assert.ok(row.charge?.flags.includes('estimated'), model);
       assert.equal(row.usage?.output, 4, `${model}: "Good morning to you" is four tokens`);
       assert.equal(row.usage?.input, 3, `${model}: "say good morning" is three`);
@@ -89,9 +89,11 @@ for (const stream of [true, false]) {
       garbage: { reply: { pieces: HELLO, usage: USAGE }, faults: [{ type: 'garbage', at: stream ? 2 : 0, text: 'data: {\n\n' }] },
     };
     for (const [name, script] of Object.entries(faults)) {
-      const { row } = await ended(gateway, 'chat', 'chat_completion', stream, script);
-      assert.equal(row.status, 'error', name);
-      assert.equal(row.charge?.total ?? 0n, 0n, name);
+      for (const { name: model } of FORMS.filter(({ type, cloud }) => type === 'chat_completion' || cloud !== undefined)) {
+        const { row } = await ended(gateway, 'chat', model, stream, script);
+        assert.equal(row.status, 'error', `${name} over ${model}`);
+        assert.equal(row.charge?.total ?? 0n, 0n, `${name} over ${model}`);
+      }
     }
   });
 
@@ -116,7 +118,7 @@ for (const stream of [true, false]) {
 test('a stream that the gateway cuts for its length was made and said until then: it is paid for', async (t) => {
   const gateway = await moneyGateway(t, { ...lenient, limits: { answer_bytes: 20_000 } });
   const reply = { pieces: [{ type: 'text', text: 'good morning '.repeat(2_000) }], usage: USAGE } as const;
-  for (const model of UPSTREAM_TYPES) {
+  for (const { name: model } of FORMS) {
     const { row, text } = await ended(gateway, 'messages', model, true, { reply });
     assert.match(text, /morning.*event: error/s, model);
     assert.equal(row.status, 'error');

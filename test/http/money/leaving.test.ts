@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
-import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
+import { CLIENTS, FORMS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse } from '../../support/money-gateway.ts';
 
 const FUNDS = 10n ** 12n;
 const AWAY_MS = 700;
@@ -35,7 +35,7 @@ test('hidden reasoning is charged by its time, in every pair of dialects', async
   const gateway = await moneyGateway(t);
   gateway.simulator.enqueue({ ...thinking, times: 1_000 });
   const pairs = (Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]).flatMap((client) =>
-    UPSTREAM_TYPES.map((model) => [client, model] as const),
+    FORMS.map(({ name }) => [client, name] as const),
   );
   await Promise.all(
     pairs.map(async ([client, model]) => {
@@ -53,7 +53,7 @@ test('hidden reasoning is charged by its time, in every pair of dialects', async
 
 test('up to the cap of the request; by the text alone where the request or the model does not reason', async (t) => {
   const models = Object.fromEntries(
-    UPSTREAM_TYPES.map((type) => [type, { price: PRICE, ...(type === 'gemini' ? { reasoning: false } : {}) }]),
+    FORMS.map(({ name, type }) => [name, { price: PRICE, ...(type === 'gemini' ? { reasoning: false } : {}) }]),
   );
   const gateway = await moneyGateway(t, { models });
   gateway.simulator.enqueue({ ...thinking, times: 1_000 });
@@ -80,7 +80,7 @@ test('who leaves before the first word pays nothing', async (t) => {
 
 test('a tier that was named before any usage is charged, too', async (t) => {
   const price = { ...PRICE, service_tiers: { priority: { input: '10', output: '50' } } };
-  const gateway = await moneyGateway(t, { models: Object.fromEntries(UPSTREAM_TYPES.map((type) => [type, { price }])) });
+  const gateway = await moneyGateway(t, { models: Object.fromEntries(FORMS.map(({ name }) => [name, { price }])) });
   const owner = await gateway.owner(FUNDS);
   const chunk = (delta: object) => ({
     ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', service_tier: 'priority' },

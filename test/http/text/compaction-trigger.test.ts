@@ -4,22 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { eventually, KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../../support/upstream-forms.ts';
 import { connect } from '../websocket/socket-client.ts';
 
-const simulator = await startSimulator();
+const simulator = await startVendors();
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
-const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const channelsWith = (options: object) =>
-  UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type], options }));
-const CONFIG = {
-  channels: channelsWith({ compaction: 'summary' }),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
-};
+const FORMS = upstreamForms(import.meta.filename);
+const CONFIG = formsConfig(FORMS, simulator.url, () => ({ compaction: 'summary' }));
 const HISTORY = [
   { type: 'message', role: 'user', content: 'Read it.' },
   { type: 'function_call', call_id: 'call_1', name: 'read', arguments: '{}' },
@@ -63,7 +57,7 @@ async function whole(gateway: TestGateway, model: string, key = KEY): Promise<st
   return isCompacted(JSON.parse(text));
 }
 
-for (const model of UPSTREAMS) {
+for (const { name: model } of FORMS) {
   test(`${model}: one compaction item, whole, as a stream and over a socket; every upstream goes on with it`, async () => {
     await using gateway = await testGateway(CONFIG);
     const sealed = await whole(gateway, model);
@@ -88,7 +82,7 @@ for (const model of UPSTREAMS) {
     await eventually(() => gateway.store.settled.length === 3, 'all rows');
     for (const { usage, model: billed } of gateway.store.settled) assert.deepEqual([usage?.output, billed], [5, model]);
 
-    for (const next of UPSTREAMS) {
+    for (const { name: next } of FORMS) {
       const input = [
         { type: 'compaction', encrypted_content: sealed },
         { role: 'user', content: 'Go on.' },
@@ -114,11 +108,11 @@ for (const model of UPSTREAMS) {
 }
 
 test('without the option: a responses upstream judges the trigger, any other refuses it at its path', async () => {
-  await using gateway = await testGateway({ ...CONFIG, channels: channelsWith({}) });
-  for (const model of UPSTREAMS) {
+  await using gateway = await testGateway(formsConfig(FORMS, simulator.url));
+  for (const { name: model, type } of FORMS) {
     const answer = await gateway.post('/v1/responses', body(model));
     const text = await answer.text();
-    if (model === 'responses') assert.match(simulator.requests.at(-1)?.text ?? '', /compaction_trigger/);
+    if (type === 'responses') assert.match(simulator.requests.at(-1)?.text ?? '', /compaction_trigger/);
     else assert.match(`${answer.status} ${text}`, /^400 .*"param":"input\[4\]","code":"unsupported_conversion"/s);
   }
 });
@@ -136,7 +130,7 @@ test('a compaction that was altered, truncated or made for another account is re
     'of another account': foreign,
     'a prefix alone': 'mz2.',
   })) {
-    for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
+    for (const { name: model } of FORMS) {
       const input = [
         { role: 'user', content: 'q' },
         { type: 'compaction', encrypted_content: value },

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { testGateway } from '../../support/test-gateway.ts';
+import { formChannel, startVendors, upstreamForms } from '../../support/upstream-forms.ts';
 import { connect, type ServerEvent } from './socket-client.ts';
 
 const folder = process.env['MIZU_FIXTURES'];
@@ -24,24 +24,23 @@ function recorded(version: string): Recorded[] {
     .map((line) => JSON.parse(line));
 }
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
 const PRICE = { price: { input: '1', output: '2' } };
 /** Headers that the connection makes itself. */
 const OWN = /^(host|connection|upgrade|authorization|sec-websocket-.*)$/;
 
 /** Responses upstreams take custom tools as they are. */
-const lowering = (type: string) => (type === 'responses' ? {} : { options: { lower_custom_tools: true } });
+const lowering = (type: string) => (type === 'responses' ? {} : { lower_custom_tools: true });
 
 for (const version of ['v1', 'v2'] as const) {
-  for (const type of UPSTREAMS) {
-    test(`codex ${version} frames over ${type}`, { skip }, async () => {
+  for (const form of upstreamForms(import.meta.filename)) {
+    test(`codex ${version} frames over ${form.name}`, { skip }, async () => {
       const [upgrade, ...frames] = recorded(version);
       const creates = frames.filter(({ kind }) => kind === 'ws-in').flatMap(({ body }) => (body === undefined ? [] : [body]));
       assert.ok(upgrade !== undefined && creates.length >= 2);
       const model = String(creates[0]?.['model']);
-      const simulator = await startSimulator({ pace: { cut: 'packet' } });
+      const simulator = await startVendors({ pace: { cut: 'packet' } });
       await using gateway = await testGateway({
-        channels: [{ id: 'one', type, base_url: simulator.url, api_key: 'k', models: [model], ...lowering(type) }],
+        channels: [formChannel(form, simulator.url, { models: [model], options: lowering(form.type) })],
         models: { [model]: PRICE },
       });
       const headers = Object.fromEntries(Object.entries(upgrade.headers ?? {}).filter(([name]) => !OWN.test(name)));

@@ -4,23 +4,21 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
-import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, sayMessages } from '../../support/fake-upstream.ts';
 import { eventually, KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../../support/upstream-forms.ts';
 import { connect, type ServerEvent, socketClient } from './socket-client.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
-const PRICE = { price: { input: '1', output: '2' } };
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 
 function configOf(changes: object = {}): object {
   return {
-    channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
-    models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+    ...formsConfig(FORMS, simulator.url),
     ...changes,
   };
 }
@@ -155,7 +153,7 @@ test('every alias opens, other paths and other protocols do not', async () => {
   assert.equal(plain, 200, 'an upgrade to something else is ignored');
 });
 
-for (const model of UPSTREAMS) {
+for (const { name: model } of FORMS) {
   test(`a tool turn, continued on the connection although store is false, over ${model}`, async () => {
     await using gateway = await testGateway(configOf());
     const client = await connect(gateway, { headers: V2 });
@@ -193,7 +191,7 @@ for (const model of UPSTREAMS) {
   });
 }
 
-for (const model of UPSTREAMS) {
+for (const { name: model } of FORMS) {
   test(`W13: what is said twice reaches ${model} twice, within one input and over turns`, async () => {
     await using gateway = await testGateway(configOf());
     const client = await connect(gateway);
@@ -566,7 +564,7 @@ test('a continuation that fails lets go of the id that it named, on this connect
 
 test('the result of a call that is nowhere in the conversation: refused in a turn that continues, left out in one that does not', async () => {
   await using gateway = await testGateway(configOf());
-  for (const model of UPSTREAMS) {
+  for (const { name: model, type } of FORMS) {
     const client = await connect(gateway, { headers: V1 });
     const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
     simulator.enqueue({ reply: { pieces: [{ type: 'tool', name: 'look', arguments: '{}' }] } });
@@ -592,7 +590,7 @@ test('the result of a call that is nowhere in the conversation: refused in a tur
       code: 'tool_call_not_found',
       param: 'input[0].call_id',
     });
-    if (model !== 'responses') {
+    if (type !== 'responses') {
       const fresh = await client.turn(create({ model, tools, input: [{ role: 'user', content: 'hi' }, orphan] }));
       assert.equal(fresh.at(-1)?.type, 'response.done');
       assert.ok(!simulator.requests.at(-1)?.text.includes('grey'));
