@@ -11,28 +11,43 @@ import { cause, FakeClock, ok, openStore } from '../../store/support/store.ts';
 /** What a name must never become. */
 export const MARKUP = '<img src=x onerror=alert(1)>';
 
-const PRICES = {
-  'claude-sonnet-5': { input: '3', output: '15', cached_input: '0.3', cache_write_5m: '3.75' },
-  'gpt-5.2': { input: '1.25', output: '10', cached_input: '0.125' },
-  'gpt-5-mini': { input: '0.25', output: '2', cached_input: '0.025' },
-  [MARKUP]: { input: '0.1', output: '0.4' },
-};
-type Model = keyof typeof PRICES;
-const MODELS = Object.keys(PRICES) as Model[];
+/** What is served, asked and owned. `strange` stands where a name may be anything. */
+function worldOf(strange: string, urls: readonly [string, string, string]) {
+  const prices: Record<string, Record<string, string>> = {
+    'claude-sonnet-5': { input: '3', output: '15', cached_input: '0.3', cache_write_5m: '3.75' },
+    'gpt-5.2': { input: '1.25', output: '10', cached_input: '0.125' },
+    'gpt-5-mini': { input: '0.25', output: '2', cached_input: '0.025' },
+    [strange]: { input: '0.1', output: '0.4' },
+  };
+  const [first = '', second = '', third = ''] = Object.keys(prices);
+  const [anthropic, openai, local] = urls;
+  return {
+    prices,
+    models: Object.keys(prices),
+    channels: [
+      { id: 'anthropic-eu', type: 'messages', base_url: anthropic, models: [first] },
+      { id: 'openai-main', type: 'responses', base_url: openai, models: [second, third] },
+      { id: 'openai-spare', type: 'responses', base_url: openai, models: [second, third], priority: 1 },
+      { id: 'local', type: 'chat_completion', base_url: local, models: [strange], disabled: strange === MARKUP },
+    ],
+    accounts: ['acme', 'research', strange === MARKUP ? `${MARKUP}<script>alert(2)</script>` : 'support-desk', 'empty-wallet'],
+  };
+}
+type World = ReturnType<typeof worldOf>;
 
-const CHANNELS = [
-  { id: 'anthropic-eu', type: 'messages', base_url: 'http://127.0.0.1:1', models: [MODELS[0]] },
-  { id: 'openai-main', type: 'responses', base_url: 'http://127.0.0.1:1', models: [MODELS[1], MODELS[2]] },
-  { id: 'openai-spare', type: 'responses', base_url: 'http://127.0.0.1:1', models: [MODELS[1], MODELS[2]], priority: 1 },
-  { id: 'local', type: 'chat_completion', base_url: 'http://127.0.0.1:1', models: [MARKUP], disabled: true },
-];
+const NOWHERE = 'http://127.0.0.1:1';
+const STRANGE = worldOf(MARKUP, [NOWHERE, NOWHERE, NOWHERE]);
+/** For pictures. */
+export const PLAIN = worldOf('llama-4-maverick', [
+  'https://api.anthropic.com',
+  'https://api.openai.com/v1',
+  'http://10.0.0.7:8000/v1',
+]);
 
-const FILE = {
-  channels: CHANNELS.map((channel) => ({ ...channel, api_key: 'sk-canary' })),
-  models: Object.fromEntries(MODELS.map((name) => [name, { price: PRICES[name] }])),
-};
-
-const ACCOUNTS = ['acme', 'research', `${MARKUP}<script>alert(2)</script>`, 'empty-wallet'];
+const fileOf = ({ channels, models, prices }: World): object => ({
+  channels: channels.map((channel) => ({ ...channel, api_key: 'sk-canary' })),
+  models: Object.fromEntries(models.map((name) => [name, { price: prices[name] }])),
+});
 
 /** Numbers between 0 and 1, the same in every run. */
 export function numbers(seed: number): () => number {
@@ -55,18 +70,19 @@ export interface ConsoleDay extends AdminGateway {
 export async function consoleDay(
   t: Pick<TestContext, 'after'>,
   { requests = 1500, hours = 24 } = {},
-  options: Pick<AdminGatewayOptions, 'file'> = {},
+  options: Pick<AdminGatewayOptions, 'file'> & { readonly world?: World } = {},
 ): Promise<ConsoleDay> {
+  const world = options.world ?? STRANGE;
   const clock = new FakeClock();
   const store = await openStore(t, { clock });
-  const keys = requests === 0 ? [] : await accountsOf(store);
+  const keys = requests === 0 ? [] : await accountsOf(store, world);
   const random = numbers(7);
   let made = 0;
   const settle = (count: number): void => {
     for (let index = 0; index < count; index += 1) {
       made += 1;
       const key = keys[Math.floor(random() ** 2 * keys.length)];
-      if (key !== undefined) void store.settlements.settle({ entry: entryOf(made, key, clock.now(), random) });
+      if (key !== undefined) void store.settlements.settle({ entry: entryOf(made, key, clock.now(), random, world) });
     }
   };
   for (let hour = 0; hour < hours; hour += 1) {
@@ -78,7 +94,7 @@ export async function consoleDay(
   const gateway = await adminGateway(t, {
     store,
     clock: { ...systemClock, now: () => clock.now() },
-    file: options.file ?? FILE,
+    file: options.file ?? fileOf(world),
   });
   return {
     ...gateway,
@@ -95,12 +111,13 @@ interface Owner {
   readonly keyId: string;
 }
 
-async function accountsOf(store: Store): Promise<Owner[]> {
+async function accountsOf(store: Store, { accounts, models }: World): Promise<Owner[]> {
+  const strange = models.at(-1);
   const owners: Owner[] = [];
-  for (const [index, name] of ACCOUNTS.entries()) {
+  for (const [index, name] of accounts.entries()) {
     const fields = { name, unlimited: false, disabled: false, class: index === 1 ? 'gold' : 'default' };
     const account = ok(await store.accounts.create({ ...fields, creditNanos: index === 3 ? 0n : 2_500_000_000_000n }, cause()));
-    const names = index === 3 ? ['unused'] : ['production', `ci ${MARKUP}`];
+    const names = index === 3 ? ['unused'] : ['production', strange === MARKUP ? `ci ${MARKUP}` : 'ci'];
     for (const name of names) {
       const limits = name === 'production' ? { daily: 500_000_000_000n } : {};
       const { key } = ok(await store.keys.create({ accountId: account.id, name, limits, subAccount: false }, cause()));
@@ -110,11 +127,14 @@ async function accountsOf(store: Store): Promise<Owner[]> {
   return owners;
 }
 
-const WORDS = `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded ${MARKUP}"}}`;
+const words = (strange: string | undefined) =>
+  `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded${strange === MARKUP ? ` ${MARKUP}` : ''}"}}`;
 
-function entryOf(number: number, owner: Owner, nowMs: number, random: () => number): RequestLogEntry {
-  const model = MODELS[Math.floor(random() ** 1.7 * MODELS.length)] ?? 'gpt-5.2';
-  const channel = CHANNELS.find(({ models }) => models.includes(model)) ?? CHANNELS[0];
+function entryOf(number: number, owner: Owner, nowMs: number, random: () => number, world: World): RequestLogEntry {
+  const { models, channels, prices } = world;
+  const errorText = words(models.at(-1));
+  const model = models[Math.floor(random() ** 1.7 * models.length)] ?? 'gpt-5.2';
+  const channel = channels.find((one) => one.models.includes(model)) ?? channels[0];
   const [hasFailed, wasRetried] = [random() < 0.03, random() < 0.04];
   const firstOutputMs = 180 + 900 * random() ** 3;
   const durationMs = firstOutputMs + 4000 * random();
@@ -136,7 +156,7 @@ function entryOf(number: number, owner: Owner, nowMs: number, random: () => numb
     ...{
       upstreamStatus: 529,
       errorCode: 'upstream_overloaded',
-      errorText: WORDS,
+      errorText,
       durationMs: 90,
       upstreamRequestId: `up_${number}`,
     },
@@ -149,7 +169,7 @@ function entryOf(number: number, owner: Owner, nowMs: number, random: () => numb
     ...(channel === undefined ? {} : { channelId: channel.id, channelType: channel.type }),
     attempts: hasFailed ? [failure] : wasRetried ? [failure, answered] : [answered],
     ...(hasFailed
-      ? { status: 'error', httpStatus: 502, errorCode: 'upstream_error', errorText: `every upstream failed: ${WORDS}` }
-      : { status: 'success', httpStatus: 200, usage, firstOutputMs, charge: chargeFor(usage, ok(parsePrice(PRICES[model]))) }),
+      ? { status: 'error', httpStatus: 502, errorCode: 'upstream_error', errorText: `every upstream failed: ${errorText}` }
+      : { status: 'success', httpStatus: 200, usage, firstOutputMs, charge: chargeFor(usage, ok(parsePrice(prices[model]))) }),
   };
 }
