@@ -52,6 +52,11 @@ export interface Hold {
   readonly closedAtMs?: number;
 }
 
+/** A hold, and the ledger account that its money came from. */
+export interface HoldRow extends Hold {
+  readonly from: LedgerAccount;
+}
+
 /** Where money can be. `external` and `revenue` close the circle, so that the sum over all is always zero. */
 export type LedgerAccount =
   | 'external'

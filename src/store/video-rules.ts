@@ -135,11 +135,11 @@ export function decide(
   task: VideoTask | undefined,
   what: VideoChange | { readonly event: 'cancel' },
   { nowMs, leaseToken }: Circumstance,
-): Result<{ readonly next: VideoTask; readonly hold: HoldEvent | null }, NotChanged> {
+): Result<{ readonly before: VideoTask; readonly next: VideoTask; readonly hold: HoldEvent | null }, NotChanged> {
   if (task === undefined) return refused({ reason: 'not_found' });
   const event: VideoEvent = what.event;
   const next = VIDEO[task.state][event] === null ? undefined : nextTask(task, what, nowMs, leaseToken);
-  return next === undefined ? refused({ reason: 'illegal', task, event }) : done({ next, hold: VIDEO_HOLD[event] });
+  return next === undefined ? refused({ reason: 'illegal', task, event }) : done({ before: task, next, hold: VIDEO_HOLD[event] });
 }
 
 /** Only what is unclear is a person's to decide. */

@@ -12,7 +12,7 @@ import { entryOf } from './row-shapes.ts';
 import { otherNames } from './settle.ts';
 import { metaOf, SCHEMA, type Tables } from './tables.ts';
 import { verify } from './verify.ts';
-import { dueKey } from './videos.ts';
+import { dueKey } from './books.ts';
 import type { Work } from './work.ts';
 
 /** Throws `StoreError` as `openLmdbStore` does. */

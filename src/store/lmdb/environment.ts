@@ -12,7 +12,8 @@ import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from
 import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
 import { EXCHANGES_APART, metaOf, ROLLUPS, SCHEMA, type Tables } from './tables.ts';
-import { Work } from './work.ts';
+import { type Books, finished, type Rule } from '../books/books.ts';
+import { LmdbBooks } from './books.ts';
 
 /** For tests: called after every single write inside a transaction; what it throws undoes the transaction. */
 export interface Seams {
@@ -62,7 +63,7 @@ export class Environment {
    * Runs `change` in one transaction. Resolves with its result when that is on disk; rejects with `StoreError` (or with what
    * `change` threw) and then nothing of it was kept.
    */
-  async transact<T>(change: (work: Work) => T): Promise<T> {
+  async transact<T>(change: (work: LmdbBooks) => T): Promise<T> {
     // One commit at a time: it may be the end of the environment.
     while (this.#commit !== undefined) await this.#commit;
     const { root, tables } = this.#usable();
@@ -71,7 +72,7 @@ export class Environment {
     try {
       const committed = root.childTransaction(() => {
         try {
-          transaction.run(new Work(tables, this.#seams.afterWrite));
+          transaction.run(new LmdbBooks(tables, this.#seams.afterWrite));
         } catch (error) {
           thrown = { error };
           throw error;
@@ -85,6 +86,10 @@ export class Environment {
       if (thrown !== undefined && !isEngineError(thrown.error)) throw thrown.error;
       throw await this.#failed(error);
     }
+  }
+
+  follow<T>(rule: (books: Books) => Rule<T>): Promise<T> {
+    return this.transact((books) => finished(rule(books)));
   }
 
   /** A look at one snapshot: that of this turn of the event loop, or one of now where `isFresh`. Throws `StoreError`. */
@@ -264,14 +269,14 @@ export class Environment {
  * so what a callback holds outlives its commit until V8's next full collection.
  */
 class Transaction<T> {
-  #change: ((work: Work) => T) | undefined;
+  #change: ((work: LmdbBooks) => T) | undefined;
   #done: { readonly result: T } | undefined;
 
-  constructor(change: (work: Work) => T) {
+  constructor(change: (work: LmdbBooks) => T) {
     this.#change = change;
   }
 
-  run(work: Work): void {
+  run(work: LmdbBooks): void {
     const change = this.#change;
     this.#change = undefined;
     if (change === undefined) throw new StoreError('corrupt', 'a change was to be made twice');

@@ -45,9 +45,3 @@ export function createLeases(environment: Environment, process: StoreProcess): L
 export function leaseOf({ owner: _owner, ...lease }: LeaseRow): Lease {
   return lease;
 }
-
-/** True while `token` is the newest one and was not released. An expired lease that nobody took since still counts. */
-export function holdsLease(tables: Tables, name: string, token: number): boolean {
-  const lease = tables.leases.get(name);
-  return lease !== undefined && lease.token === token && lease.expiresAtMs > 0;
-}

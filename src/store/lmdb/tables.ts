@@ -3,7 +3,7 @@ import type { Database, Key, RootDatabase } from 'lmdb';
 import type { DayCounts } from '../day-usage.ts';
 import type { AccountRecord } from '../accounts.ts';
 import type { KeyRecord } from '../keys.ts';
-import { type Hold, type JournalHead, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
+import { type HoldRow, type JournalHead, type JournalRow, journalText } from '../ledger.ts';
 import type { Lease } from '../leases.ts';
 import type { LimitCount } from '../limit-counts.ts';
 import type { RequestLogRow } from '../request-log.ts';
@@ -30,11 +30,6 @@ export interface ProcessRow {
   readonly host: string;
   readonly pid: number;
   readonly heartbeatAtMs: number;
-}
-
-/** The hold with the ledger account that it was taken from. */
-export interface HoldRow extends Hold {
-  readonly from: LedgerAccount;
 }
 
 /** The lease with the registration of the process that took it. */

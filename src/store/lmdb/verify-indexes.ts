@@ -4,7 +4,7 @@ import { storable } from '../storable.ts';
 import { entryOf, exchangeEntry } from './exchange-index.ts';
 import { otherNames } from './settle.ts';
 import type { Tables } from './tables.ts';
-import { dueKey } from './videos.ts';
+import { dueKey } from './books.ts';
 
 /** `rows`: of the journal. */
 export function checkIndexes(tables: Tables, recount: Recount, rows: number): void {

@@ -1,65 +1,22 @@
-/** Video tasks on LMDB: each change of a task, what it does to the hold and the journal row are one transaction. */
-import { filmOf } from '../rollup-recount.ts';
-import { done, invalid, refused, type Result } from '../result.ts';
-import { VIDEO_WORKER } from '../leases.ts';
+/** Video tasks on LMDB. */
+import { videoChanges } from '../books/videos.ts';
 import type { Reservations } from '../reservations.ts';
-import {
-  DUE_STATES,
-  type DueQuery,
-  type NewVideo,
-  type NotChanged,
-  type NotCreated,
-  VIDEO_HOLD,
-  type VideoChange,
-  type Videos,
-  type VideoTask,
-  type VideoTaskIn,
-} from '../videos.ts';
-import {
-  ABANDONED,
-  activePayer,
-  canHold,
-  checkNewVideo,
-  checkResolvable,
-  type Circumstance,
-  decide,
-  dueAt,
-  FAR_MS,
-  type Earlier,
-  isIdempotencyKey,
-  isOwned,
-  isRepeatedResolution,
-  isTaskId,
-  MAX_LIST,
-  type TaskOwner,
-  pageOf,
-  pageSize,
-  queuedTask,
-  repeated,
-  resolver,
-  UNDUE,
-} from '../video-rules.ts';
-import { payerOf } from '../payer.ts';
+import { done, refused } from '../result.ts';
+import { FAR_MS, isOwned, MAX_LIST, pageOf, pageSize, repeated, type TaskOwner, UNDUE } from '../video-rules.ts';
+import { DUE_STATES, type DueQuery, type Videos, type VideoTask } from '../videos.ts';
+import { earlierOf, videosOf } from './books.ts';
 import type { Environment } from './environment.ts';
-import { holdsLease } from './leases.ts';
-import { openHold, resolveHold } from './money-moves.ts';
-import { metaOf, type Tables } from './tables.ts';
-import type { Work } from './work.ts';
+import type { Tables } from './tables.ts';
 
 export function createVideos(environment: Environment, reservations: Reservations): Videos {
-  const find = (tables: Tables, id: string): VideoTask | undefined => (isTaskId(id) ? tables.videos.get(id) : undefined);
+  const find = (tables: Tables, id: string): VideoTask | undefined => videosOf(tables, [id])[0];
   const owned = (tables: Tables, id: string, owner: TaskOwner): VideoTask | undefined => {
     const task = find(tables, id);
     return isOwned(task, owner) ? task : undefined;
   };
 
   return {
-    async create(video) {
-      const checked = checkNewVideo(video);
-      if (!checked.ok) return checked;
-      environment.requireHealth();
-      return environment.transact((work) => create(work, video, reservations));
-    },
+    ...videoChanges(environment, reservations),
 
     earlier: (request) =>
       environment.read((tables) => {
@@ -77,44 +34,7 @@ export function createVideos(environment: Environment, reservations: Reservation
         return done(pageOf(newestOf(tables, owner, last?.number ?? Number.MAX_SAFE_INTEGER, size + 1), size));
       }),
 
-    cancel: (id, owner, nowMs) =>
-      environment.transact((work) => change(work, owned(work.tables, id, owner), { event: 'cancel' }, { nowMs, leaseToken: 0 })),
-
-    change: (id, what, leaseToken, nowMs) =>
-      environment.transact((work) => {
-        if (!holdsLease(work.tables, VIDEO_WORKER, leaseToken)) return refused<NotChanged>({ reason: 'lease_lost' });
-        return change(work, find(work.tables, id), what, { nowMs, leaseToken });
-      }),
-
-    reschedule: (polls, leaseToken, nowMs) =>
-      environment.transact((work) => {
-        if (!holdsLease(work.tables, VIDEO_WORKER, leaseToken)) return refused({ reason: 'lease_lost' } as const);
-        const changed = polls.filter(
-          ({ id, dueAtMs }) => change(work, find(work.tables, id), { event: 'poll', dueAtMs }, { nowMs, leaseToken }).ok,
-        );
-        return done(changed.length);
-      }),
-
-    resolve: (id, verdict, cause, nowMs) =>
-      environment.transact((work) => {
-        const found = find(work.tables, id);
-        const ended = found === undefined ? undefined : work.journaled(id, VIDEO_HOLD[verdict.event]);
-        if (found !== undefined && isRepeatedResolution(found, verdict, cause, ended)) return done(found);
-        const task = checkResolvable(found, verdict.event);
-        return task.ok ? change(work, task.value, verdict, { nowMs, leaseToken: 0, by: resolver(cause) }) : task;
-      }),
-
     due: (nowMs, limit, query = {}) => environment.read((tables) => due(tables, nowMs, limit, query)),
-
-    loseAbandoned: (leaseToken, nowMs) =>
-      environment.transact((work) => {
-        if (!holdsLease(work.tables, VIDEO_WORKER, leaseToken)) return [];
-        return submitting(work.tables).flatMap((task) => {
-          if (task.leaseToken === leaseToken) return [];
-          const changed = change(work, task, { event: 'lose', why: ABANDONED }, { nowMs, leaseToken });
-          return changed.ok ? [changed.value] : [];
-        });
-      }),
 
     openByState: () =>
       environment.read((tables) => {
@@ -156,82 +76,4 @@ function due(tables: Tables, nowMs: number, limit: number, { states = DUE_STATES
     .slice(0, limit)
     .map(([, , id]) => tables.videos.get(id))
     .filter((task) => task !== undefined);
-}
-
-/** Tasks in submission; read whole, since changing one moves it in the index. */
-function submitting(tables: Tables): VideoTaskIn<'submitting'>[] {
-  const keys = [...tables.videoDue.getKeys({ start: ['submitting', 0, ''], end: ['submitting', UNDUE + 1, ''] })];
-  return keys.map(([, , id]) => tables.videos.get(id)).filter((task) => task?.state === 'submitting');
-}
-
-function earlierOf(
-  tables: Tables,
-  { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
-): Earlier | undefined {
-  if (!isIdempotencyKey(idempotencyKey)) return undefined;
-  const row = tables.idempotency.get([principal.account.id, principal.key.id, idempotencyKey]);
-  return row === undefined ? undefined : { ...row, task: tables.videos.get(row.taskId) };
-}
-
-function create(
-  work: Work,
-  video: NewVideo,
-  reservations: Reservations,
-): Result<{ readonly task: VideoTask; readonly created: boolean }, NotCreated> {
-  const { tables } = work;
-  const { id, principal, nowMs, priceNanos, idempotencyKey, bodyHash } = video;
-  const [accountId, keyId] = [principal.account.id, principal.key.id];
-
-  const earlier = earlierOf(tables, video);
-  if (earlier !== undefined) {
-    const task = repeated(earlier, video);
-    return task.ok ? done({ task: task.value, created: false }) : task;
-  }
-  if (tables.videos.doesExist(id)) return invalid('id', 'is taken');
-
-  const active = activePayer(tables.keys.get(keyId), tables.accounts.get(accountId));
-  if (!active.ok) return active;
-  const { key, account } = active.value;
-  const from = payerOf(key, account.unlimited);
-  const fits = canHold(priceNanos, { from, balance: work.balance(from), key, spend: work.spend(keyId) }, reservations, nowMs);
-  if (!fits.ok) return fits;
-
-  const task = queuedTask(video, (metaOf(tables, 'videoNumber') ?? 0) + 1);
-  openHold(work, { id, accountId, keyId, from, nanos: priceNanos, openedAtMs: nowMs });
-  work.put(tables.meta, 'videoNumber', task.number);
-  work.put(tables.videoOwners, [accountId, keyId, task.number], id);
-  work.put(tables.idempotency, [accountId, keyId, idempotencyKey], { taskId: id, bodyHash });
-  store(work, undefined, task);
-  return done({ task, created: true });
-}
-
-/** Every check is before the first write. */
-function change(
-  work: Work,
-  task: VideoTask | undefined,
-  what: VideoChange | { readonly event: 'cancel' },
-  circumstance: Circumstance,
-): Result<VideoTask, NotChanged> {
-  const decided = decide(task, what, circumstance);
-  if (!decided.ok) return decided;
-  const { next, hold } = decided.value;
-  if (hold !== null) resolveHold(work, next.id, hold, circumstance.nowMs, circumstance.by);
-  const film = filmOf(next);
-  if (film !== undefined) work.rollups.film(film);
-  store(work, task, next);
-  return done(next);
-}
-
-/** Writes the task and moves it in the index of what the worker should take up. */
-function store(work: Work, before: VideoTask | undefined, task: VideoTask): void {
-  const old = before === undefined ? undefined : dueKey(before);
-  const now = dueKey(task);
-  if (old !== undefined) work.remove(work.tables.videoDue, old);
-  if (now !== undefined) work.put(work.tables.videoDue, now, true);
-  work.put(work.tables.videos, task.id, task);
-}
-
-export function dueKey(task: VideoTask): [string, number, string] | undefined {
-  const due = dueAt(task);
-  return due === undefined ? undefined : [task.state, due, task.id];
 }

@@ -3,6 +3,7 @@
  * balances and spend are collected and written once at the end. If anything throws, the transaction around it keeps nothing.
  */
 import type { Database, Key } from 'lmdb';
+import type { Movement, MoneyBooks } from '../books/books.ts';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import type { KeyRecord } from '../keys.ts';
 import {
@@ -32,9 +33,7 @@ interface Payer {
 const APPEND = { append: true } as const;
 const NO_OVERWRITE = { noOverwrite: true } as const;
 
-export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
-
-export class Work {
+export class Work implements MoneyBooks {
   readonly tables: Tables;
   readonly rollups = new RollupChanges();
   readonly #afterWrite: (() => void) | undefined;
@@ -76,6 +75,10 @@ export class Work {
   remove<V, K extends Key>(table: Database<V, K>, key: K): void {
     table.removeSync(key);
     this.#afterWrite?.();
+  }
+
+  load(): void {
+    // Each is read when it is asked for.
   }
 
   balance(account: LedgerAccount): bigint {

@@ -4,13 +4,12 @@ import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import { isNothing, RollupChanges } from '../rollups.ts';
 import { storable } from '../storable.ts';
-import { insertAccount } from './accounts.ts';
-import { controlOf, PUT_CONTROL } from './controls.ts';
+import { INSERT_IDEMPOTENCY, insertAccount, insertHold, insertVideo, PUT_CONTROL, taskOf } from './books.ts';
+import { controlOf } from './controls.ts';
 import { Database } from './database.ts';
 import { leaseOf } from './leases.ts';
 import { insertKey } from './keys.ts';
 import { migratePostgres } from './migrate.ts';
-import { INSERT_HOLD } from './money-moves.ts';
 import type { PostgresOptions } from './options.ts';
 import { logRowOf } from './request-log.ts';
 import { addRows, columnsOf, rollupOf } from './rollup-rows.ts';
@@ -18,8 +17,6 @@ import { accountOf, big, bytes, holdOf, int, journalOf, keyOf, type Row, spendOf
 import type { Session, Statement } from './session.ts';
 import { countsOfDay } from './spend.ts';
 import { PAGES, rowsOf, verify } from './verify.ts';
-import { dueAt } from '../video-rules.ts';
-import { INSERT_IDEMPOTENCY, INSERT_VIDEO, taskOf, taskText } from './videos.ts';
 
 const statement = (name: string, sql: string): Statement => ({ name: `archive_${name}`, text: sql });
 
@@ -141,11 +138,9 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
     case 'balance':
       await session.run(PUT_BALANCE, [row.account, row.nanos]);
       return;
-    case 'hold': {
-      const { id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from } = row;
-      await session.run(INSERT_HOLD, [id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from]);
+    case 'hold':
+      await insertHold(session, row);
       return;
-    }
     case 'spend':
       await session.run(PUT_SPEND, [row.keyId, row.total, row.hour, row.hourly, row.day, row.daily, row.held]);
       return;
@@ -172,7 +167,7 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
       return;
     }
     case 'video':
-      await session.run(INSERT_VIDEO, [row.id, row.number, row.accountId, row.keyId, row.state, dueAt(row), taskText(row)]);
+      await insertVideo(session, row);
       return;
     case 'idempotency':
       await session.run(INSERT_IDEMPOTENCY, [row.accountId, row.keyId, row.idempotencyKey, row.taskId, row.bodyHash]);

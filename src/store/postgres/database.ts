@@ -4,16 +4,18 @@
  * only when it did not, and its result is given when it did.
  */
 import { Pool, type PoolClient } from 'pg';
+import { awaited, type Books, type Rule } from '../books/books.ts';
 import { randomHex } from '../random-hex.ts';
 import type { StoreHealth } from '../store.ts';
 import { StoreError } from '../store-error.ts';
+import { PostgresBooks } from './books.ts';
 import { Cache } from './cache.ts';
 import { clientConfig } from './connection.ts';
 import { isReadOnlySession, messageOf, storeErrorOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
 import type { Row } from './rows.ts';
 import { DatabaseFailure, Session, type Statement, type Value } from './session.ts';
-import { headOf, Work } from './work.ts';
+import { headOf } from './work.ts';
 import { LOCK_HEAD } from './write-all.ts';
 
 /** How often a transaction is tried when the server undid it for the sake of another. */
@@ -32,7 +34,7 @@ export interface Unit<T> {
 /** What a transaction came to, known before it is known to be committed. */
 interface Attempted<T> {
   readonly result: T;
-  readonly work: Work;
+  readonly work: PostgresBooks;
 }
 
 export class Database {
@@ -65,11 +67,15 @@ export class Database {
   }
 
   /** One transaction over the ledger, tried again while that is safe. Rejects with `StoreError`, or with what `change` threw. */
-  transact<T>(change: (work: Work) => Promise<T>): Promise<T> {
+  transact<T>(change: (work: PostgresBooks) => Promise<T>): Promise<T> {
     return this.unit(change).run();
   }
 
-  unit<T>(change: (work: Work) => Promise<T>): Unit<T> {
+  follow<T>(rule: (books: Books) => Rule<T>): Promise<T> {
+    return this.transact((books) => awaited(rule(books)));
+  }
+
+  unit<T>(change: (work: PostgresBooks) => Promise<T>): Unit<T> {
     const id = randomHex(this.options.randomBytes);
     // What the last attempt would have committed, while it is not known whether it did.
     const doubt: { attempted?: Attempted<T> } = {};
@@ -170,7 +176,11 @@ export class Database {
     await this.#pool.end();
   }
 
-  async #attempt<T>(id: string, change: (work: Work) => Promise<T>, doubt: { attempted?: Attempted<T> }): Promise<Attempted<T>> {
+  async #attempt<T>(
+    id: string,
+    change: (work: PostgresBooks) => Promise<T>,
+    doubt: { attempted?: Attempted<T> },
+  ): Promise<Attempted<T>> {
     return this.#borrow(async (session) => {
       await session.command('BEGIN');
       const [row] = await session.run(LOCK_HEAD);
@@ -181,7 +191,7 @@ export class Database {
         return doubt.attempted;
       }
       delete doubt.attempted;
-      const work = new Work(session, headOf(row), id);
+      const work = new PostgresBooks(session, headOf(row), id);
       const result = await change(work);
       await work.finish();
       const attempted = { result, work };

@@ -11,15 +11,13 @@ import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
 import { keyState } from '../stated.ts';
 import { isStorable, storable } from '../storable.ts';
-import { findAccount } from './accounts.ts';
+import { KEY, type PostgresBooks } from './books.ts';
 import { NO_CHANGES } from './cache.ts';
 import type { Database } from './database.ts';
 import { ACCOUNT_JSON, accountOf, flag, int, KEY_JSON, keyOf, maybeBig, maybeText, object } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 import type { Watch } from './watch.ts';
-import type { Work } from './work.ts';
 
-const BY_ID: Statement = { name: 'key_by_id', text: 'SELECT * FROM keys WHERE id = $1' };
 const TAKEN: Statement = { name: 'key_taken', text: 'SELECT 1 AS one FROM keys WHERE digest = $1' };
 const LIST: Statement = {
   name: 'key_list',
@@ -72,7 +70,7 @@ export function createKeys(database: Database, watch: Watch): Keys {
         subAccount: key.subAccount ?? false,
       };
       return database.transact(async (work) => {
-        if ((await findAccount(work, key.accountId)) === undefined)
+        if ((await work.account(key.accountId)) === undefined)
           return refused({ reason: 'unknown_account', account: key.accountId } as const);
         if ((await work.journaled(cause.id, 'key_created')) !== undefined)
           return refused({ reason: 'cause_reused', cause: cause.id } as const);
@@ -94,7 +92,7 @@ export function createKeys(database: Database, watch: Watch): Keys {
     },
 
     async find(id) {
-      const [row] = await one(BY_ID, id);
+      const [row] = await one(KEY, id);
       return row === undefined ? undefined : keyOf(row);
     },
 
@@ -158,12 +156,6 @@ function accepted(
   return done({ key, account });
 }
 
-export async function findKey(work: Work, id: string): Promise<KeyRecord | undefined> {
-  if (!isStorable(id)) return undefined;
-  const [row] = await work.run(BY_ID, [id]);
-  return row === undefined ? undefined : keyOf(row);
-}
-
 export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Promise<void> {
   const { limits, rateLimits } = key;
   await work.run(INSERT, [
@@ -189,8 +181,8 @@ export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Pro
   ]);
 }
 
-async function change(work: Work, id: string, changes: KeyChanges, cause: Cause, nowMs: number) {
-  const key = await findKey(work, id);
+async function change(work: PostgresBooks, id: string, changes: KeyChanges, cause: Cause, nowMs: number) {
+  const key = await work.key(id);
   if (key === undefined) return refused({ reason: 'unknown_key', key: id } as const);
   const note = describeKeyChanges(changes, cause);
   const before = await work.journaled(cause.id, 'key_changed');
@@ -213,7 +205,7 @@ async function change(work: Work, id: string, changes: KeyChanges, cause: Cause,
 }
 
 /** The signed balance of a sub-account goes to the wallet when its key is disabled. */
-async function returnBalance(work: Work, key: KeyRecord, cause: Cause, atMs: number): Promise<void> {
+async function returnBalance(work: PostgresBooks, key: KeyRecord, cause: Cause, atMs: number): Promise<void> {
   const [sub, wallet] = [subAccountOf(key.id), walletOf(key.accountId)];
   await work.load([sub, wallet]);
   const nanos = work.balance(sub);
@@ -223,8 +215,8 @@ async function returnBalance(work: Work, key: KeyRecord, cause: Cause, atMs: num
   else work.move({ ...common, kind: 'sub_account_debt_transfer', from: wallet, to: sub, nanos: -nanos });
 }
 
-async function transfer(work: Work, id: string, nanos: bigint, cause: Cause, atMs: number) {
-  const key = await findKey(work, id);
+async function transfer(work: PostgresBooks, id: string, nanos: bigint, cause: Cause, atMs: number) {
+  const key = await work.key(id);
   if (key === undefined) return refused({ reason: 'unknown_key', key: id } as const);
   if (!key.subAccount) return refused({ reason: 'no_sub_account' } as const);
   const [sub, wallet] = [subAccountOf(key.id), walletOf(key.accountId)];

@@ -5,7 +5,6 @@ import type { Database } from './database.ts';
 import type { StoreProcess } from './processes.ts';
 import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
-import type { Work } from './work.ts';
 
 /**
  * $1 name, $2 holder, $3 now, $4 expiry, $5 the taker's registration, $6 a registration that is known to be dead, or null. A living
@@ -27,11 +26,6 @@ const RENEW: Statement = {
 const RELEASE: Statement = {
   name: 'lease_release',
   text: `UPDATE leases SET holder = '', expires_at_ms = 0 WHERE name = $1 AND token = $2`,
-};
-/** Locked against a new holder until the transaction is over: what was fenced in is committed before the lease can move. */
-const HOLDS: Statement = {
-  name: 'lease_holds',
-  text: 'SELECT 1 AS one FROM leases WHERE name = $1 AND token = $2 AND expires_at_ms > 0 FOR SHARE',
 };
 
 /** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
@@ -69,9 +63,4 @@ export function leaseOf(row: Row): Lease {
     token: int(row, 'token'),
     expiresAtMs: int(row, 'expires_at_ms'),
   };
-}
-
-/** True while `token` is the newest one and was not released. An expired lease that nobody took since still counts. */
-export async function holdsLease(work: Work, name: string, token: number): Promise<boolean> {
-  return (await work.run(HOLDS, [name, token])).length > 0;
 }

@@ -1,8 +1,8 @@
 /** Reading the journal and the holds, on PostgreSQL. Writing is `work.ts`; checking is `verify.ts`. */
-import type { Hold, Ledger } from '../ledger.ts';
+import type { HoldRow, Ledger } from '../ledger.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { type HoldRow, holdOf, int, journalOf, text } from './rows.ts';
+import { holdOf, int, journalOf, text } from './rows.ts';
 import { rebuildRollups } from './rollups.ts';
 import type { Statement } from './session.ts';
 import { StoreError } from '../store-error.ts';
@@ -42,7 +42,7 @@ export function createLedger(database: Database): Ledger {
 
     async holds({ state, keyId } = {}) {
       const rows = await database.run(HOLDS, [state, keyId === undefined ? undefined : storable(keyId)]);
-      return rows.map((row) => holdOf(row)) satisfies (Hold & Pick<HoldRow, 'from'>)[];
+      return rows.map(holdOf) satisfies HoldRow[];
     },
   };
 }

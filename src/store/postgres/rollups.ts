@@ -21,7 +21,7 @@ import { addRows, columnsOf, jsonOf, rollupOf, SUM_COLUMNS } from './rollup-rows
 import { int, type Row } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { PAGES, rowsOf } from './verify.ts';
-import { taskOf } from './videos.ts';
+import { taskOf } from './books.ts';
 import type { Work } from './work.ts';
 
 type Run = Pick<Session, 'run'>;

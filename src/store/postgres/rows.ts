@@ -1,6 +1,6 @@
 /** Rows as the driver gives them and records as the store means them. Whatever has not the expected type is `corrupt`. */
 import type { Account, AccountRecord } from '../accounts.ts';
-import { JOURNAL_KINDS, type Hold, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
+import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
 import type { RateLimits } from '../rate-limits.ts';
 import type { SpendRow } from '../spend-windows.ts';
@@ -180,11 +180,6 @@ function isLedgerAccount(name: string): name is LedgerAccount {
   return /^(external|revenue|transit|(wallet|sub|house|hold):.+)$/s.test(name);
 }
 
-/** The hold with the ledger account that it was taken from. */
-export interface HoldRow extends Hold {
-  readonly from: LedgerAccount;
-}
-
 export function holdOf(row: Row): HoldRow {
   const closedAtMs = maybeInt(row, 'closed_at_ms');
   return {
@@ -199,7 +194,7 @@ export function holdOf(row: Row): HoldRow {
   };
 }
 
-function holdStateOf(name: string): Hold['state'] {
+function holdStateOf(name: string): HoldRow['state'] {
   if (name === 'held' || name === 'settled' || name === 'refunded') return name;
   throw new StoreError('corrupt', `there is no hold state ${name}`);
 }

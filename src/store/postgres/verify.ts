@@ -11,7 +11,7 @@ import { rollupOf } from './rollup-rows.ts';
 import { accountOf, big, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { countsOfDay } from './spend.ts';
-import { taskOf } from './videos.ts';
+import { taskOf } from './books.ts';
 
 const PAGE = 5_000;
 

@@ -4,6 +4,7 @@
  * was collected is written by one statement at the end. If anything throws, the transaction around it keeps nothing.
  */
 import type { AccountRecord } from '../accounts.ts';
+import type { Movement, MoneyBooks } from '../books/books.ts';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import { type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord } from '../keys.ts';
@@ -20,8 +21,6 @@ import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
 
-export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
-
 export interface Head {
   readonly seq: number;
   readonly hash: string;
@@ -33,7 +32,7 @@ export interface Head {
 
 const JOURNALED: Statement = { name: 'journaled', text: 'SELECT * FROM journal WHERE ref = $1 AND kind = $2' };
 
-export class Work {
+export class Work implements MoneyBooks {
   readonly session: Session;
   readonly rollups = new RollupChanges();
   readonly #commitId: string;

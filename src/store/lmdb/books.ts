@@ -1,0 +1,137 @@
+/** The books of a transaction on LMDB: which tables a record of each kind is written to. */
+import type { AccountRecord } from '../accounts.ts';
+import type { Books, VideoReplacement } from '../books/books.ts';
+import type { ControlKind } from '../controls.ts';
+import type { KeyRecord } from '../keys.ts';
+import type { HoldRow, HoldState } from '../ledger.ts';
+import { dueAt, type Earlier, isIdempotencyKey, isTaskId, UNDUE } from '../video-rules.ts';
+import type { NewVideo, VideoTask } from '../videos.ts';
+import { metaOf, type Tables } from './tables.ts';
+import { Work } from './work.ts';
+
+export class LmdbBooks extends Work implements Books {
+  account(id: string): AccountRecord | undefined {
+    return this.tables.accounts.get(id);
+  }
+
+  isNameTaken(name: string): boolean {
+    return this.tables.accountNames.doesExist(name);
+  }
+
+  addAccount(account: AccountRecord): void {
+    this.replaceAccount(account);
+    this.put(this.tables.accountNames, account.name, account.id);
+  }
+
+  replaceAccount(account: AccountRecord): void {
+    this.putPrincipal(this.tables.accounts, account.id, account);
+  }
+
+  key(id: string): KeyRecord | undefined {
+    return this.tables.keys.get(id);
+  }
+
+  hold(id: string): HoldRow | undefined {
+    return this.tables.holds.get(id);
+  }
+
+  addHold(hold: HoldRow): void {
+    this.put(this.tables.holds, hold.id, hold);
+  }
+
+  closeHold(hold: HoldRow, state: HoldState, atMs: number): void {
+    this.put(this.tables.holds, hold.id, { ...hold, state, closedAtMs: atMs });
+  }
+
+  holdsLease(name: string, token: number): boolean {
+    const lease = this.tables.leases.get(name);
+    return lease !== undefined && lease.token === token && lease.expiresAtMs > 0;
+  }
+
+  videos(ids: readonly string[]): VideoTask[] {
+    return videosOf(this.tables, ids);
+  }
+
+  earlierVideo(request: Pick<NewVideo, 'principal' | 'idempotencyKey'>): Earlier | undefined {
+    return earlierOf(this.tables, request);
+  }
+
+  nextVideoNumber(): number {
+    const number = (metaOf(this.tables, 'videoNumber') ?? 0) + 1;
+    this.put(this.tables.meta, 'videoNumber', number);
+    return number;
+  }
+
+  addVideo(task: VideoTask, { idempotencyKey, bodyHash }: Pick<NewVideo, 'idempotencyKey' | 'bodyHash'>): void {
+    const { id, accountId, keyId, number } = task;
+    this.put(this.tables.videoOwners, [accountId, keyId, number], id);
+    this.put(this.tables.idempotency, [accountId, keyId, idempotencyKey], { taskId: id, bodyHash });
+    this.#putVideo(task);
+  }
+
+  replaceVideos(changes: readonly VideoReplacement[]): void {
+    for (const { before, next } of changes) {
+      const due = dueKey(before);
+      if (due !== undefined) this.remove(this.tables.videoDue, due);
+      this.#putVideo(next);
+    }
+  }
+
+  submittingVideos(): VideoTask[] {
+    const due = this.tables.videoDue.getKeys({ start: ['submitting', 0, ''], end: ['submitting', UNDUE + 1, ''] });
+    return videosOf(
+      this.tables,
+      [...due].map(([, , id]) => id),
+    );
+  }
+
+  hasControl(kind: ControlKind, id: string): boolean {
+    return this.tables.controls.doesExist([kind, id]);
+  }
+
+  addControl(kind: ControlKind, id: string, text: string): void {
+    this.put(this.tables.controls, [kind, id], text);
+  }
+
+  removeControl(kind: ControlKind, id: string): void {
+    this.remove(this.tables.controls, [kind, id]);
+  }
+
+  forgetClaims(beforeMs: number): void {
+    const { claims } = this.tables;
+    for (const { key, value } of [...claims.getRange()]) if (value.atMs < beforeMs) this.remove(claims, key);
+  }
+
+  claim(name: string): { readonly hash: string } | undefined {
+    return this.tables.claims.get(name);
+  }
+
+  addClaim(name: string, hash: string, atMs: number): void {
+    this.put(this.tables.claims, name, { hash, atMs });
+  }
+
+  /** With its place in the index of what the worker should take up. */
+  #putVideo(task: VideoTask): void {
+    const due = dueKey(task);
+    if (due !== undefined) this.put(this.tables.videoDue, due, true);
+    this.put(this.tables.videos, task.id, task);
+  }
+}
+
+export function videosOf(tables: Tables, ids: readonly string[]): VideoTask[] {
+  return ids.flatMap((id) => (isTaskId(id) ? (tables.videos.get(id) ?? []) : []));
+}
+
+export function earlierOf(
+  tables: Tables,
+  { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
+): Earlier | undefined {
+  if (!isIdempotencyKey(idempotencyKey)) return undefined;
+  const row = tables.idempotency.get([principal.account.id, principal.key.id, idempotencyKey]);
+  return row === undefined ? undefined : { ...row, task: tables.videos.get(row.taskId) };
+}
+
+export function dueKey(task: VideoTask): [string, number, string] | undefined {
+  const due = dueAt(task);
+  return due === undefined ? undefined : [task.state, due, task.id];
+}

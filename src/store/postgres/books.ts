@@ -1,0 +1,228 @@
+/** The books of a transaction on PostgreSQL: the statements that read and write a record of each kind. */
+import type { AccountRecord } from '../accounts.ts';
+import type { Books, VideoReplacement } from '../books/books.ts';
+import type { ControlKind } from '../controls.ts';
+import type { KeyRecord } from '../keys.ts';
+import type { HoldRow, HoldState } from '../ledger.ts';
+import { StoreError } from '../store-error.ts';
+import { isStorable, storable } from '../storable.ts';
+import { dueAt, type Earlier, isIdempotencyKey, isTaskId } from '../video-rules.ts';
+import { type NewVideo, VIDEO, type VideoTask } from '../videos.ts';
+import { accountOf, holdOf, keyOf, type Row, text } from './rows.ts';
+import type { Session, Statement, Value } from './session.ts';
+import { Work } from './work.ts';
+
+const ACCOUNT: Statement = { name: 'account_by_id', text: 'SELECT * FROM accounts WHERE id = $1' };
+const ACCOUNT_NAMED: Statement = { name: 'account_by_name', text: 'SELECT * FROM accounts WHERE name = $1' };
+const INSERT_ACCOUNT: Statement = {
+  name: 'account_insert',
+  text: `INSERT INTO accounts (id, name, class, unlimited, disabled, created_at_ms, requests_per_minute, tokens_per_minute,
+    max_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+};
+const UPDATE_ACCOUNT: Statement = {
+  name: 'account_update',
+  text: `UPDATE accounts SET class = $2, unlimited = $3, disabled = $4, requests_per_minute = $5, tokens_per_minute = $6,
+    max_concurrency = $7 WHERE id = $1`,
+};
+export const KEY: Statement = { name: 'key_by_id', text: 'SELECT * FROM keys WHERE id = $1' };
+const HOLD: Statement = { name: 'hold_by_id', text: 'SELECT * FROM holds WHERE id = $1' };
+const INSERT_HOLD: Statement = {
+  name: 'hold_insert',
+  text: `INSERT INTO holds (id, account_id, key_id, state, nanos, opened_at_ms, closed_at_ms, from_account)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+};
+const CLOSE_HOLD: Statement = { name: 'hold_close', text: 'UPDATE holds SET state = $2, closed_at_ms = $3 WHERE id = $1' };
+/** Locked against a new holder until the transaction is over: what was fenced in is committed before the lease can move. */
+const HOLDS_LEASE: Statement = {
+  name: 'lease_holds',
+  text: 'SELECT 1 AS one FROM leases WHERE name = $1 AND token = $2 AND expires_at_ms > 0 FOR SHARE',
+};
+const VIDEOS: Statement = { name: 'video_find_all', text: 'SELECT task FROM videos WHERE id = ANY ($1)' };
+const SUBMITTING: Statement = {
+  name: 'video_submitting',
+  text: `SELECT task FROM videos WHERE state = 'submitting' ORDER BY id COLLATE "C"`,
+};
+const INSERT_VIDEO: Statement = {
+  name: 'video_insert',
+  text: 'INSERT INTO videos (id, number, account_id, key_id, state, due_at_ms, task) VALUES ($1, $2, $3, $4, $5, $6, $7)',
+};
+const UPDATE_VIDEOS: Statement = {
+  name: 'video_update_all',
+  text: `UPDATE videos v SET state = n.state, due_at_ms = n.due_at_ms, task = n.task
+    FROM jsonb_to_recordset($1) AS n (id text, state text, due_at_ms bigint, task text) WHERE v.id = n.id`,
+};
+const EARLIER: Statement = {
+  name: 'video_earlier',
+  text: `SELECT i.task_id, i.body_hash, v.task FROM idempotency i LEFT JOIN videos v ON v.id = i.task_id
+    WHERE i.account_id = $1 AND i.key_id = $2 AND i.idempotency_key = $3`,
+};
+export const INSERT_IDEMPOTENCY: Statement = {
+  name: 'idempotency_insert',
+  text: 'INSERT INTO idempotency (account_id, key_id, idempotency_key, task_id, body_hash) VALUES ($1, $2, $3, $4, $5)',
+};
+const CONTROL: Statement = { name: 'control_find', text: 'SELECT value FROM controls WHERE kind = $1 AND id = $2' };
+export const PUT_CONTROL: Statement = { name: 'control_put', text: 'INSERT INTO controls (kind, id, value) VALUES ($1, $2, $3)' };
+const REMOVE_CONTROL: Statement = { name: 'control_remove', text: 'DELETE FROM controls WHERE kind = $1 AND id = $2' };
+const FORGET_CLAIMS: Statement = { name: 'claims_forget', text: 'DELETE FROM operator_claims WHERE at_ms < $1' };
+const CLAIMED: Statement = { name: 'claim_find', text: 'SELECT hash FROM operator_claims WHERE name = $1' };
+const CLAIM: Statement = { name: 'claim_put', text: 'INSERT INTO operator_claims (name, hash, at_ms) VALUES ($1, $2, $3)' };
+
+type Runner = Pick<Session, 'run'>;
+
+export class PostgresBooks extends Work implements Books {
+  async account(id: string): Promise<AccountRecord | undefined> {
+    if (!isStorable(id)) return undefined;
+    const [row] = await this.run(ACCOUNT, [id]);
+    return row === undefined ? undefined : accountOf(row);
+  }
+
+  async isNameTaken(name: string): Promise<boolean> {
+    return (await this.run(ACCOUNT_NAMED, [name])).length > 0;
+  }
+
+  async addAccount(account: AccountRecord): Promise<void> {
+    await insertAccount(this, account);
+    this.changedAccount(account);
+  }
+
+  async replaceAccount(account: AccountRecord): Promise<void> {
+    await this.run(UPDATE_ACCOUNT, [account.id, account.class, account.unlimited, account.disabled, ...rateColumns(account)]);
+    this.changedAccount(account);
+  }
+
+  async key(id: string): Promise<KeyRecord | undefined> {
+    if (!isStorable(id)) return undefined;
+    const [row] = await this.run(KEY, [id]);
+    return row === undefined ? undefined : keyOf(row);
+  }
+
+  async hold(id: string): Promise<HoldRow | undefined> {
+    const [row] = await this.run(HOLD, [id]);
+    return row === undefined ? undefined : holdOf(row);
+  }
+
+  addHold(hold: HoldRow): Promise<void> {
+    return insertHold(this, hold);
+  }
+
+  async closeHold({ id }: HoldRow, state: HoldState, atMs: number): Promise<void> {
+    await this.run(CLOSE_HOLD, [id, state, atMs]);
+  }
+
+  async holdsLease(name: string, token: number): Promise<boolean> {
+    return (await this.run(HOLDS_LEASE, [name, token])).length > 0;
+  }
+
+  videos(ids: readonly string[]): Promise<VideoTask[]> {
+    return videosOf(this, ids);
+  }
+
+  earlierVideo(request: Pick<NewVideo, 'principal' | 'idempotencyKey'>): Promise<Earlier | undefined> {
+    return earlierOf(this, request);
+  }
+
+  async addVideo(task: VideoTask, { idempotencyKey, bodyHash }: Pick<NewVideo, 'idempotencyKey' | 'bodyHash'>): Promise<void> {
+    await insertVideo(this, task);
+    await this.run(INSERT_IDEMPOTENCY, [task.accountId, task.keyId, idempotencyKey, task.id, bodyHash]);
+  }
+
+  async replaceVideos(changes: readonly VideoReplacement[]): Promise<void> {
+    if (changes.length === 0) return;
+    const rows = changes.map(({ next }) => ({ id: next.id, state: next.state, due_at_ms: dueAt(next), task: taskText(next) }));
+    await this.run(UPDATE_VIDEOS, [JSON.stringify(rows)]);
+  }
+
+  async submittingVideos(): Promise<VideoTask[]> {
+    return (await this.run(SUBMITTING)).map(taskOf);
+  }
+
+  async hasControl(kind: ControlKind, id: string): Promise<boolean> {
+    return (await this.run(CONTROL, [kind, storable(id)])).length > 0;
+  }
+
+  async addControl(kind: ControlKind, id: string, value: string): Promise<void> {
+    await this.run(PUT_CONTROL, [kind, storable(id), value]);
+  }
+
+  async removeControl(kind: ControlKind, id: string): Promise<void> {
+    await this.run(REMOVE_CONTROL, [kind, storable(id)]);
+  }
+
+  async forgetClaims(beforeMs: number): Promise<void> {
+    await this.run(FORGET_CLAIMS, [beforeMs]);
+  }
+
+  async claim(name: string): Promise<{ readonly hash: string } | undefined> {
+    const [row] = await this.run(CLAIMED, [name]);
+    return row === undefined ? undefined : { hash: text(row, 'hash') };
+  }
+
+  async addClaim(name: string, hash: string, atMs: number): Promise<void> {
+    await this.run(CLAIM, [name, hash, atMs]);
+  }
+}
+
+export async function insertAccount(runner: Runner, account: AccountRecord): Promise<void> {
+  const { id, name, class: of, unlimited, disabled, createdAtMs } = account;
+  await runner.run(INSERT_ACCOUNT, [id, name, of, unlimited, disabled, createdAtMs, ...rateColumns(account)]);
+}
+
+export async function insertHold(runner: Runner, hold: HoldRow): Promise<void> {
+  const { id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from } = hold;
+  await runner.run(INSERT_HOLD, [id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from]);
+}
+
+export async function insertVideo(runner: Runner, task: VideoTask): Promise<void> {
+  const { id, number, accountId, keyId, state } = task;
+  await runner.run(INSERT_VIDEO, [id, number, accountId, keyId, state, dueAt(task), taskText(task)]);
+}
+
+function rateColumns({ rateLimits }: AccountRecord): Value[] {
+  return [rateLimits?.requestsPerMinute, rateLimits?.tokensPerMinute, rateLimits?.maxConcurrency];
+}
+
+export async function videosOf(runner: Runner, ids: readonly string[]): Promise<VideoTask[]> {
+  const known = ids.filter(isTaskId);
+  return known.length === 0 ? [] : (await runner.run(VIDEOS, [known])).map(taskOf);
+}
+
+export async function earlierOf(
+  runner: Runner,
+  { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
+): Promise<Earlier | undefined> {
+  const [row] = isIdempotencyKey(idempotencyKey)
+    ? await runner.run(EARLIER, [principal.account.id, principal.key.id, idempotencyKey])
+    : [];
+  if (row === undefined) return undefined;
+  const task = row['task'] === null ? undefined : taskOf(row);
+  return { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash'), task };
+}
+
+function taskText(task: VideoTask): string {
+  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() });
+}
+
+type StoredTask = VideoTask extends infer Task ? (Task extends VideoTask ? Omit<Task, 'frozenNanos'> & Amount : never) : never;
+interface Amount {
+  readonly frozenNanos: string;
+}
+
+export function taskOf(row: Row): VideoTask {
+  const stored: unknown = JSON.parse(text(row, 'task'));
+  if (!isStoredTask(stored)) throw new StoreError('corrupt', 'a video task is not one');
+  return { ...stored, frozenNanos: BigInt(stored.frozenNanos) };
+}
+
+/** Only this module writes such text: that it is one is checked, not each of its fields. */
+function isStoredTask(value: unknown): value is StoredTask {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    'frozenNanos' in value &&
+    typeof value.frozenNanos === 'string' &&
+    'state' in value &&
+    typeof value.state === 'string' &&
+    Object.hasOwn(VIDEO, value.state)
+  );
+}
