@@ -82,6 +82,9 @@ export class Exchange implements AsyncDisposable {
   /** The model that answers; until one does, the one that was asked for. */
   #answering: Model;
   #upstreamModel = '';
+  #losses: readonly string[] = [];
+  /** What the client's protocol could not say of the answer. */
+  readonly answerLosses = new Set<string>();
   #usageOf: ((error: GatewayError | undefined) => Usage | undefined | Promise<Usage | undefined>) | undefined;
   #firstOutputAt: number | undefined;
   #lastOutputAt: number | undefined;
@@ -140,7 +143,7 @@ export class Exchange implements AsyncDisposable {
     attempt: Attempt<Answer>,
     billing: Billing<Answer>,
   ): Promise<Accepted<Answer>> {
-    const { gateway, config, gone: signal, requestId } = this.#call;
+    const { gateway, config, gone: signal } = this.#call;
     const opened = this.#open();
     if (opened !== undefined) await opened;
     const { maxAttempts, maxRetryWaitMs } = config.dispatch;
@@ -153,8 +156,7 @@ export class Exchange implements AsyncDisposable {
     this.#accepted = accepted;
     this.#upstreamModel = billing.upstreamModelOf?.(channel) ?? accepted.upstreamModel;
     this.#usageOf = (error) => billing.usageOf(answer, error);
-    if (answer.losses !== undefined && answer.losses.length > 0)
-      gateway.log.debug({ request_id: requestId, losses: answer.losses }, 'conversion losses');
+    this.#losses = answer.losses ?? [];
     return accepted;
   }
 
@@ -297,6 +299,7 @@ export class Exchange implements AsyncDisposable {
       attempts: this.#attempts,
       servedModel: this.#answering === model ? undefined : this.#answering.name,
       endUser: this.#asked.endUser,
+      losses: { request: this.#losses, answer: this.answerLosses },
     };
     const { gateway } = this.#call;
     const accepted = this.#accepted;
