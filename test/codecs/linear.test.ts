@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LINEAR_CASES } from '../support/linear/all.ts';
-import { assertLinear, growthOfCase } from '../support/linear/growth.ts';
+import { assertLinear } from '../support/linear/growth.ts';
+import { LINES, SQUARES } from '../support/linear/planted.ts';
 
 const ONCE_SQUARE = [
   'chat to gemini: tool: allOf, a property each',
@@ -39,19 +40,6 @@ for (const name of ONCE_SQUARE) {
   });
 }
 
-test('linear: a square is found', () => {
-  const work = (count: number) => ({
-    run() {
-      let sum = 0;
-      for (let row = 0; row < count; row += 1) for (let column = 0; column < count; column += 1) sum ^= row * column;
-      return sum;
-    },
-    json: [],
-  });
-  const { ratio, limit } = growthOfCase({ name: 'a square', work }, COUNT);
-  assert.ok(ratio > limit, `${ratio} is within ${limit}`);
-});
-
 const seed = Number(process.env['MIZU_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
 test(`linear: a sample of ${LINEAR_CASES.length} cases, seed ${seed}`, async (t) => {
@@ -62,3 +50,10 @@ test(`linear: a sample of ${LINEAR_CASES.length} cases, seed ${seed}`, async (t)
     if (one !== undefined) await t.test(one.name, () => assertLinear(one, COUNT));
   }
 });
+
+for (const one of SQUARES)
+  test(`the law finds ${one.name}`, async () => {
+    await assert.rejects(assertLinear(one, COUNT, 1), /times as much took/);
+  });
+
+for (const one of LINES) test(`the law passes ${one.name}`, () => assertLinear(one, COUNT));
