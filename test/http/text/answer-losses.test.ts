@@ -25,7 +25,7 @@ test('a citation that came after its text had ended is named, for a responses cl
   const line = gateway.logLines.find((one) => one.includes('answer_losses')) ?? '';
   const lost = ['citation of an ended text', 'completed: tool use'];
   assert.deepEqual(JSON.parse(line).answer_losses, lost);
-  const [row] = await gateway.store.log.list();
+  const [row] = gateway.store.settled;
   assert.deepEqual(row?.answerLosses, lost, 'the row of the request log names them');
   assert.equal(row?.losses, undefined, 'nothing of the request was lost');
 });
