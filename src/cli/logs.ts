@@ -161,7 +161,9 @@ function detail(of: Line): string {
   );
   const charge = chargeLines(explainCharge(row)).map((text) => `  ${text}`);
   const user = row.endUser === undefined ? [] : [`  user ${row.endUser}`];
-  return [line(of), ...attempts, ...(row.errorText === undefined ? [] : [`  ${row.errorText}`]), ...charge, ...user]
+  const lost = [...(row.losses ?? []), ...(row.answerLosses ?? []).map((name) => `${name} (answer)`)];
+  const losses = lost.length === 0 ? [] : [`  lost: ${lost.join(', ')}`];
+  return [line(of), ...attempts, ...(row.errorText === undefined ? [] : [`  ${row.errorText}`]), ...charge, ...user, ...losses]
     .map((text) => oneLine(text.trimEnd()))
     .join('\n');
 }

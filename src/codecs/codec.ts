@@ -6,7 +6,7 @@ import type { SealingStage, Stage } from '../streams/stage.ts';
 import type { ChannelType, Dialect } from './canonical/dialect.ts';
 import type { GatewayError } from './canonical/error.ts';
 import type { Native, Step } from './canonical/event.ts';
-import type { RequestLosses, ResponseLosses } from './canonical/features.ts';
+import type { RequestLosses, ResponseFeature, ResponseLosses } from './canonical/features.ts';
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
@@ -48,6 +48,8 @@ export interface ResponseContext {
   /** Turns an opaque value into an envelope (`mz2.…`). */
   seal(opaque: Opaque): string;
   readonly mint: Mint;
+  /** Told of each feature of the answer that the client's dialect drops or writes in another form, perhaps more than once. */
+  readonly lost?: (feature: ResponseFeature) => void;
 }
 
 /** Steps as the stream that a client reads. */

@@ -66,6 +66,10 @@ export interface RequestLogEntry {
   readonly affinity?: { readonly hit: boolean; readonly target: string };
   /** Whom the client says that it asks for (`safety_identifier`, `user`, `metadata.user_id`): its own words, of at most 256 characters. */
   readonly endUser?: string;
+  /** What of the request its upstream's protocol has in another form, or not at all: names of [docs/losses.md](../../docs/losses.md). Absent: nothing. */
+  readonly losses?: readonly string[];
+  /** The same of the answer and its client's protocol. */
+  readonly answerLosses?: readonly string[];
 }
 
 /** A row as it is stored: `seq` rises with the time of logging and is the cursor. */

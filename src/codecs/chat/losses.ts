@@ -86,7 +86,7 @@ export const requestLosses: RequestLosses = {
 /** Answers of another dialect to a chat client. */
 export const responseLosses: ResponseLosses = {
   text: keep,
-  'text phase': drop('chat messages have no phase'),
+  'text phase': coerce('an empty line between texts of different phases'),
   'several texts': coerce('one content: joined as they are, or by an empty line where something stood between'),
   refusal: keep,
   'url citation with position': keep,
@@ -106,9 +106,9 @@ export const responseLosses: ResponseLosses = {
   image: coerce('images, as routers say it'),
   'image signature': coerce('an encrypted entry of reasoning_details with the number of the image'),
   audio: keep,
-  file: refuse('chat answers cannot hold files'),
+  file: refuse('The answer holds file content that chat completions cannot say.'),
   'native item': drop('only its own protocol can read it'),
-  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
+  'native items alone': refuse('The answer holds nothing that this protocol can say.'),
   'native event': drop('only its own protocol can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,

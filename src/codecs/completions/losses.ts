@@ -2,10 +2,12 @@
 import { coerce, drop, keep, type ResponseLosses, refuse } from '../canonical/features.ts';
 
 const textOnly = drop('legacy completions are text only');
+const noTools = refuse('The answer calls a tool, which legacy completions cannot express.');
+const noMedia = refuse('The answer holds media, which legacy completions cannot express.');
 
 export const responseLosses: ResponseLosses = {
   text: keep,
-  'text phase': textOnly,
+  'text phase': coerce('an empty line between texts of different phases'),
   'several texts': coerce('one text: joined as they are, or by an empty line where something stood between'),
   refusal: coerce('text'),
   'url citation with position': textOnly,
@@ -18,23 +20,23 @@ export const responseLosses: ResponseLosses = {
   'reasoning: summary': textOnly,
   'reasoning: opaque': textOnly,
   'reasoning: redacted': textOnly,
-  'function call': refuse('legacy completions have no tools'),
-  'function call: namespace': refuse('legacy completions have no tools'),
-  'function call signature': refuse('legacy completions have no tools'),
-  'custom tool call': refuse('legacy completions have no tools'),
-  image: refuse('legacy completions are text only'),
-  'image signature': refuse('legacy completions are text only'),
-  audio: refuse('legacy completions are text only'),
-  file: refuse('legacy completions are text only'),
+  'function call': noTools,
+  'function call: namespace': noTools,
+  'function call signature': noTools,
+  'custom tool call': noTools,
+  image: noMedia,
+  'image signature': noMedia,
+  audio: noMedia,
+  file: noMedia,
   'native item': textOnly,
-  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
+  'native items alone': refuse('The answer holds nothing that this protocol can say.'),
   'native event': textOnly,
   'usage: cache': keep,
   'usage: reasoning': keep,
   'usage: iterations': textOnly,
   'usage: unknown members': textOnly,
   'completed: stop sequence': coerce('finish reason stop'),
-  'completed: tool use': refuse('legacy completions have no tools'),
+  'completed: tool use': noTools,
   'incomplete: max output': keep,
   'incomplete: content filter': keep,
   'incomplete: context window': coerce('finish reason length'),

@@ -3,6 +3,8 @@ import { coerce, drop, keep, type RequestLosses, type ResponseLosses, refuse } f
 
 const noParameter = (what: string) => drop(`messages has no ${what}`);
 
+const noMedia = refuse('The answer holds media, which the messages protocol cannot say.');
+
 export const requestLosses: RequestLosses = {
   'system text': keep,
   'system text after the first turn': coerce('user text inside <system_message>, in its place'),
@@ -102,12 +104,12 @@ export const responseLosses: ResponseLosses = {
   'function call: namespace': drop('messages tools have no namespace'),
   'function call signature': coerce('an empty thinking block after the call'),
   'custom tool call': coerce('tool_use with the text in input'),
-  image: refuse('assistant content holds no images'),
-  'image signature': refuse('assistant content holds no images'),
-  audio: refuse('messages has no audio'),
-  file: refuse('assistant content holds no files'),
+  image: noMedia,
+  'image signature': noMedia,
+  audio: noMedia,
+  file: noMedia,
   'native item': drop('only its own dialect can read it'),
-  'native items alone': refuse('a completed answer of which nothing reaches the client would look like silence'),
+  'native items alone': refuse('The answer holds nothing that this protocol can say.'),
   'native event': drop('only its own dialect can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,

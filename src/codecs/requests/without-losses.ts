@@ -6,6 +6,7 @@ import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, Part, ReasoningItem, Role } from '../canonical/item.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
+import { mapped, without } from '../entries.ts';
 import { isOfModel } from '../tools/call-pairs.ts';
 import { declaredTool } from '../tools/names.ts';
 import { asksForCaching } from './cache-breakpoints.ts';
@@ -69,27 +70,12 @@ export function withoutLosses(request: CanonicalRequest, losses: Losses, isOurs:
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] | undefined };
 
-/** The list with what `keep` makes of its entries, without those that it makes undefined; the same list where it changes none. */
-function mapped<T>(list: readonly T[], keep: (entry: T) => T | undefined): readonly T[] {
-  let changed: T[] | undefined;
-  for (const [index, entry] of list.entries()) {
-    const kept = keep(entry);
-    if (kept !== entry) changed ??= list.slice(0, index);
-    if (kept !== undefined) changed?.push(kept);
-  }
-  return changed ?? list;
-}
-
 /** The items without breakpoints; the tools and the member of the whole request go into `changed`. */
 function unmarked({ items, tools, cache }: CanonicalRequest, changed: Partial<Mutable<CanonicalRequest>>): readonly Item[] {
   if (cache !== undefined) changed.cache = undefined;
   const unmarkedTools = mapped(tools, (tool) => ('breakpoint' in tool ? without(tool, 'breakpoint') : tool));
   if (unmarkedTools !== tools) changed.tools = unmarkedTools;
   return mapped(items, (item) => ('breakpoint' in item ? without(item, 'breakpoint') : item));
-}
-
-function without<T extends object>(from: T, member: string): T {
-  return Object.fromEntries(Object.entries(from).filter(([key]) => key !== member)) as T;
 }
 
 const TEXTS: Readonly<Record<Role, RequestFeature>> = {

@@ -82,6 +82,9 @@ export class Exchange implements AsyncDisposable {
   /** The model that answers; until one does, the one that was asked for. */
   #answering: Model;
   #upstreamModel = '';
+  #losses: readonly string[] = [];
+  /** What the client's protocol could not say of the answer. */
+  readonly answerLosses = new Set<string>();
   #usageOf: ((error: GatewayError | undefined) => Usage | undefined | Promise<Usage | undefined>) | undefined;
   #firstOutputAt: number | undefined;
   #lastOutputAt: number | undefined;
@@ -140,7 +143,7 @@ export class Exchange implements AsyncDisposable {
     attempt: Attempt<Answer>,
     billing: Billing<Answer>,
   ): Promise<Accepted<Answer>> {
-    const { gateway, config, gone: signal, requestId } = this.#call;
+    const { gateway, config, gone: signal } = this.#call;
     const opened = this.#open();
     if (opened !== undefined) await opened;
     const { maxAttempts, maxRetryWaitMs } = config.dispatch;
@@ -154,8 +157,7 @@ export class Exchange implements AsyncDisposable {
     this.#upstreamModel = billing.upstreamModelOf?.(channel) ?? accepted.upstreamModel;
     const usageOf = (error: GatewayError | undefined) => billing.usageOf(answer, error);
     this.#usageOf = usageOf;
-    if (answer.losses !== undefined && answer.losses.length > 0)
-      gateway.log.debug({ request_id: requestId, losses: answer.losses }, 'conversion losses');
+    this.#losses = answer.losses ?? [];
     return accepted;
   }
 
@@ -299,6 +301,7 @@ export class Exchange implements AsyncDisposable {
       attempts: this.#attempts,
       servedModel: this.#answering === model ? undefined : this.#answering.name,
       endUser: this.#asked.endUser,
+      losses: { request: this.#losses, answer: this.answerLosses },
     };
     const { gateway } = this.#call;
     const accepted = this.#accepted;

@@ -11,6 +11,12 @@ import { attemptReason, failedAttempts, failureOf, isUpstreamFault } from '../di
 import type { CallContext } from '../gateway.ts';
 import { boundedEntry } from './bounded-entry.ts';
 
+/** Names of what the conversions dropped or wrote in another form. */
+export interface Losses {
+  readonly request: readonly string[];
+  readonly answer: ReadonlySet<string>;
+}
+
 /** What is known of an exchange at its end. Times in milliseconds since its start. */
 export interface RowFacts {
   readonly call: CallContext;
@@ -21,6 +27,7 @@ export interface RowFacts {
   readonly effort?: string | undefined;
   readonly servedModel?: string | undefined;
   readonly endUser?: string | undefined;
+  readonly losses?: Losses | undefined;
   readonly status: number;
   readonly durationMs: number;
   readonly error?: GatewayError | undefined;
@@ -53,6 +60,8 @@ export function rowOf(facts: RowFacts): RequestLogEntry {
     effort: facts.effort,
     servedModel: facts.servedModel,
     endUser: facts.endUser,
+    losses: namesOf(facts.losses?.request),
+    answerLosses: namesOf(facts.losses?.answer),
     usage: facts.billed,
     usageJson: reported?.native === undefined ? undefined : JSON.stringify(reported.native),
     charge: facts.charge,
@@ -74,6 +83,11 @@ export function rowOf(facts: RowFacts): RequestLogEntry {
     attempts: attemptsOf(facts),
     ...defined(optional),
   });
+}
+
+function namesOf(lost: Iterable<string> = []): readonly string[] | undefined {
+  const names = [...lost];
+  return names.length === 0 ? undefined : names;
 }
 
 /** Every attempt. The last one, which was answered, counts as failed where its answer broke off. */
@@ -118,6 +132,9 @@ export function logExchange(
   what: 'exchange' | 'refused',
   more: { readonly estimated?: true; readonly unwritten?: number } = {},
 ): void {
+  const { requestId: request_id, losses, answerLosses: answer_losses } = entry;
+  if (losses !== undefined || answer_losses !== undefined)
+    gateway.log.debug({ request_id, losses, answer_losses }, 'conversion losses');
   gateway.log.info(
     {
       request_id: entry.requestId,

@@ -17,10 +17,9 @@ import { answerWhole } from '../exchange/whole-answer.ts';
 import type { CallContext } from '../gateway.ts';
 import { rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import type { PreparedRequest } from './prepared-request.ts';
-import { logAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { failureFrames, relay, type ClientOutput } from './relay.ts';
-import { cancelledBy, TextUsage } from './text-usage.ts';
+import { TextUsage } from './text-usage.ts';
 
 /** An answer is not held back for longer by the history that it is to be kept in. */
 const REMEMBER_MS = 5_000;
@@ -90,7 +89,6 @@ export class TextAnswer {
   }
 
   async #whole(exchange: Exchange): Promise<void> {
-    let accepted: Accepted<WholeAnswer> | undefined;
     const { search, options } = this.#takeUpstreams();
     await answerWhole<WholeAnswer>(
       exchange,
@@ -102,24 +100,18 @@ export class TextAnswer {
           return attemptWhole(target, { ...options, model });
         },
         usageOf: (answer, error) => this.#usage.ofWhole(answer, error),
-        encode: (given) => {
-          accepted = given;
-          return this.#encode(given);
-        },
+        encode: (accepted) => this.#encode(accepted, exchange),
       },
       this.#reply,
     );
-    if (accepted === undefined) return;
-    const { answer, channel } = accepted;
-    logAnswerLosses(this.#call, this.#codec, channel, () => answer.whole);
   }
 
-  #encode({ answer, channel }: Accepted<WholeAnswer>) {
+  #encode({ answer, channel }: Accepted<WholeAnswer>, exchange: Exchange) {
     const { whole, native, owner } = answer;
     const { outcome } = whole;
     const failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
     if (failure !== undefined && this.#codec.dialect !== 'responses') throw failure;
-    const body = this.#codec.encodeResponse(whole, native, this.#context(owner));
+    const body = this.#codec.encodeResponse(whole, native, this.#context(owner, exchange));
     const options = this.#rememberOptions(channel);
     return { body, failure, remember: () => this.#keep(() => options && rememberBody(body, outcome.status, options)) };
   }
@@ -142,7 +134,7 @@ export class TextAnswer {
       // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
       early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
       accepted = await this.#dispatchStream(exchange);
-      const encoder = this.#codec.encodeEvents(this.#context(accepted.answer.owner));
+      const encoder = this.#codec.encodeEvents(this.#context(accepted.answer.owner, exchange));
       const remember = this.#rememberOptions(accepted.channel);
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
       output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
@@ -169,7 +161,6 @@ export class TextAnswer {
     }).then(failureOf, toGatewayError);
     const ended = exchange.end({ error: failure, status: 200 });
     if (ended !== undefined) await ended;
-    logAnswerLosses(this.#call, this.#codec, accepted.channel, () => source.fold.whole(cancelledBy(failure)));
   }
 
   /** No `async`: a frame that lasts as long as the stream would keep the request in memory. */
@@ -218,7 +209,7 @@ export class TextAnswer {
     return upstreams;
   }
 
-  #context(owner: Owner): ResponseContext {
+  #context(owner: Owner, exchange?: Exchange): ResponseContext {
     const { gateway, startedAtMs } = this.#call;
     return {
       responseId: this.#responseId,
@@ -230,6 +221,7 @@ export class TextAnswer {
       owner,
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       mint: gateway.mint,
+      ...(exchange === undefined ? {} : { lost: (feature) => exchange.answerLosses.add(feature) }),
     };
   }
 

@@ -85,7 +85,7 @@ function isTooLong({ details: { cause } }: GatewayError): boolean {
 }
 
 /** The outcome of an answer that broke off. */
-export function cancelledBy(failure: GatewayError | undefined): Outcome {
+function cancelledBy(failure: GatewayError | undefined): Outcome {
   return { status: 'cancelled', error: failure ?? clientGone() };
 }
 

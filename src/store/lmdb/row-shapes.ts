@@ -169,6 +169,8 @@ export const LOG_ROW = listed<RequestLogRow>(
     affinity: AFFINITY,
     servedModel: 'plain',
     endUser: 'plain',
+    losses: 'plain',
+    answerLosses: 'plain',
   },
   (row) => [
     row.seq,
@@ -203,6 +205,8 @@ export const LOG_ROW = listed<RequestLogRow>(
     row.affinity && AFFINITY.list(row.affinity),
     row.servedModel,
     row.endUser,
+    row.losses,
+    row.answerLosses,
   ],
 );
 

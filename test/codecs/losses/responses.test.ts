@@ -12,7 +12,7 @@ import type { ClientCodec, ResponseContext } from '../../../src/codecs/codec.ts'
 import { CLIENTS } from '../../../src/codecs/registry.ts';
 import { eventsOf, stepsOf } from '../../support/arbitraries/response.ts';
 import { encodeSteps, requestOf, responseContext } from '../../support/wire.ts';
-import { DATA, judge, Matrix, PROBE, type Sign } from './verdict.ts';
+import { DATA, FLIPS, judge, Matrix, PROBE, type Sign, withEntry } from './verdict.ts';
 
 const owner = { channelType: 'gemini' as const, scope: 'https://up.example', model: 'up-model' };
 const text = (value: string, more: object = {}): OutputItem => ({
@@ -56,7 +56,10 @@ const data = new RegExp(DATA);
 /** An answer for every feature, whose arrival can be read off the wire. */
 const ANSWERS: Record<ResponseFeature, Said> = {
   text: { items: [text(PROBE)] },
-  'text phase': { items: [text('x', { phase: 'commentary' })], sign: /commentary/ },
+  'text phase': {
+    items: [text('w'), text('x', { phase: 'commentary' })],
+    sign: { keep: /commentary/, coerce: /\\n\\n/, drop: /commentary/ },
+  },
   'several texts': { items: [text('x'), text(PROBE)] },
   refusal: { items: [{ kind: 'refusal', text: PROBE }] },
   'url citation with position': { items: [text('xy', { citations: [{ kind: 'url', url, start: 0, end: 1 }] })] },
@@ -132,6 +135,22 @@ function whole(client: ClientCodec, events: readonly CanonicalEvent[], context: 
   }
 }
 
+function outcomeOf({ items = [], outcome }: Said): Outcome {
+  return outcome ?? (items.some(({ kind }) => kind === 'toolCall') ? toolUse : end);
+}
+
+/** The answer as the client gets it, and what it was told to have lost. */
+function encoded(client: ClientCodec, said: Said, form: typeof streamed): { out: string; lost: ReadonlySet<ResponseFeature> } {
+  const events = eventsOf({ items: said.items ?? [text('x')], usage: said.usage, outcome: outcomeOf(said) });
+  if (said.event !== undefined) events.splice(1, 0, said.event);
+  const lost = new Set<ResponseFeature>();
+  const request = requestOf(client.dialect);
+  const out = form(client, events, responseContext(client, owner, { request, lost: (feature) => lost.add(feature) }));
+  return { out, lost };
+}
+
+const ENDINGS = /^(completed|incomplete|failed|cancelled)/;
+
 const matrix = new Matrix();
 
 for (const client of CLIENTS) {
@@ -139,13 +158,12 @@ for (const client of CLIENTS) {
     const decision = client.losses[feature];
     test(`answers, ${client.dialect} client: ${feature} is ${decision.does}`, () => {
       const said = ANSWERS[feature];
-      const items = said.items ?? [text('x')];
-      const outcome = said.outcome ?? (items.some(({ kind }) => kind === 'toolCall') ? toolUse : end);
-      const events = eventsOf({ items, usage: said.usage, outcome });
-      if (said.event !== undefined) events.splice(1, 0, said.event);
-      const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
+      const { status } = outcomeOf(said);
+      const isFailure = status === 'failed' || status === 'cancelled';
       for (const form of [streamed, whole]) {
-        const out = form(client, events, responseContext(client, owner, { request: requestOf(client.dialect) }));
+        const { out, lost } = encoded(client, said, form);
+        const isLost = decision.does === 'coerce' || decision.does === 'drop';
+        if (!(form === whole && isFailure)) assert.equal(lost.has(feature), isLost, 'named where it is lost');
         // A whole answer that failed is an error and nothing else, where the dialect has no failed answers.
         if (form === whole && isFailure && client.dialect !== 'responses') {
           assert.match(out, /"error":\{/);
@@ -155,6 +173,26 @@ for (const client of CLIENTS) {
         if (!isFailure && decision.does !== 'refuse') assert.doesNotMatch(out, /"error":\{/);
       }
       matrix.set(feature, client.dialect, decision);
+    });
+
+    test(`answers, ${client.dialect} client: another entry for ${feature} is another behaviour`, () => {
+      const said = ANSWERS[feature];
+      const { status } = outcomeOf(said);
+      for (const form of [streamed, whole]) {
+        // A whole answer that failed is the error, and nothing is encoded.
+        if (form === whole && (status === 'failed' || status === 'cancelled')) continue;
+        const told = encoded(client, said, form);
+        for (const other of FLIPS[decision.does]) {
+          const flipped = withEntry(client.losses, feature, other, () => encoded(client, said, form));
+          // What carries the feature is refused for itself.
+          if (decision.does === 'refuse' && /response_not_representable/.test(flipped.out)) continue;
+          assert.equal(flipped.lost.has(feature), other.does === 'drop', `named: ${decision.does} as ${other.does}`);
+          if (other.does === 'refuse') assert.match(flipped.out, /response_not_representable/);
+          // How an answer ended cannot be left out, only named; nor can a namespace that is not written.
+          else if (other.does === 'drop' && !ENDINGS.test(feature) && !(decision.does === 'coerce' && /namespace/.test(feature)))
+            assert.notEqual(flipped.out, told.out, decision.does);
+        }
+      }
     });
   }
 }

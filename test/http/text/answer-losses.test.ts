@@ -23,7 +23,11 @@ test('a citation that came after its text had ended is named, for a responses cl
   assert.match(await answer.text(), /response\.completed/);
   await eventually(() => gateway.logLines.some((line) => line.includes('answer_losses')));
   const line = gateway.logLines.find((one) => one.includes('answer_losses')) ?? '';
-  assert.deepEqual(JSON.parse(line).answer_losses, ['citation of an ended text']);
+  const lost = ['citation of an ended text', 'completed: tool use'];
+  assert.deepEqual(JSON.parse(line).answer_losses, lost);
+  const [row] = gateway.store.settled;
+  assert.deepEqual(row?.answerLosses, lost, 'the row of the request log names them');
+  assert.equal(row?.losses, undefined, 'nothing of the request was lost');
 });
 
 test('losses of an answer are named, as those of a request are', async (t) => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
-import { featuresOfAnswer } from '../../../src/codecs/canonical/answer-features.ts';
+import { featuresOfAnswer } from './answer-features.ts';
 import type { ResponseFeature } from '../../../src/codecs/canonical/features.ts';
 import type { Citation, Media, OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Owner } from '../../../src/codecs/canonical/opaque.ts';

@@ -16,7 +16,7 @@ import { openAiErrorFrame } from '../../errors/openai.ts';
 import { TextJoin } from '../../answers/text-join.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../../answers/turns.ts';
-import { Unsaid } from '../../answers/unsaid.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import { writeAnnotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { imageSignatureId, sealedEntry, textSignatureId } from '../opaque.ts';
@@ -31,6 +31,7 @@ import {
   toolCallHead,
   wantsLegacyCalls,
 } from './encode-message.ts';
+import { responseLosses } from '../losses.ts';
 import { NativeStream } from './splice.ts';
 import { finishOf } from './outcome.ts';
 import { DONE } from '../wire.ts';
@@ -62,7 +63,7 @@ export class ChatEncoder implements ClientEncoder {
    */
   readonly #turns: Turns<Frame[]>;
   readonly #annotations: JsonObject[] = [];
-  readonly #unsaid = new Unsaid('chat');
+  readonly #losses: AnswerLosses;
   readonly #chunks: ChunkWriter;
   /** The upstream speaks chat: its chunks are passed on. */
   #isNative = false;
@@ -85,6 +86,7 @@ export class ChatEncoder implements ClientEncoder {
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#native = new NativeStream(context);
+    this.#losses = new AnswerLosses('chat', responseLosses, context);
     this.#legacy = wantsLegacyCalls(context);
     this.#chunks = new ChunkWriter(context);
     const holds = context.owner.channelType === 'responses' ? OWN_KIND : {};
@@ -100,7 +102,8 @@ export class ChatEncoder implements ClientEncoder {
     // The content of native frames is not encoded again.
     const isWritten = native !== undefined || (isEnd && this.#isNative);
     this.#isWriting = true;
-    for (const event of step.events) {
+    const events = isWritten ? step.events : this.#losses.kept(step.events);
+    for (const event of events) {
       if (event.type === 'response.end') this.#finish(event.outcome, step.events, out);
       else if (isWritten) this.#note(event);
       else this.#encode(event, out);
@@ -143,7 +146,6 @@ export class ChatEncoder implements ClientEncoder {
       this.fail(outcome.error, out);
       return;
     }
-    if (!this.#isNative) this.#unsaid.check(outcome);
     this.ended = true;
     this.#endsAt = out.length;
     if (this.#native.hasFinish) {
@@ -187,12 +189,9 @@ export class ChatEncoder implements ClientEncoder {
       case 'usage.report':
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
-      case 'item.end':
-        this.#unsaid.note(event.item);
-        this.#turns.push(event, out);
-        return;
       case 'item.start':
       case 'item.delta':
+      case 'item.end':
         this.#turns.push(event, out);
         return;
       default:

@@ -12,7 +12,7 @@ import { CodePointCounter } from '../../answers/citations.ts';
 import { editJson } from '../../json/edit.ts';
 import { logprobsOf, writeLogprobs } from '../../answers/logprobs.ts';
 import { TextJoin } from '../../answers/text-join.ts';
-import { Unsaid } from '../../answers/unsaid.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import { readTokenUsage, writeTokenUsage } from '../../answers/token-usage.ts';
 import { Answer } from './decode-message.ts';
 import { writeAnnotation } from './annotations.ts';
@@ -29,6 +29,7 @@ import {
   toolCallHead,
   wantsLegacyCalls,
 } from './encode-message.ts';
+import { responseLosses } from '../losses.ts';
 import { bodyEdits } from './splice.ts';
 import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
 import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
@@ -108,17 +109,13 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, bodyEdits(native.json, whole, context));
   const parts = new Parts(context);
-  const unsaid = new Unsaid('chat');
-  for (const { item } of whole.items) {
-    unsaid.note(item);
-    parts.add(item);
-  }
-  unsaid.check(whole.outcome);
+  const { items, usage, outcome } = new AnswerLosses('chat', responseLosses, context).keptWhole(whole);
+  for (const { item } of items) parts.add(item);
   const choice = {
     index: 0,
     message: parts.message(),
     logprobs: parts.logprobs.length === 0 ? null : { content: writeLogprobs(parts.logprobs), refusal: null },
-    ...finishOf(whole.outcome, parts.toolCalls.length > 0 ? callsReason(context) : undefined),
+    ...finishOf(outcome, parts.toolCalls.length > 0 ? callsReason(context) : undefined),
   };
   return JSON.stringify({
     id: context.responseId,
@@ -126,7 +123,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     created: context.createdAt,
     model: context.model,
     choices: [choice],
-    ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
+    ...(usage === undefined ? {} : { usage: writeTokenUsage(usage) }),
   });
 }
 

@@ -6,16 +6,17 @@ import { mergeUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
-import { Unsaid } from '../../answers/unsaid.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import { TextJoin } from '../../answers/text-join.ts';
-import { checkText, finishReason } from './whole.ts';
+import { responseLosses } from '../losses.ts';
+import { finishReason } from './whole.ts';
 
 export class CompletionsEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #join = new TextJoin();
   /** Whether anything of each open text was written; items of other kinds are not here. */
   readonly #written = new Map<number, boolean>();
-  readonly #unsaid = new Unsaid('completions');
+  readonly #losses: AnswerLosses;
   #usage: Usage | undefined;
   #ended = false;
   /** Where a good ending begins in the frames of its batch. */
@@ -23,6 +24,7 @@ export class CompletionsEncoder implements ClientEncoder {
 
   constructor(context: ResponseContext) {
     this.#context = context;
+    this.#losses = new AnswerLosses('completions', responseLosses, context);
   }
 
   get ended(): boolean {
@@ -30,7 +32,8 @@ export class CompletionsEncoder implements ClientEncoder {
   }
 
   push(step: Step, out: Frame[]): void {
-    for (const event of step.events) {
+    if (this.#ended) return;
+    for (const event of this.#losses.kept(step.events)) {
       if (this.#ended) return;
       this.#encode(event, out);
     }
@@ -56,7 +59,6 @@ export class CompletionsEncoder implements ClientEncoder {
     switch (event.type) {
       case 'item.start': {
         const { head, index } = event;
-        checkText(head.kind);
         this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
         if (head.kind === 'text' || head.kind === 'refusal') this.#written.set(index, false);
         return;
@@ -69,7 +71,6 @@ export class CompletionsEncoder implements ClientEncoder {
         return;
       }
       case 'item.end':
-        this.#unsaid.note(event.item);
         this.#written.delete(event.index);
         return;
       case 'usage.report':
@@ -88,7 +89,6 @@ export class CompletionsEncoder implements ClientEncoder {
       this.fail(outcome.error, out);
       return;
     }
-    this.#unsaid.check(outcome);
     this.#endsAt = out.length;
     this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReason(outcome) }], null, out);
     if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);

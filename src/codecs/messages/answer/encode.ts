@@ -9,10 +9,11 @@ import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { type Holds, OWN_KIND, Turns } from '../../answers/turns.ts';
-import { Unsaid } from '../../answers/unsaid.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import { BlockWriter, frame } from './encode-blocks.ts';
 import { errorFrame } from '../errors.ts';
-import { mediaRefused, NO_FACTS, unfinishedCall } from '../message-parts.ts';
+import { NO_FACTS, unfinishedCall } from '../message-parts.ts';
+import { responseLosses } from '../losses.ts';
 import { AnswerSplicer } from './splice.ts';
 import { encodeStop, stopMembers } from './outcome.ts';
 import { encodeUsage } from './usage.ts';
@@ -35,7 +36,7 @@ class EventEncoder implements ClientEncoder {
   readonly #writer: BlockWriter;
   readonly #turns: Turns<Frame[]>;
   #splicer: AnswerSplicer | undefined;
-  readonly #unsaid = new Unsaid('messages');
+  readonly #losses: AnswerLosses;
   #usage: Usage | undefined;
   /** message_start waits for the first item or the end, so that early usage can be in it. */
   #startWaits = false;
@@ -48,6 +49,7 @@ class EventEncoder implements ClientEncoder {
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#writer = new BlockWriter(context);
+    this.#losses = new AnswerLosses('messages', responseLosses, context);
     const holds = context.owner.channelType === 'responses' ? AND_OWN_KIND : HOLDS;
     this.#turns = new Turns(holds, 'start', (event, out) => this.#writer.write(event, out));
   }
@@ -66,8 +68,9 @@ class EventEncoder implements ClientEncoder {
       throw notRepresentable('An answer that was passed through cannot be continued in another form.');
     }
     this.#isWriting = true;
-    if (!this.#isStarted) this.#readUsage(step.events);
-    for (const event of step.events) this.#encode(event, out);
+    const events = this.#losses.kept(step.events);
+    if (!this.#isStarted) this.#readUsage(events);
+    for (const event of events) this.#encode(event, out);
     if (this.#startWaits && !this.ended) this.#start(out);
     this.#isWriting = false;
   }
@@ -115,15 +118,11 @@ class EventEncoder implements ClientEncoder {
       case 'native.event':
         return;
       case 'item.start':
-        if (event.head.kind === 'media') throw mediaRefused();
         this.#start(out);
         this.#turns.push(event, out);
         return;
-      case 'item.end':
-        this.#unsaid.note(event.item);
-        this.#turns.push(event, out);
-        return;
       case 'item.delta':
+      case 'item.end':
         this.#turns.push(event, out);
         return;
       case 'response.end':
@@ -157,7 +156,6 @@ class EventEncoder implements ClientEncoder {
       this.fail(outcome.error, out);
       return;
     }
-    this.#unsaid.check(outcome);
     this.#start(out);
     this.#writer.finish(out);
     const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });

@@ -1,6 +1,6 @@
 /** Whole JSON answers. They are decoded by the same block readers as a stream, and encoded with the same parts. */
 import { append } from '../../append.ts';
-import { Unsaid } from '../../answers/unsaid.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
@@ -22,6 +22,7 @@ import {
   unsignedSignature,
   wireInput,
 } from '../message-parts.ts';
+import { responseLosses } from '../losses.ts';
 import { messageEdits } from './splice.ts';
 import { isRedacted } from '../opaque.ts';
 import { encodeStop, endOfLast, readStop, stopMembers } from './outcome.ts';
@@ -74,10 +75,9 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const content = new Content();
   const inputs: JsonEdit[] = [];
   const answered = { toolUse: false, refusal: false };
-  const unsaid = new Unsaid('messages');
-  for (const entry of whole.items) {
+  const { items, usage } = new AnswerLosses('messages', responseLosses, context).keptWhole(whole);
+  for (const entry of items) {
     const { item } = entry;
-    unsaid.note(item);
     if (item.kind === 'toolCall') answered.toolUse = true;
     if (item.kind === 'refusal') answered.refusal = true;
     for (const block of encodeItem(entry, context)) {
@@ -85,7 +85,6 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
       if (block['type'] === 'tool_use') inputs.push({ path: ['content', at, 'input'], value: wholeInput(entry) });
     }
   }
-  unsaid.check(whole.outcome);
   const body = {
     id: context.responseId,
     type: 'message',
@@ -94,7 +93,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     content: content.blocks,
     ...stopMembers(encodeStop(whole.outcome, answered)),
     ...NO_FACTS,
-    usage: encodeUsage(whole.usage, context.inputEstimate),
+    usage: encodeUsage(usage, context.inputEstimate),
   };
   return editJson(JSON.stringify(body), inputs);
 }

@@ -5,13 +5,10 @@ import type { JsonObject } from '../../canonical/json.ts';
 import type { Emit, SentItem } from './sent-items.ts';
 import { IMAGE_FACTS } from '../wire.ts';
 
-/** Throws `response_not_representable` for media that this dialect cannot carry. Called before anything of a step is written. */
+/** Throws `response_not_representable` for an image that is only named. Called before anything of a step is written. */
 export function checkRepresentable(item: OutputItem): void {
-  if (item.kind !== 'media') return;
-  const { media } = item;
-  if (media.type !== 'image')
-    throw notRepresentable(`The answer holds ${media.type} content, which the responses protocol cannot carry.`);
-  if (media.source.from !== 'inline') throw notRepresentable('The answer holds an image without its content.');
+  if (item.kind === 'media' && item.media.source.from !== 'inline')
+    throw notRepresentable('The answer holds an image without its content.');
 }
 
 /** The progress events of the image tool. */

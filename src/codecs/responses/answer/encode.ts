@@ -11,7 +11,7 @@ import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { escapeJson, isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
-import { Unsaid } from '../../answers/unsaid.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { holeAt, holeValue } from '../../json/shape.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
@@ -24,6 +24,7 @@ import { eventEdits, responseEdits } from './splice.ts';
 import { announceItem, emitContent, emitMissingTextDone } from './emit-item.ts';
 import { closeItem, closeParts, type Emit, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
 import { DELTA, missingId, SEQUENCE_NUMBER } from '../wire.ts';
+import { responseLosses } from '../losses.ts';
 import { ItemWriter } from './encode-items.ts';
 
 const DIALECT = 'responses';
@@ -51,7 +52,7 @@ class ResponsesEncoder implements ClientEncoder {
   #sequence = 0;
   /** The response object as it was sent last; undefined before the first. */
   #response: JsonObject | undefined;
-  readonly #unsaid = new Unsaid(DIALECT);
+  readonly #losses: AnswerLosses;
   #usage: Usage | undefined;
   /** The edits of a delta, for those that repeat its shape. */
   readonly #repeated = new RepeatedEdits();
@@ -61,6 +62,7 @@ class ResponsesEncoder implements ClientEncoder {
 
   constructor(context: ResponseContext) {
     this.#context = context;
+    this.#losses = new AnswerLosses(DIALECT, responseLosses, context);
     this.#writer = new ItemWriter(context, this.#emit, (name, head, text, tail) => {
       this.#send(name, `${head}${escapeJson(text)}${tail}`);
     });
@@ -79,7 +81,7 @@ class ResponsesEncoder implements ClientEncoder {
     const native = step.native?.dialect === DIALECT ? step.native : undefined;
     this.#mode ??= native === undefined ? 'written' : 'spliced';
     if (this.#mode === 'spliced' && native !== undefined) this.#splice(native, step.events);
-    else this.#write(step.events);
+    else this.#write(this.#mode === 'written' ? this.#losses.kept(step.events) : step.events);
   }
 
   end(out: Frame[]): void {
@@ -103,12 +105,7 @@ class ResponsesEncoder implements ClientEncoder {
 
   #write(events: readonly CanonicalEvent[]): void {
     // A refusal comes before anything of the step is written, so that the sent items match what the client has got.
-    for (const event of events) {
-      if (event.type === 'item.end') {
-        checkRepresentable(event.item);
-        this.#unsaid.note(event.item);
-      } else if (event.type === 'response.end') this.#unsaid.check(event.outcome);
-    }
+    for (const event of events) if (event.type === 'item.end') checkRepresentable(event.item);
     for (const event of events) {
       switch (event.type) {
         case 'response.start':

@@ -1,5 +1,6 @@
 /** Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal event. */
-import { Unsaid } from '../../answers/unsaid.ts';
+import { responseLosses } from '../losses.ts';
+import { AnswerLosses } from '../../answers/losses.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { newlyOpen, type Whole } from '../../canonical/fold.ts';
@@ -72,17 +73,15 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   }
   const ignore = () => undefined;
   const writer = new ItemWriter(context, ignore, ignore);
-  const unsaid = new Unsaid(DIALECT);
-  for (const [index, { item, status }] of whole.items.entries()) {
-    unsaid.note(item);
+  const kept = new AnswerLosses(DIALECT, responseLosses, context).keptWhole(whole);
+  for (const [index, { item, status }] of kept.items.entries()) {
     const head = wholeHead(item);
     writer.write({ type: 'item.start', index, head });
     for (const delta of missingDeltas(newlyOpen(head), item)) writer.write({ type: 'item.delta', index, delta });
     writer.write({ type: 'item.end', index, item, status });
   }
-  unsaid.check(whole.outcome);
   writer.finish();
   return JSON.stringify(
-    finishedResponse(context, emptyResponse(context, whole.createdAt), finishedItems(writer.sent), whole.usage, whole.outcome),
+    finishedResponse(context, emptyResponse(context, kept.createdAt), finishedItems(writer.sent), kept.usage, kept.outcome),
   );
 }

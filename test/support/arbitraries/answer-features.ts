@@ -1,8 +1,8 @@
-/** Which features of `features.ts` an answer holds. */
-import type { NativeEventFeature, ResponseFeature, ResponseLosses } from './features.ts';
-import type { OutputItem } from './item.ts';
-import type { IncompleteReason, Outcome } from './outcome.ts';
-import type { Usage } from './usage.ts';
+/** Which features of `canonical/features.ts` an answer holds: counted apart from the code under test. */
+import type { NativeEventFeature, ResponseFeature } from '../../../src/codecs/canonical/features.ts';
+import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
+import type { IncompleteReason, Outcome } from '../../../src/codecs/canonical/outcome.ts';
+import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 
 export interface FoldedAnswer {
   readonly items: readonly OutputItem[];
@@ -23,7 +23,7 @@ export function featuresOfAnswer({ items, usage, outcome, events = NO_EVENTS }: 
 }
 
 /** Whether the item is something that every dialect says, or refuses. Reasoning is no answer. */
-export function isSaid(item: OutputItem): boolean {
+function isSaid(item: OutputItem): boolean {
   switch (item.kind) {
     case 'text':
       return item.text !== '' || item.citations.length > 0;
@@ -36,11 +36,6 @@ export function isSaid(item: OutputItem): boolean {
     case 'native':
       return false;
   }
-}
-
-/** The features of the answer that a dialect with these losses drops. */
-export function droppedOf(answer: FoldedAnswer, losses: ResponseLosses): ResponseFeature[] {
-  return [...featuresOfAnswer(answer)].filter((feature) => losses[feature].does === 'drop');
 }
 
 /** For a list that is spread: the feature where it is there, else nothing. */
