@@ -340,7 +340,7 @@ export class Exchange implements AsyncDisposable {
   }
 }
 
-/** Not inside `dispatch`: a closure that an `async` method made and something keeps lets whole exchanges survive young collections. */
+/** Not inside `dispatch`: whole exchanges survive young collections where one keeps a closure that an `async` method of its own made. */
 function usageOf<Answer>(
   billing: Billing<Answer>,
   answer: Answer,
