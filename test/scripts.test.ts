@@ -14,12 +14,12 @@ test('every script reads its options strictly', () => {
 
 test('a script says how it is used, and refuses what it does not take in a line and its usage', () => {
   const run = (...args: string[]) => spawnSync(process.execPath, ['test/support/run.ts', ...args], { encoding: 'utf8' });
-  const usage = 'usage: npm test -- [PART …] [--suite FOLDER]\n';
+  const usage = 'usage: npm test -- [PART …] [--suite fast|browser|examples|linear|postgres|processes]\n';
   const help = run('--help');
   assert.deepEqual([help.status, help.stdout, help.stderr], [0, usage, '']);
   const unknown = run('--nonsense');
   assert.deepEqual([unknown.status, unknown.stdout], [2, '']);
   assert.match(unknown.stderr, /^Unknown option '--nonsense'.*\nusage: npm test /);
   const nothing = run('no-such-part');
-  assert.deepEqual([nothing.status, nothing.stderr], [2, `no test file matches no-such-part\n${usage}`]);
+  assert.deepEqual([nothing.status, nothing.stderr], [2, `no test file of the suite fast matches no-such-part\n${usage}`]);
 });

@@ -2,9 +2,11 @@
  * The linearity law, sampled: four times as much of anything that a client or an upstream sends takes about four times the processor time. The
  * shapes that once took the square of it are always among the sample; `npm run test:linear` tries all of them. `MIZU_SEED` repeats a sample.
  */
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LINEAR_CASES } from '../support/linear/all.ts';
 import { assertLinear } from '../support/linear/growth.ts';
+import { LINES, SQUARES } from '../support/linear/planted.ts';
 
 const ONCE_SQUARE = [
   'chat to gemini: tool: allOf, a property each',
@@ -48,3 +50,10 @@ test(`linear: a sample of ${LINEAR_CASES.length} cases, seed ${seed}`, async (t)
     if (one !== undefined) await t.test(one.name, () => assertLinear(one, COUNT));
   }
 });
+
+for (const one of SQUARES)
+  test(`the law finds ${one.name}`, async () => {
+    await assert.rejects(assertLinear(one, COUNT, 1), /times as much took/);
+  });
+
+for (const one of LINES) test(`the law passes ${one.name}`, () => assertLinear(one, COUNT));

@@ -79,6 +79,11 @@ interface Client {
   leave(): void;
 }
 
+/** The answer is whole and a success, in the dialect of the case. */
+export function succeeded({ success, failure }: Case, said: string): boolean {
+  return success.test(said) && !failure.test(said);
+}
+
 /** What runs find: everything that was called between the first byte of the request and the settled end. */
 export async function discover(rig: Rig, each: Case): Promise<readonly Point[]> {
   await run(rig, each, new Map());
@@ -93,7 +98,7 @@ export function faultsOf(points: readonly Point[]): { readonly point: Point; rea
 export async function run(rig: Rig, each: Case, faults: ReadonlyMap<string, Mode>): Promise<void> {
   const { injector, store, gateway } = rig;
   const { key, secret } = await rig.newKey();
-  const client = await connect(rig, each, secret);
+  const client = await connect(rig.url, each, secret);
   rig.takeLines();
   injector.start(faults);
   const exchange = client.send();
@@ -153,11 +158,11 @@ export async function run(rig: Rig, each: Case, faults: ReadonlyMap<string, Mode
 
   if (left) return;
   assert.ok(said !== undefined, `the client was not told: ${what}`);
-  const succeeded = each.success.test(said) && !each.failure.test(said);
+  const isSuccess = succeeded(each, said);
   if (each.refused === true) return;
-  assert.ok(succeeded || each.failure.test(said), `in its dialect: ${what}`);
-  if (modes.every((mode) => mode === 'jump')) assert.ok(succeeded, what);
-  if (!succeeded) return;
+  assert.ok(isSuccess || each.failure.test(said), `in its dialect: ${what}`);
+  if (modes.every((mode) => mode === 'jump')) assert.ok(isSuccess, what);
+  if (!isSuccess) return;
   // What was answered is paid for.
   for (const { charge, status } of rows) assert.ok(status !== 'success' || (charge?.total ?? 0n) > 0n, `free: ${what}`);
 }
@@ -178,16 +183,16 @@ interface Connection {
   close(): void;
 }
 
-async function connect(rig: Rig, each: Case, secret: string): Promise<Connection> {
-  return each.over === 'websocket' ? await connectSocket(rig, each, secret) : connectHttp(rig, each, secret);
+export async function connect(url: string, each: Case, secret: string): Promise<Connection> {
+  return each.over === 'websocket' ? await connectSocket(url, each, secret) : connectHttp(url, each, secret);
 }
 
-function connectHttp(rig: Rig, { path, body }: Case, secret: string): Connection {
+function connectHttp(url: string, { path, body }: Case, secret: string): Connection {
   return {
     send() {
       const { promise, resolve, reject } = Promise.withResolvers<string>();
       const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-      const asking = request(rig.url + path, { method: 'POST', headers, agent: false }, (response) => {
+      const asking = request(url + path, { method: 'POST', headers, agent: false }, (response) => {
         let said = '';
         response.on('data', (bytes: Buffer) => {
           said += bytes.toString();
@@ -204,8 +209,8 @@ function connectHttp(rig: Rig, { path, body }: Case, secret: string): Connection
   };
 }
 
-async function connectSocket(rig: Rig, { path, body }: Case, secret: string): Promise<Connection> {
-  const ws = new WebSocket(rig.url.replace('http', 'ws') + path, { headers: { authorization: `Bearer ${secret}` } });
+async function connectSocket(url: string, { path, body }: Case, secret: string): Promise<Connection> {
+  const ws = new WebSocket(url.replace('http', 'ws') + path, { headers: { authorization: `Bearer ${secret}` } });
   ws.on('error', () => undefined);
   await once(ws, 'open');
   return {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { codecs } from '../../src/codecs/registry.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
@@ -128,18 +128,31 @@ function value<T>(result: Result<T, unknown>): T {
   return result.value;
 }
 
-/** `more`: further members of the store that are wrapped. `disk`: where the store is, instead of a folder of its own. */
+/** Where a store is: its folder or database, and the folder of what its process keeps beside it. */
+export interface Place {
+  readonly store: string;
+  readonly local: string;
+}
+
+export async function newPlace(engine: EngineName, disk = tmpdir()): Promise<Place> {
+  const folder = mkdtempSync(join(disk, 'mizu-law-'));
+  return {
+    store: engine === 'lmdb' ? join(folder, 'data') : await (await server()).createDatabase(),
+    local: join(folder, 'local'),
+  };
+}
+
+/** `more`: further members of the store that are wrapped. `place`: a store that is left where it is, instead of one of the rig's own. */
 export async function exchangeRig(
   engine: EngineName,
   durability: 'batched' | 'strict',
   more: readonly (keyof Store)[] = [],
-  disk?: string,
+  place?: Place,
 ): Promise<Rig> {
   const injector = new Injector();
   const upstream = await startUpstream(injector);
-  const folder = mkdtempSync(join(disk ?? tmpdir(), 'mizu-law-'));
-  const place = engine === 'lmdb' ? join(folder, 'data') : await (await server()).createDatabase();
-  const store = await openStoreAt(place, {
+  const { store: location, local } = place ?? (await newPlace(engine));
+  const store = await openStoreAt(location, {
     clock: {
       now: () => Date.now(),
       after(ms, callback) {
@@ -148,8 +161,8 @@ export async function exchangeRig(
       },
     },
     randomBytes: (size) => randomBytes(size),
-    process: { host: hostname(), pid: process.pid, isAlive: () => true },
-    localPath: join(folder, 'local'),
+    process: { host: hostname(), pid: process.pid, isAlive: (pid) => pid === process.pid },
+    localPath: local,
   });
   const account = value(await store.accounts.create({ name: 'law', creditNanos: 10n ** 15n }, { id: 'law', by: 'test' }));
   const clock = createFakeClock(Date.now());
@@ -184,7 +197,14 @@ export async function exchangeRig(
             ...{ i: { kind: 'image', price: { image: '1' } }, v: { kind: 'video', price: { video: '1' } } },
           },
         }),
-        { env: {}, readFile: () => '', parsePrice, path: join(folder, 'mizu.config.json'), revision: 1, nowMs: Date.now() },
+        {
+          env: {},
+          readFile: () => '',
+          parsePrice,
+          path: join(dirname(local), 'mizu.config.json'),
+          revision: 1,
+          nowMs: Date.now(),
+        },
       ),
     ),
     store: injector.wrap('store', store, ['keys', 'admission', 'settlements', ...more]),
@@ -226,7 +246,8 @@ export async function exchangeRig(
     },
     async newKey() {
       keys += 1;
-      return value(await store.keys.create({ accountId: account.id, name: `key ${keys}` }, { id: `key ${keys}`, by: 'test' }));
+      const name = `key ${process.pid} ${keys}`;
+      return value(await store.keys.create({ accountId: account.id, name }, { id: name, by: 'test' }));
     },
     jumpBack() {
       clock.jump(-jumped);
@@ -267,7 +288,7 @@ export async function exchangeRig(
       const { differences } = await store.ledger.verify();
       await store.close();
       upstream.close();
-      rmSync(folder, { recursive: true, force: true });
+      if (place === undefined) rmSync(dirname(local), { recursive: true, force: true });
       if (differences.length > 0) throw new Error(`the ledger does not add up: ${JSON.stringify(differences)}`);
     },
   };

@@ -6,9 +6,10 @@ import { StoreError } from '../../src/store/store-error.ts';
 
 /**
  * `throw`: at once. `reject`: the promise rejects. `refuse`: it rejects as a store does, which has told of it. `hang`: it never settles. `cut`:
- * the connection breaks. `leave`: nothing breaks, but the client has left. `jump`: nothing breaks, but the wall clock is a month ahead.
+ * the connection breaks. `leave`: nothing breaks, but the client has left. `jump`: nothing breaks, but the wall clock is a month ahead. `kill`: this
+ * process ends as by `kill -9`, which only a process of its own is asked to do.
  */
-export type Mode = 'throw' | 'reject' | 'refuse' | 'hang' | 'cut' | 'leave' | 'jump';
+export type Mode = 'throw' | 'reject' | 'refuse' | 'hang' | 'cut' | 'leave' | 'jump' | 'kill';
 
 export interface Point {
   /** What is called, and for which time. */
@@ -73,6 +74,7 @@ export class Injector {
     this.points.set(id, { id, kind: 'upstream' });
     if (mode === 'leave') this.onLeave();
     if (mode === 'jump') this.onJump();
+    if (mode === 'kill') die();
     return mode === 'hang' || mode === 'cut' ? mode : 'go';
   }
 
@@ -93,6 +95,9 @@ export class Injector {
         break;
       case 'jump':
         this.onJump();
+        break;
+      case 'kill':
+        die();
     }
     const result = run();
     this.points.set(id, { id, kind: isThenable(result) ? 'async' : 'sync' });
@@ -117,6 +122,10 @@ export class Injector {
     };
     promise.then(over, over);
   }
+}
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL');
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { exchangeRig } from '../../support/exchange-rig.ts';
+import { exchangeRig, newPlace } from '../../support/exchange-rig.ts';
 import { waitFor } from '../../support/processes.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 import { noStrace } from '../../support/strace.ts';
@@ -156,7 +156,7 @@ for (const durability of ['batched', 'strict'] as const) {
   test(`F31: a disk that is full between opening and settlement: one row, paid, once there is space; ${durability}`, async (t) => {
     const disk = smallDisk(t, '128m');
     if (disk === undefined) return;
-    const rig = await exchangeRig('lmdb', durability, [], disk);
+    const rig = await exchangeRig('lmdb', durability, [], await newPlace('lmdb', disk));
     const { key, secret } = await rig.newKey();
     const filler = join(disk, 'filler');
     t.after(() => rig.close());

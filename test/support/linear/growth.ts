@@ -7,21 +7,28 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** How much larger the larger input is. */
-export const TIMES = 4;
-/** Between the 4 of a cost that grows as its input and the 16 of one that grows as its square. */
-export const LIMIT = 6;
+/** How much larger the larger input of a sample is, and its limit: between the 4 of a cost that grows as its input and the 16 of a square. */
+const SAMPLE = { times: 4, limit: 6 };
+/**
+ * What a case that failed its sample is held to, in processes of its own. Sixteen times as much tells 16 from 256: the limit is the geometric middle,
+ * so noise would have to make one side four times as slow in every try, and one step of the engine (objects of 1,020 members and more become
+ * dictionaries) does not look like a square.
+ */
+const VERDICT = { times: 16, limit: 64 };
+/** The smaller input of a verdict: some 100 KB, past the steps of the engine. */
+const COUNT = 2000;
+/** How many processes measure a verdict. The least time of each size over all of them counts. */
+const TRIES = 4;
 /** `JSON.parse` itself takes more than linear time for objects of ever new shapes. Work on these may grow so much faster than it. */
 const OVER_ENGINE = 1.5;
 /** The most rounds. Each adds runs to the same minimum, so noise goes away and a fault stays. */
 const ROUNDS = 6;
 /** Short work is repeated until a run takes about this long, in milliseconds: the clock and a switch of process weigh less. */
 const LEAST_RUN_MS = 1.5;
-/** What takes longer is measured once a round, and not in a size that is larger still: milliseconds. */
+/** What takes longer is measured once a round: milliseconds. */
 const SLOW_MS = 100;
+/** What takes longer, and grows twice as fast as it may, is not measured again in this process: milliseconds. */
 const HUGE_MS = 500;
-/** More than noise makes of a linear cost: it is not measured again. */
-const SQUARE = 12;
 
 /** The least time of one call of `run`, over its own repetitions. */
 class Stopwatch {
@@ -47,14 +54,11 @@ class Stopwatch {
   }
 }
 
-export interface Growth {
-  readonly ratio: number;
-  readonly smallMs: number;
-  readonly largeMs: number;
-  /** What the ratio may be: more than `LIMIT` only where the engine's own `JSON.parse` of the same bytes grows as fast. */
-  readonly limit: number;
-  /** The time of the larger work beside that of parsing its bytes. */
-  readonly overParse: number;
+/** Least times of the smaller and the larger work, in milliseconds, and how much longer parsing their JSON takes the engine. */
+export interface Times {
+  readonly small: number;
+  readonly large: number;
+  readonly engine: number;
 }
 
 /** A piece of work, and the JSON texts that it cannot do without parsing. */
@@ -69,56 +73,51 @@ export interface Case {
   readonly work: (count: number) => Work;
 }
 
-/** The smaller size: some 100 KB, so that a hidden square shows. */
-const COUNT = 2000;
+interface Bound {
+  readonly times: number;
+  readonly limit: number;
+}
 
-/**
- * How often a case is measured in a process of its own before it fails: where many tests share one, its compiler, its heap and what runs beside it
- * weigh on the sizes unlike. A square stays.
- */
-const TRIES = 3;
 const ALONE = fileURLToPath(new URL('./alone.ts', import.meta.url));
 
-export async function assertLinear(one: Case, count = COUNT): Promise<void> {
-  let growth = growthOfCase(one, count);
-  for (let tried = 0; tried < TRIES && growth.ratio > growth.limit && growth.ratio < SQUARE; tried += 1) {
-    const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, String(count)]);
-    growth = JSON.parse(stdout);
+/** Throws where a case is worse than linear: its sample in this process says so, and then every process that measures it alone. */
+export async function assertLinear(one: Case, count = COUNT, tries = TRIES): Promise<void> {
+  if (isLinear(timesOf(one, count, SAMPLE), SAMPLE)) return;
+  let times: Times = { small: Number.POSITIVE_INFINITY, large: Number.POSITIVE_INFINITY, engine: 0 };
+  for (let tried = 0; tried < tries; tried += 1) {
+    const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name]);
+    const { small, large, engine }: Times = JSON.parse(stdout);
+    times = {
+      small: Math.min(times.small, small),
+      large: Math.min(times.large, large),
+      engine: Math.max(times.engine, engine),
+    };
+    if (isLinear(times, VERDICT)) return;
   }
-  const { ratio, limit, smallMs, largeMs } = growth;
-  const times = `${smallMs.toFixed(2)} ms, then ${largeMs.toFixed(2)} ms`;
-  assert.ok(ratio <= limit, `${TIMES} times as much took ${ratio.toFixed(1)} times as long: ${times}`);
+  const { small, large } = times;
+  const took = `${(large / small).toFixed(1)} times as long: ${small.toFixed(2)} ms, then ${large.toFixed(2)} ms`;
+  assert.fail(`${one.name}: ${VERDICT.times} times as much took ${took}`);
 }
 
-export function growthOfCase({ work }: Case, count = COUNT): Growth {
-  const first = growthOf(work(count), work(count * TIMES));
-  if (first.ratio <= first.limit || first.ratio >= SQUARE || first.largeMs > HUGE_MS) return first;
-  // Caches and collections may weigh more on the larger size; a square shows more, the larger it is.
-  const second = growthOf(work(count * TIMES), work(count * TIMES * TIMES));
-  return second.ratio / second.limit < first.ratio / first.limit ? second : first;
-}
+/** The times of a verdict. */
+export const verdictOf = (one: Case): Times => timesOf(one, COUNT, VERDICT);
 
-export function growthOf(small: Work, large: Work): Growth {
+/** Over its limit a case is linear only where the engine's own parsing of the same bytes grows as fast. */
+const isLinear = ({ small, large, engine }: Times, { limit }: Bound): boolean =>
+  large / small <= Math.max(limit, OVER_ENGINE * engine);
+
+function timesOf({ work }: Case, count: number, bound: Bound): Times {
+  const [small, large] = [work(count), work(count * bound.times)];
   const parse = ({ json }: Work) => new Stopwatch(() => json.forEach((text) => void JSON.parse(text)));
   const [less, more, lessParse, moreParse] = [new Stopwatch(small.run), new Stopwatch(large.run), parse(small), parse(large)];
   const ratio = (): number => more.least / less.least;
-  const isLinear = (): boolean => ratio() <= LIMIT;
-  const isPlain = (): boolean => isLinear() || (ratio() >= SQUARE && more.least > HUGE_MS);
+  const isPlain = (): boolean => ratio() <= bound.limit || (ratio() >= 2 * bound.limit && more.least > HUGE_MS);
   for (let round = 0; round === 0 || (round < ROUNDS && !isPlain()); round += 1) {
-    for (const [watch, runs] of [
-      [less, 5],
-      [more, 2],
-      [moreParse, 2],
-    ] as const)
-      watch.measure(runs);
+    less.measure(5);
+    more.measure(2);
   }
-  if (!isLinear()) lessParse.measure(5);
-  const limit = isLinear() ? LIMIT : Math.max(LIMIT, (OVER_ENGINE * moreParse.least) / lessParse.least);
-  return {
-    ratio: ratio(),
-    limit,
-    smallMs: less.least,
-    largeMs: more.least,
-    overParse: more.least / moreParse.least,
-  };
+  if (ratio() <= bound.limit) return { small: less.least, large: more.least, engine: 1 };
+  lessParse.measure(5);
+  moreParse.measure(5);
+  return { small: less.least, large: more.least, engine: moreParse.least / lessParse.least };
 }

@@ -1,0 +1,79 @@
+/** The runner of the suites: what fails twice is a failure, what fails beside others alone is said and is none. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { test } from 'node:test';
+
+const RUNNER = pathToFileURL('test/support/runner.ts').href;
+const HEAD =
+  "import assert from 'node:assert/strict'; import { existsSync, writeFileSync } from 'node:fs'; import { test } from 'node:test';";
+
+/** Runs test files of these texts in one process each round, as the suites do. */
+function runTexts(texts: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-runner-'));
+  const files = Object.entries(texts).map(([name, text]) => {
+    const file = relative(process.cwd(), join(folder, `${name}.test.ts`));
+    writeFileSync(file, HEAD + text.replaceAll('FOLDER', JSON.stringify(folder)));
+    return file;
+  });
+  const script = `import { runFiles, Tally } from ${JSON.stringify(RUNNER)};
+    const running = { isolation: 'none', patience: 30000 };
+    const tally = new Tally();
+    tally.add(await runFiles(${JSON.stringify(files)}, running));
+    process.exitCode = await tally.finish(running);`;
+  // Else the inner runner takes itself for a file of the outer one.
+  const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
+  const ended = spawnSync(process.execPath, ['--input-type=module-typescript', '-e', script], {
+    encoding: 'utf8',
+    env: { ...outer, ...env },
+  });
+  rmSync(folder, { recursive: true });
+  return { code: ended.status, output: ended.stdout, errors: ended.stderr };
+}
+
+const GOOD = "test('is good', () => {});";
+const BAD = "test('is bad', () => assert.equal(1, 2));";
+/** Fails the first time that it runs. */
+const ONCE =
+  "const mark = FOLDER + '/ran'; test('fails once', () => { const ran = existsSync(mark); writeFileSync(mark, ''); assert.ok(ran); });";
+/** Ends its process the first time, before any test has failed. */
+const DIES =
+  "const mark = FOLDER + '/ran'; test('dies', () => { if (existsSync(mark)) return; writeFileSync(mark, ''); process.exit(3); });";
+
+test('what passes runs once', () => {
+  const { code, output, errors } = runTexts({ good: GOOD });
+  assert.equal(code, 0, errors);
+  assert.match(output, /ℹ tests 1\n/);
+  assert.doesNotMatch(output, /again|failed once/);
+});
+
+test('what fails again alone fails, beside what does not', () => {
+  const { code, output } = runTexts({ bad: BAD, once: ONCE, good: GOOD });
+  assert.equal(code, 1);
+  assert.match(output, /again, each alone: \S*bad\.test\.ts \S*once\.test\.ts\n/);
+  assert.doesNotMatch(output, /failed once, then passed/);
+});
+
+test('what passes alone is named, and the run is good', () => {
+  const { code, output } = runTexts({ once: ONCE, good: GOOD });
+  assert.match(output, /✖ fails once/);
+  assert.match(output, /ℹ failed once, then passed alone: \S*once\.test\.ts\n/);
+  assert.equal(code, 0);
+  assert.equal(runTexts({ once: ONCE }, { MIZU_AGAIN: '0' }).code, 1);
+});
+
+test('a process that died has all its files run again', () => {
+  const { code, output } = runTexts({ dies: DIES, good: GOOD });
+  assert.match(output, /again, each alone: \S*dies\.test\.ts \S*good\.test\.ts\n/);
+  assert.equal(code, 0);
+});
+
+test('a change that breaks many files is not run again', () => {
+  const texts = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`bad${index}`, BAD]));
+  const { code, output } = runTexts(texts);
+  assert.equal(code, 1);
+  assert.doesNotMatch(output, /again/);
+});

@@ -1,0 +1,127 @@
+/**
+ * Runs test files with Node's own runner, and runs what failed once more by itself: a test that fails again is a failure, one that passes alone met
+ * a busy machine or another test, which is printed and not a failure. `MIZU_AGAIN=0` runs nothing twice.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Report } from './ledger.ts';
+
+/** As the runner prints them, in its order. */
+const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo'] as const;
+/** A change that breaks more files than these is no noise: nothing is run again. */
+const MOST_AGAIN = 5;
+
+export interface Running {
+  /** Files share one process, which is faster; otherwise each has its own, so many at a time. */
+  readonly isolation: 'none' | number;
+  /** No test takes as long, on however busy a machine: one that waits for ever fails by name. Milliseconds. */
+  readonly patience: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Result {
+  readonly code: number;
+  readonly reports: readonly Report[];
+  readonly counts: ReadonlyMap<string, number>;
+  /** Files with a failed test, or all of them where the process died before it named one. */
+  readonly failedFiles: readonly string[];
+}
+
+/** What several runs came to. */
+export class Tally {
+  readonly reports: Report[] = [];
+  readonly #counts = new Map<string, number>(COUNTS.map((name) => [name, 0]));
+  readonly #failed = new Set<string>();
+  #code = 0;
+
+  add({ code, reports, counts, failedFiles }: Result): void {
+    this.reports.push(...reports);
+    for (const [name, count] of counts) this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
+    for (const file of failedFiles) this.#failed.add(file);
+    this.#code = Math.max(this.#code, code);
+  }
+
+  /** Runs failed files again, prints the summary and gives the exit code. */
+  async finish(running: Running): Promise<number> {
+    const again = await this.#again(running);
+    const skipped = new Map<string, number>();
+    for (const { skipped: reason } of this.reports) if (reason !== undefined) skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
+    for (const [reason, count] of skipped) console.log(`skipped ${count}: ${reason}`);
+    for (const [name, count] of this.#counts) console.log(`ℹ ${name} ${count}`);
+    if (again.length > 0) console.log(`ℹ failed once, then passed alone: ${again.join(' ')}`);
+    console.log(`ℹ duration_ms ${Math.round(performance.now())}`);
+    return this.#code;
+  }
+
+  async #again(running: Running): Promise<readonly string[]> {
+    const files = [...this.#failed];
+    if (files.length === 0 || files.length > MOST_AGAIN || process.env['MIZU_AGAIN'] === '0') return [];
+    console.log(`again, each alone: ${files.join(' ')}`);
+    const results: Result[] = [];
+    for (const file of files) results.push(await runFiles([file], { ...running, isolation: 1 }));
+    // A test that names a known failure counts as shown where it passed in the end.
+    for (const { reports } of results) this.reports.push(...reports.filter(({ passed }) => passed));
+    this.#code = Math.max(...results.map(({ code }) => code));
+    return this.#code === 0 ? files : [];
+  }
+}
+
+/** Prints failures as they come. */
+export async function runFiles(files: readonly string[], { isolation, patience, env }: Running): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
+  const report = join(folder, 'report.tap');
+  const options = [
+    isolation === 'none' ? '--test-isolation=none' : `--test-concurrency=${isolation}`,
+    '--import=./test/support/seeded.ts',
+    `--test-timeout=${patience}`,
+    ...['--test-reporter=./test/support/failures.ts', '--test-reporter-destination=stdout'],
+    ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
+  ];
+  const child = spawn(process.execPath, ['--test', ...options, ...files], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // What was compiled is kept from one process to the next, as `npm start` keeps it.
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/mizu', import.meta.url)),
+      ...env,
+    },
+  });
+  const ended = once(child, 'close');
+  // Libraries write warnings of what the tests do to them on purpose: they are worth reading only beside a failure.
+  const warnings: Buffer[] = [];
+  child.stderr.on('data', (piece: Buffer) => warnings.push(piece));
+  for await (const line of createInterface({ input: child.stdout })) console.log(line);
+  const [exit] = await ended;
+  const code = typeof exit === 'number' ? exit : 1;
+  if (code !== 0) process.stderr.write(Buffer.concat(warnings));
+  // A process that died early has written none.
+  const tap = existsSync(report) ? readFileSync(report, 'utf8') : '';
+  rmSync(folder, { recursive: true });
+  return { code, reports: readReports(tap), counts: readCounts(tap), failedFiles: code === 0 ? [] : failedIn(tap, files) };
+}
+
+function readReports(tap: string): Report[] {
+  return [...tap.matchAll(/^\s*(not )?ok \d+ - (.*?)(?: # (SKIP|TODO) ?(.*))?$/gm)].map(
+    ([, not, title = '', directive, reason = '']) => ({
+      title,
+      passed: not === undefined && directive === undefined,
+      ...(directive === 'SKIP' && { skipped: reason }),
+    }),
+  );
+}
+
+function readCounts(tap: string): Map<string, number> {
+  const found = [...tap.matchAll(/^# (\w+) ([\d.]+)$/gm)].map(([, name = '', count]) => [name, Number(count)] as const);
+  return new Map(found.filter(([name]) => COUNTS.some((one) => one === name)));
+}
+
+function failedIn(tap: string, files: readonly string[]): readonly string[] {
+  const places = [...tap.matchAll(/^\s*not ok .*\n\s*---\n(?:\s+.*\n)*?\s*location: '(.*?):\d+:\d+'$/gm)];
+  const found = new Set(places.map(([, file = '']) => relative(process.cwd(), file)).filter((file) => files.includes(file)));
+  return found.size > 0 ? [...found] : files;
+}
