@@ -2,7 +2,17 @@
 import { chatStream, chatWhole } from './chat-wire.ts';
 import type { Dialect, Prompt, PromptTool, Turn } from './dialect.ts';
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, numberOf, objectOf, stringOf } from './json.ts';
-import { openAiError, VendorError } from './vendor-error.ts';
+import {
+  CHAT_RANGES,
+  checkFormat,
+  checkLength,
+  checkName,
+  checkParameters,
+  checkRanges,
+  checkShared,
+  refuse,
+} from './openai-limits.ts';
+import { openAiError } from './vendor-error.ts';
 
 export const chat: Dialect = {
   check,
@@ -22,10 +32,6 @@ export const chat: Dialect = {
   headers: (requestId) => ({ 'x-request-id': requestId, 'openai-version': '2020-10-01', 'openai-processing-ms': '12' }),
   streamType: 'text/event-stream; charset=utf-8',
 };
-
-function refuse(message: string, param: string | null, code: string | null = null): never {
-  throw new VendorError(400, message, { param, code });
-}
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
@@ -47,13 +53,15 @@ function check({ body, model, seals }: Turn): void {
     );
   }
   checkMessages(body.messages, body, model, seals);
-  checkTools(body);
+  checkTools(body, model);
+  checkRanges(body, CHAT_RANGES);
+  checkShared(body);
+  const format = objectOf(body.response_format);
+  const read = JSON.stringify(body.messages);
+  checkFormat({ type: format.type, said: objectOf(format.json_schema), at: 'response_format', read });
   const top = body.top_logprobs;
   if (top !== undefined && top !== null && body.logprobs !== true) {
     refuse("The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.", 'top_logprobs');
-  }
-  if (typeof top === 'number' && (top < 0 || top > 20)) {
-    refuse(`Invalid value for 'top_logprobs': must be less than or equal to 20.`, 'top_logprobs');
   }
   if (body.stream_options !== undefined && body.stream_options !== null && body.stream !== true) {
     refuse("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options');
@@ -63,7 +71,13 @@ function check({ body, model, seals }: Turn): void {
   }
 }
 
+/** A router's model has a vendor of its own behind it, with other limits of ids and another idea of strict schemas. */
+function isOfRouter(model: string): boolean {
+  return model.includes('/');
+}
+
 function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: string, seals: Turn['seals']): void {
+  const isRouted = isOfRouter(model);
   /** Calls of the last assistant message that have no result yet. */
   let open = new Set<string>();
   messages.forEach((message, index) => {
@@ -84,6 +98,7 @@ function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: 
       );
     }
     if (role === 'tool') {
+      if (!isRouted) checkLength(message.tool_call_id, 40, `messages[${index}].tool_call_id`);
       if (!open.delete(stringOf(message.tool_call_id))) {
         refuse(
           "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
@@ -92,7 +107,12 @@ function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: 
       }
     } else {
       refuseUnanswered(open, at);
-      open = new Set(listOf(message.tool_calls).map((call) => stringOf(objectOf(call).id)));
+      const calls = listOf(message.tool_calls).map(objectOf);
+      calls.forEach((call, place) => {
+        checkCall(call, `messages[${index}].tool_calls[${place}]`, isRouted);
+      });
+      open = new Set(calls.map(({ id }) => stringOf(id)));
+      if (open.size < calls.length) refuse(`Duplicate tool_call ids in ${at}.`, `${at}.tool_calls`);
       if (open.has(''))
         refuse(
           `Missing required parameter: 'messages[${index}].tool_calls[0].id'.`,
@@ -105,6 +125,16 @@ function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: 
   });
   refuseUnanswered(open, `messages.[${messages.length - 1}]`);
   if (model.startsWith('deepseek') && wantsReasoning(body)) checkReasoningReplay(messages);
+}
+
+function checkCall(call: JsonObject, at: string, isRouted: boolean): void {
+  if (!isRouted) checkLength(call.id, 40, `${at}.id`);
+  const isCustom = call.type === 'custom';
+  const inner = objectOf(isCustom ? call.custom : call.function);
+  const [key, member] = isCustom ? ['custom', 'input'] : ['function', 'arguments'];
+  checkName(inner.name, `${at}.${key}.name`);
+  if (typeof inner[member] !== 'string')
+    refuse(`Invalid type for '${at}.${key}.${member}': expected a string.`, `${at}.${key}.${member}`, 'invalid_type');
 }
 
 function refuseUnanswered(open: ReadonlySet<string>, at: string): void {
@@ -138,11 +168,18 @@ function checkContent(message: JsonObject, role: string, index: number): void {
       at,
       'invalid_type',
     );
+  if (content.length === 0)
+    refuse(
+      `Invalid '${at}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
+      at,
+      'empty_array',
+    );
   content.forEach((part, place) => {
     const type = stringOf(objectOf(part).type);
-    if (!PARTS.has(type))
+    const allowed = PARTS_OF.get(role) ?? PARTS;
+    if (!allowed.has(type))
       refuse(
-        `Invalid value: '${type}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', and 'file'.`,
+        `Invalid value: '${type}'. Supported values are: ${[...allowed].map((name) => `'${name}'`).join(', ')}.`,
         `${at}[${place}].type`,
         'invalid_value',
       );
@@ -156,7 +193,14 @@ function checkContent(message: JsonObject, role: string, index: number): void {
   });
 }
 
-const PARTS = new Set(['text', 'image_url', 'input_audio', 'refusal', 'file', 'video_url']);
+const PARTS = new Set(['text', 'image_url', 'input_audio', 'file', 'video_url']);
+const TEXT_ONLY: ReadonlySet<string> = new Set(['text']);
+const PARTS_OF: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['system', TEXT_ONLY],
+  ['developer', TEXT_ONLY],
+  ['tool', TEXT_ONLY],
+  ['assistant', new Set(['text', 'refusal'])],
+]);
 
 /** A router hands these on to the vendor behind it, who accepts only its own. */
 function checkReasoningDetails(message: JsonObject, index: number, seals: Turn['seals']): void {
@@ -185,21 +229,15 @@ function checkReasoningReplay(messages: readonly JsonValue[]): void {
   }
 }
 
-function checkTools(body: JsonObject): void {
+function checkTools(body: JsonObject, model: string): void {
+  // A router's model has a vendor of its own behind it, with another idea of strict schemas.
+  const isRouted = model.includes('/');
   listOf(body.tools).forEach((tool, index) => {
     const entry = objectOf(tool);
     const inner = entry.type === 'custom' ? entry.custom : entry.function;
     if (entry.type === 'function' || entry.type === 'custom') {
-      const name = stringOf(objectOf(inner).name);
-      const param = `tools[${index}].${entry.type}.name`;
-      if (name === '') refuse(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter');
-      if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-        refuse(
-          `Invalid '${param}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
-          param,
-          'invalid_value',
-        );
-      }
+      checkName(objectOf(inner).name, `tools[${index}].${entry.type}.name`);
+      if (entry.type === 'function' && !isRouted) checkParameters(objectOf(inner), `tools[${index}].function.parameters`);
     } else if (entry.type === undefined)
       refuse(`Missing required parameter: 'tools[${index}].type'.`, `tools[${index}].type`, 'missing_required_parameter');
   });
@@ -212,6 +250,12 @@ function checkTools(body: JsonObject): void {
   ) {
     refuse("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.", 'tool_choice');
   }
+  const { function: named, custom } = objectOf(body.tool_choice);
+  const { name } = objectOf(named ?? custom);
+  if (name !== undefined && !listOf(body.tools).some((tool) => toolOf(objectOf(tool)).some((each) => each.name === name)))
+    refuse(`Tool choice '${stringOf(name)}' not found in 'tools' parameter.`, 'tool_choice');
+  if (body.parallel_tool_calls !== undefined && body.parallel_tool_calls !== null && listOf(body.tools).length === 0)
+    refuse("'parallel_tool_calls' is only allowed when 'tools' are specified.", 'parallel_tool_calls');
 }
 
 export function kindOf(value: JsonValue | undefined): string {

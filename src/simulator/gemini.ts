@@ -2,7 +2,7 @@
 import type { Dialect, Prompt, Turn } from './dialect.ts';
 import { geminiStream, geminiWhole } from './gemini-wire.ts';
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, numberOf, objectOf, stringOf } from './json.ts';
-import { VendorError } from './vendor-error.ts';
+import { checkConfig, checkTools, refuse } from './gemini-limits.ts';
 
 export const gemini: Dialect = {
   check,
@@ -40,10 +40,6 @@ const STATUSES = new Map([
 /** The documented values that pass the signature check for calls of another model. */
 const SKIP = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']);
 
-function refuse(message: string): never {
-  throw new VendorError(400, message);
-}
-
 const words = (text: string) => new Set(text.split(' '));
 const TOP = words(
   'contents systemInstruction system_instruction tools toolConfig tool_config safetySettings safety_settings cachedContent cached_content generationConfig generation_config serviceTier labels store continuationToken model',
@@ -68,21 +64,6 @@ const DATA = [
   'toolResponse',
 ];
 const PART = new Set([...DATA, 'thought', 'thoughtSignature', 'thought_signature', 'videoMetadata', 'mediaResolution']);
-const NOT_OPENAPI = [
-  '$ref',
-  '$defs',
-  '$schema',
-  'additionalProperties',
-  'oneOf',
-  'allOf',
-  'const',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'patternProperties',
-  'not',
-  'prefixItems',
-];
-
 function refuseUnknown(object: JsonObject, known: ReadonlySet<string>, at: string): void {
   for (const name of Object.keys(object)) {
     if (!known.has(name))
@@ -115,12 +96,7 @@ function check(turn: Turn): void {
   if (thinking.thinkingBudget !== undefined && thinking.thinkingLevel !== undefined) {
     refuse('You can only set only one of thinking budget and thinking level.');
   }
-  const logprobs = numberOf(config.logprobs);
-  if (logprobs !== undefined && config.responseLogprobs !== true)
-    refuse('logprobs is only supported when response_logprobs is enabled.');
-  if (logprobs !== undefined && (logprobs < 0 || logprobs > 20)) refuse('logprobs must be in the range [0, 20].');
-  if (config.responseSchema !== undefined) checkSchema(objectOf(config.responseSchema), 'generation_config.response_schema');
-  if (listOf(config.stopSequences).length > 5) refuse('The maximum number of stop sequences is 5.');
+  checkConfig(config);
 }
 
 function checkPart(part: JsonObject, index: number, place: number): void {
@@ -139,6 +115,9 @@ function checkPart(part: JsonObject, index: number, place: number): void {
   const call = part.functionCall;
   if (isObject(call) && call.args !== undefined && !isObject(call.args))
     refuse(`Invalid value at '${at}.function_call.args' (type.googleapis.com/google.protobuf.Struct)`);
+  for (const value of [part.thoughtSignature, part.thought_signature, objectOf(part.inlineData).data])
+    if (value !== undefined && !/^[A-Za-z0-9+/_-]*={0,2}$/.test(stringOf(value)))
+      refuse(`Invalid value at '${at}' (TYPE_BYTES), Base64 decoding failed for "${stringOf(value).slice(0, 20)}"`);
   const inline = part.inlineData;
   if (isObject(inline) && stringOf(inline.mimeType) === '') refuse(`Unsupported MIME type: ${stringOf(inline.mimeType)}`);
 }
@@ -148,6 +127,12 @@ const callsOf = (content: JsonObject | undefined) => partsOf(content).filter(({ 
 const resultsOf = (content: JsonObject | undefined) =>
   partsOf(content).filter(({ functionResponse }) => functionResponse !== undefined);
 
+const namesOf = (parts: readonly JsonObject[], member: string) =>
+  parts
+    .map((part) => stringOf(objectOf(part[member]).name))
+    .sort()
+    .join(' ');
+
 function checkTurns(contents: readonly JsonObject[]): void {
   contents.forEach((content, index) => {
     const calls = callsOf(content).length;
@@ -156,11 +141,14 @@ function checkTurns(contents: readonly JsonObject[]): void {
       if (before === undefined || before.role === 'model') {
         refuse('Please ensure that function call turn comes immediately after a user turn or after a function response turn.');
       }
-      if (resultsOf(contents[index + 1]).length !== calls) {
+      const results = resultsOf(contents[index + 1]);
+      if (results.length !== calls) {
         refuse(
           'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
         );
       }
+      if (namesOf(results, 'functionResponse') !== namesOf(callsOf(content), 'functionCall'))
+        refuse('Please ensure that the function responses are those of the functions of the function call turn.');
     }
     if (resultsOf(content).length > 0 && callsOf(contents[index - 1]).length === 0) {
       refuse('Please ensure that function response turn comes immediately after a function call turn.');
@@ -189,43 +177,6 @@ function checkSignatures(contents: readonly JsonObject[], turn: Turn): void {
         );
       }
     });
-  });
-}
-
-function checkTools(body: JsonObject): void {
-  listOf(body.tools).forEach((tool, index) => {
-    const declarations = objectOf(tool).functionDeclarations ?? objectOf(tool).function_declarations;
-    listOf(declarations).forEach((entry, place) => {
-      const { name, parameters, parametersJsonSchema } = objectOf(entry);
-      const at = `tools[${index}].function_declarations[${place}]`;
-      if (typeof name !== 'string' || !/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(name)) {
-        refuse(
-          `* GenerateContentRequest.${at}.name: [FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. ` +
-            'Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128.\n',
-        );
-      }
-      if (parameters !== undefined && parametersJsonSchema !== undefined)
-        refuse(`Only one of parameters and parametersJsonSchema can be set at '${at}'.`);
-      if (isObject(parameters)) checkSchema(parameters, `${at}.parameters`);
-    });
-  });
-}
-
-/** `parameters` and `responseSchema` are an OpenAPI subset: JSON Schema words beyond it are unknown names. */
-function checkSchema(schema: JsonObject, at: string): void {
-  for (const word of NOT_OPENAPI) {
-    if (schema[word] !== undefined)
-      refuse(`Invalid JSON payload received. Unknown name "${word}" at '${at}': Cannot find field.`);
-  }
-  if (isArray(schema.type))
-    refuse(
-      `Invalid value at '${at}.type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), Proto field is not repeating, cannot start list.`,
-    );
-  for (const [name, inner] of Object.entries(objectOf(schema.properties)))
-    checkSchema(objectOf(inner), `${at}.properties[${name}]`);
-  if (isObject(schema.items)) checkSchema(schema.items, `${at}.items`);
-  listOf(schema.anyOf).forEach((inner, index) => {
-    checkSchema(objectOf(inner), `${at}.any_of[${index}]`);
   });
 }
 

@@ -3,6 +3,7 @@ import { contentText } from './chat.ts';
 import type { Dialect, Prompt, Turn } from './dialect.ts';
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, numberOf, objectOf, stringOf } from './json.ts';
 import { messagesStream, messagesWhole } from './messages-wire.ts';
+import { checkBreakpoints, checkMedia, checkSampling } from './messages-limits.ts';
 import { checkSubset, refuse } from './messages-schemas.ts';
 
 export const messages: Dialect = {
@@ -49,11 +50,14 @@ function check(turn: Turn): void {
   checkConversation(body.messages.map(objectOf), turn);
   checkTools(body);
   checkSampling(body);
+  checkBreakpoints(body);
   checkFormat(body);
   checkThinking(body, cap);
 }
 
 function checkSystem(system: JsonValue | undefined): void {
+  if (typeof system === 'string' && system !== '' && system.trim() === '')
+    refuse('system: text content blocks must contain non-whitespace text');
   listOf(system).forEach((block, index) => {
     if (stringOf(objectOf(block).text).trim() === '')
       refuse(`system.${index}.text: text content blocks must contain non-whitespace text`);
@@ -132,8 +136,8 @@ const BLOCKS: ReadonlyMap<string, (block: JsonObject, place: Place) => void> = n
   ['redacted_thinking', checkRedacted],
   ['tool_use', checkToolUse],
   ['tool_result', checkToolResult],
-  ['image', checkMedia],
-  ['document', checkMedia],
+  ['image', (block, { at }) => checkMedia(block, at)],
+  ['document', (block, { at }) => checkMedia(block, at)],
 ]);
 
 function checkText({ text }: JsonObject, { at, role }: Place): void {
@@ -161,15 +165,14 @@ function checkToolUse({ id, input }: JsonObject, { at, role }: Place): void {
 
 function checkToolResult({ content }: JsonObject, { at, role }: Place): void {
   if (role !== 'user') refuse(`${at}: \`tool_result\` blocks can only be in \`user\` messages`);
-  listOf(content).forEach((part, index) => {
-    const { type, text } = objectOf(part);
-    if (type === 'text' && stringOf(text).trim() === '')
-      refuse(`${at}.tool_result.content.${index}.text: text content blocks must contain non-whitespace text`);
-  });
-}
-
-function checkMedia({ type, source }: JsonObject, { at }: Place): void {
-  if (!isObject(source)) refuse(`${at}.${stringOf(type)}.source: Field required`);
+  listOf(content)
+    .map(objectOf)
+    .forEach((part, index) => {
+      const { type, text } = part;
+      if (type === 'image' || type === 'document') checkMedia(part, `${at}.tool_result.content.${index}`);
+      if (type === 'text' && stringOf(text).trim() === '')
+        refuse(`${at}.tool_result.content.${index}.text: text content blocks must contain non-whitespace text`);
+    });
 }
 
 /** All results of an assistant turn stand first in the next user message, and no result without its call. */
@@ -250,14 +253,6 @@ function checkTools(body: JsonObject): void {
   ) {
     refuse(`Tool '${stringOf(choice.name)}' not found in provided tools`);
   }
-}
-
-function checkSampling({ temperature, stop_sequences: stop }: JsonObject): void {
-  const heat = numberOf(temperature);
-  if (heat !== undefined && (heat < 0 || heat > 1)) refuse('temperature: range: 0..1');
-  listOf(stop).forEach((sequence, index) => {
-    if (stringOf(sequence).trim() === '') refuse(`stop_sequences.${index}: each stop sequence must contain non-whitespace`);
-  });
 }
 
 function checkFormat(body: JsonObject): void {

@@ -3,7 +3,17 @@ import { contentText, kindOf } from './chat.ts';
 import type { Dialect, Prompt, PromptTool, Turn } from './dialect.ts';
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, numberOf, objectOf, stringOf } from './json.ts';
 import { compactWhole, type Remember, responsesStream, responsesWhole } from './responses-wire.ts';
-import { openAiError, VendorError } from './vendor-error.ts';
+import {
+  checkFormat,
+  checkLength,
+  checkName,
+  checkParameters,
+  checkRanges,
+  checkShared,
+  refuse,
+  RESPONSES_RANGES,
+} from './openai-limits.ts';
+import { openAiError } from './vendor-error.ts';
 
 export const responses: Dialect = {
   check,
@@ -39,10 +49,6 @@ function rememberer(turn: Turn): Remember {
   };
 }
 
-function refuse(message: string, param: string | null, code: string | null = null, status = 400): never {
-  throw new VendorError(status, message, { param, code });
-}
-
 /** What the model reads: the stored turn, then the input, with references put in. */
 function historyOf({ body, memory }: Turn): JsonObject[] {
   const before = typeof body.previous_response_id === 'string' ? (memory.turn(body.previous_response_id) ?? []) : [];
@@ -75,26 +81,10 @@ function check(turn: Turn): void {
   for (const [index, item] of listOf(body.input).entries()) checkItem(objectOf(item), index, turn);
   checkOrder(historyOf(turn), turn);
   checkTools(body);
-  const temperature = numberOf(body.temperature);
-  if (temperature !== undefined && (temperature < 0 || temperature > 2)) {
-    const [side, code, rule] =
-      temperature < 0
-        ? ['below minimum', 'decimal_below_min_value', '>= 0']
-        : ['above maximum', 'decimal_above_max_value', '<= 2'];
-    refuse(
-      `Invalid 'temperature': decimal ${side} value. Expected a value ${rule}, but got ${temperature} instead.`,
-      'temperature',
-      code,
-    );
-  }
-  const cap = numberOf(body.max_output_tokens);
-  if (cap !== undefined && cap < 16) {
-    refuse(
-      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${cap} instead.`,
-      'max_output_tokens',
-      'integer_below_min_value',
-    );
-  }
+  checkRanges(body, RESPONSES_RANGES);
+  checkShared(body);
+  const format = objectOf(objectOf(body.text).format);
+  checkFormat({ type: format.type, said: format, at: 'text.format', read: JSON.stringify(historyOf(turn)) });
 }
 
 const ROLES = new Set(['user', 'assistant', 'system', 'developer']);
@@ -134,9 +124,21 @@ function checkItem(item: JsonObject, index: number, turn: Turn): void {
       );
     }
   }
+  checkLength(item.call_id, 64, `${at}.call_id`);
+  checkLength(item.id, 64, `${at}.id`);
+  const prefix = type === 'item_reference' ? undefined : ID_PREFIXES.get(type);
+  if (prefix !== undefined && typeof item.id === 'string' && !item.id.startsWith(prefix))
+    refuse(`Invalid '${at}.id': '${item.id}'. Expected an ID that begins with '${prefix}'.`, `${at}.id`, 'invalid_value');
   if (type === 'reasoning' || type === 'compaction') checkOpaque(item, type, turn);
   if (type === 'item_reference' && turn.memory.item(stringOf(item.id)) === undefined) notPersisted(item);
 }
+
+const ID_PREFIXES = new Map([
+  ['message', 'msg'],
+  ['function_call', 'fc'],
+  ['custom_tool_call', 'ctc'],
+  ['reasoning', 'rs'],
+]);
 
 const NEEDED = new Map<string, readonly string[]>([
   ['function_call', ['call_id', 'name', 'arguments']],
@@ -257,20 +259,24 @@ function checkCompanion(item: JsonObject, before: JsonObject | undefined, { memo
   refuse(`Item '${id}' of type '${typeOf(item)}' was provided without its required 'reasoning' item: '${needs}'.`, 'input');
 }
 
+/** Items that bring tools of their own. */
+const LATER_TOOLS = new Set(['additional_tools', 'tool_search_output']);
+
 function checkTools(body: JsonObject): void {
-  listOf(body.tools).forEach((tool, index) => {
-    const { type, name } = objectOf(tool);
-    if (type !== 'function' && type !== 'custom') return;
-    if (typeof name !== 'string')
-      refuse(`Missing required parameter: 'tools[${index}].name'.`, `tools[${index}].name`, 'missing_required_parameter');
-    if (!/^[a-zA-Z0-9_-]+$/.test(name)) {
-      refuse(
-        `Invalid 'tools[${index}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
-        `tools[${index}].name`,
-        'invalid_value',
-      );
-    }
+  const tools = listOf(body.tools).map(objectOf);
+  tools.forEach((tool, index) => {
+    if (tool.type !== 'function' && tool.type !== 'custom') return;
+    checkName(tool.name, `tools[${index}].name`);
+    if (tool.type === 'function') checkParameters(tool, `tools[${index}].parameters`);
   });
+  const choice = objectOf(body.tool_choice);
+  const isNamed = choice.type === 'function' || choice.type === 'custom';
+  const later = listOf(body.input).some((item) => LATER_TOOLS.has(stringOf(objectOf(item).type)));
+  const known = tools.flatMap((tool) => toolsOf(tool));
+  if (isNamed && !later && !known.some(({ custom, name }) => custom === (choice.type === 'custom') && name === choice.name))
+    refuse(`Tool choice '${stringOf(choice.type)}' not found in 'tools' parameter.`, 'tool_choice');
+  if (body.tool_choice === 'required' && tools.length === 0)
+    refuse("Tool choice 'required' must be specified with 'tools' parameter.", 'tool_choice');
 }
 
 function prompt(turn: Turn): Prompt {

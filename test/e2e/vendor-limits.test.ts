@@ -86,7 +86,14 @@ for (const model of UPSTREAMS) {
         model,
         input: 'parse',
         text: { format: { type: 'json_schema', name: 'n', schema: one } },
-        tools: [{ type: 'function', name: 'f', parameters: one, strict: one === schema }],
+        // Who asks OpenAI for a strict function closes its objects.
+        tools: [
+          {
+            type: 'function',
+            name: 'f',
+            ...(one === schema ? { parameters: { ...one, additionalProperties: false }, strict: true } : { parameters: one }),
+          },
+        ],
       });
       if (model !== 'messages') continue;
       const format = (sent['output_config'] as { format?: { schema: object } } | undefined)?.format;

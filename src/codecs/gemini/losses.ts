@@ -1,6 +1,5 @@
 /** What a generative-content upstream can take. Operators read the reasons in the request log and in the docs. */
-import { coerce, drop, keep, type RequestLosses, refuse, type RequestFeature } from '../canonical/features.ts';
-import { notConvertible } from '../canonical/error.ts';
+import { coerce, drop, keep, type RequestLosses, refuse } from '../canonical/features.ts';
 
 export const requestLosses: RequestLosses = {
   'system text': coerce('systemInstruction'),
@@ -79,18 +78,3 @@ export const requestLosses: RequestLosses = {
   'fallback models': drop('which models may answer is for the gateway to say'),
   'unknown members': drop('belong to another protocol'),
 };
-
-export class LossLog {
-  readonly #names = new Set<string>();
-
-  /** Notes a feature that the request holds. Throws `unsupported_conversion` at `path` where the table refuses it. */
-  note(feature: RequestFeature, path?: string): void {
-    const decision = requestLosses[feature];
-    if (decision.does === 'refuse') throw notConvertible(path, decision.why);
-    if (decision.does !== 'keep') this.#names.add(feature);
-  }
-
-  get names(): readonly string[] {
-    return [...this.#names];
-  }
-}

@@ -1,8 +1,8 @@
 /** Names and members of the messages wire that several files of this codec use. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
-import type { RequestFeature } from '../canonical/features.ts';
 import { MOST_BREAKPOINTS } from '../requests/cache-breakpoints.ts';
+import type { Losses } from '../requests/losses.ts';
 
 export const DEFAULT_MAX_TOKENS = 128_000;
 export const DEFAULT_VERSION = '2023-06-01';
@@ -87,16 +87,16 @@ export function renderAll(blocks: readonly WireBlock[]): string {
  * Removes all but the latest breakpoints, in wire order (semantics 6.6.1), and makes none live shorter than one behind it, which the vendor
  * refuses. `whole`: the breakpoint that is on no block, whose place is behind them all.
  */
-export function limitBreakpoints(blocks: readonly WireBlock[], whole: JsonObject | undefined, losses: Set<RequestFeature>): void {
+export function limitBreakpoints(blocks: readonly WireBlock[], whole: JsonObject | undefined, losses: Losses): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);
   const surplus = marked.slice(0, Math.max(0, marked.length + (whole === undefined ? 0 : 1) - MOST_BREAKPOINTS));
   for (const block of surplus) block.cacheControl = undefined;
-  if (surplus.length > 0) losses.add('cache breakpoint');
+  if (surplus.length > 0) losses.note('cache breakpoint');
   let longest = whole?.['ttl'];
   for (const block of marked.slice(surplus.length).toReversed()) {
     if (longest === LONGEST && block.cacheControl?.['ttl'] !== LONGEST) {
       block.cacheControl = { ...block.cacheControl, ttl: LONGEST };
-      losses.add('cache breakpoint');
+      losses.note('cache breakpoint');
     }
     longest = block.cacheControl?.['ttl'];
   }

@@ -3,12 +3,12 @@
  * has `prompt_cache_breakpoint` on a part and `prompt_cache_options` for the whole request.
  */
 import type { CacheBreakpoint, Item } from '../canonical/item.ts';
-import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CacheOptions, CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { isOfModel } from '../tools/call-pairs.ts';
 import { memberPath, optionalObject, optionalString, wrongType } from './members.ts';
+import type { Losses } from './losses.ts';
 
 /** Anthropic refuses more; OpenAI writes no more in one request. */
 export const MOST_BREAKPOINTS = 4;
@@ -110,7 +110,7 @@ export interface Places {
   readonly holds: (item: Item) => boolean;
   /** Whether a tool may have one. */
   readonly onTools: boolean;
-  readonly losses: { add(feature: RequestFeature): unknown };
+  readonly losses: Losses;
 }
 
 /**
@@ -124,7 +124,7 @@ export function placeBreakpoints(request: CanonicalRequest, places: Places): rea
     if (target.options.cacheBreakpoints !== 'auto' || target.without.has('breakpoints')) return items;
     return markedAt(items, automaticPlaces(items, places.holds));
   }
-  losses.add('cache breakpoint');
+  losses.note('cache breakpoint');
   const moved = new Map<number, CacheBreakpoint>();
   let nearest = -1;
   for (const [index, item] of items.entries()) {

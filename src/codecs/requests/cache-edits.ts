@@ -1,12 +1,12 @@
 /** Edits of cache breakpoints in a body that stays in its dialect: the Channel sets them, or its upstream has just refused them. */
 import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { RequestFeature } from '../canonical/features.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import type { JsonEdit } from '../json/edit.ts';
 import type { JsonPath } from '../json/text.ts';
 import { asksForCaching, automaticPlaces } from './cache-breakpoints.ts';
+import type { Losses } from './losses.ts';
 
 export interface CacheMembers {
   /** The member of a part, and what an automatic one holds. */
@@ -17,12 +17,7 @@ export interface CacheMembers {
   readonly holds: (item: Item) => boolean;
 }
 
-export function cacheEdits(
-  request: CanonicalRequest,
-  target: Target,
-  members: CacheMembers,
-  losses: Set<RequestFeature>,
-): JsonEdit[] {
+export function cacheEdits(request: CanonicalRequest, target: Target, members: CacheMembers, losses: Losses): JsonEdit[] {
   const isRefused = target.without.has('breakpoints');
   if (target.options.cacheBreakpoints !== 'auto' && !isRefused) return [];
   if (isRefused) {

@@ -3,9 +3,10 @@
  * Another upstream is offered the function without them, unless only programs may call it.
  */
 import { notConvertible } from '../canonical/error.ts';
-import type { FunctionFeature, RequestFeature } from '../canonical/features.ts';
+import type { FunctionFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool } from '../canonical/request.ts';
+import type { Losses } from '../requests/losses.ts';
 import { optionalBoolean, optionalObject, optionalStrings } from '../requests/members.ts';
 import { toolKey } from './names.ts';
 
@@ -36,12 +37,12 @@ export function readFunctionMembers(tool: JsonObject, at: string): FunctionMembe
  * The request as another dialect can honour it. Throws where the client requires a function that only programs may call. The request itself
  * where no function has such members.
  */
-export function withDirectTools(request: CanonicalRequest, note: (feature: RequestFeature) => void): CanonicalRequest {
+export function withDirectTools(request: CanonicalRequest, losses: Losses): CanonicalRequest {
   if (!request.tools.some((tool) => 'beyond' in tool)) return request;
   const left = new Set<string>();
   const tools = request.tools.filter((tool) => {
     if (tool.kind === 'native') return true;
-    for (const feature of tool.beyond ?? []) note(feature);
+    for (const feature of tool.beyond ?? []) losses.note(feature, tool.at);
     if (tool.isForProgramsOnly === true) left.add(toolKey(tool.tool));
     return tool.isForProgramsOnly !== true;
   });

@@ -11,10 +11,10 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
+import { namingMembers } from '../../codecs/errors/member-words.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
-import { namingField } from '../../codecs/errors/upstream.ts';
 import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -152,10 +152,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       stream: request.stream,
       goesOn: true,
       ...(options.trace === undefined ? {} : { trace: options.trace }),
-      decodeError: (refused) => {
-        const error = codec.decodeError(refused);
-        return codec.dialect === request.dialect ? namingField(error) : error;
-      },
+      decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
     },
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };

@@ -10,7 +10,7 @@ import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/reque
 import type { CodecOptions, Target, UpstreamCodec } from '../../../src/codecs/codec.ts';
 import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { openForTests, ownerOf, requestOf, sealForTests, targetOf } from '../../support/wire.ts';
-import { DATA, judge, Matrix, PROBE, type Sign } from './verdict.ts';
+import { DATA, FLIPS, judge, Matrix, PROBE, type Sign, withEntry } from './verdict.ts';
 
 interface Asked extends Partial<CanonicalRequest> {
   readonly sign?: Sign;
@@ -70,7 +70,7 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'system text': { items: [says('system', PROBE), user] },
   'system text after the first turn': told(says('assistant', 'a'), says('system', PROBE)),
   'developer text': { items: [says('developer', PROBE), user] },
-  'user text': { items: [says('user', PROBE)] },
+  'user text': { items: [says('system', 's'), says('user', PROBE)] },
   'assistant text': told(says('assistant', PROBE)),
   'assistant phase': { ...told(says('assistant', 'a', { phase: 'commentary' })), sign: /commentary/ },
   'refusal in history': told({ kind: 'refusal', text: PROBE, at }),
@@ -231,30 +231,58 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   },
 };
 
+function probeOf(upstream: UpstreamCodec, feature: RequestFeature): Asked {
+  const probe = REQUESTS[feature];
+  return typeof probe === 'function' ? probe(upstream) : probe;
+}
+
+/** The probe as this upstream gets it; no body where it is refused. */
+function encoded(
+  upstream: UpstreamCodec,
+  feature: RequestFeature,
+): { body?: string; stops?: readonly string[] | undefined; losses: readonly string[] } {
+  const { sign: _, options = {}, ...members } = probeOf(upstream, feature);
+  // A client of another dialect: nothing is spliced.
+  const request = requestOf(upstream.dialect === 'chat' ? 'responses' : 'chat', { items: [user], ...members });
+  try {
+    const { body, ownStops: stops, losses } = upstream.encodeRequest(request, targetOf(ownerOf(upstream), { options }));
+    return { body, stops, losses };
+  } catch (error) {
+    assert.ok(error instanceof GatewayError, String(error));
+    assert.equal(error.code, 'unsupported_conversion');
+    return { losses: [] };
+  }
+}
+
+/** Members of a function that no other protocol has: left out, whatever becomes of the function. */
+const MEMBERS_OF_ITS_OWN: ReadonlySet<RequestFeature> = new Set([
+  'function tool: allowed callers',
+  'function tool: deferred loading',
+]);
+
 const matrix = new Matrix();
 
 for (const upstream of UPSTREAMS) {
   for (const feature of REQUEST_FEATURES) {
     const decision = upstream.losses[feature];
     test(`requests, ${upstream.dialect} upstream: ${feature} is ${decision.does}`, () => {
-      const probe = REQUESTS[feature];
-      const { sign, options, ...members } = typeof probe === 'function' ? probe(upstream) : probe;
-      // A client of another dialect: nothing is spliced.
-      const request = requestOf(upstream.dialect === 'chat' ? 'responses' : 'chat', { items: [user], ...members });
-      let out = '';
-      let isRefused = false;
-      try {
-        const { body, losses } = upstream.encodeRequest(request, targetOf(ownerOf(upstream), { options: options ?? {} }));
-        out = body;
-        const isNamed = decision.does === 'keep' || losses.includes(feature);
-        assert.ok(isNamed, `not named in the log: ${losses.join(', ')}`);
-      } catch (error) {
-        assert.ok(error instanceof GatewayError, String(error));
-        assert.equal(error.code, 'unsupported_conversion');
-        isRefused = true;
-      }
-      judge(decision, out, isRefused, sign);
+      const { body, losses } = encoded(upstream, feature);
+      const isNamed = decision.does === 'keep' || body === undefined || losses.includes(feature);
+      assert.ok(isNamed, `not named in the log: ${losses.join(', ')}`);
+      judge(decision, body ?? '', body === undefined, probeOf(upstream, feature).sign);
       matrix.set(feature, upstream.dialect, decision);
+    });
+
+    test(`requests, ${upstream.dialect} upstream: another entry for ${feature} is another behaviour`, () => {
+      const told = encoded(upstream, feature);
+      for (const other of FLIPS[decision.does]) {
+        const flipped = withEntry(upstream.losses, feature, other, () => encoded(upstream, feature));
+        if (other.does === 'refuse') assert.equal(flipped.body, undefined);
+        else if (other.does === 'keep') assert.ok(!flipped.losses.includes(feature), 'a feature that is kept is named');
+        else assert.ok(flipped.losses.includes(feature), 'a feature that is dropped is not named');
+        const isSame = decision.does === 'coerce' && other.does === 'drop' && MEMBERS_OF_ITS_OWN.has(feature);
+        if (!isSame) assert.notDeepEqual(flipped, told, `${decision.does} as ${other.does}`);
+      }
     });
   }
 }

@@ -1,6 +1,6 @@
 /** What an encoder did with a probe, judged against its loss table; and the matrix of all verdicts, so that a hole is seen. */
 import assert from 'node:assert/strict';
-import type { Decision } from '../../../src/codecs/canonical/features.ts';
+import { type Decision, drop, keep, refuse } from '../../../src/codecs/canonical/features.ts';
 
 export const PROBE = 'PROBE7';
 /** `PROBE7` in base64: media that can be found again. */
@@ -37,5 +37,29 @@ export class Matrix {
       return `${cells.map((does) => LETTERS[does ?? 'drop']).join(' ')}  ${feature}`;
     });
     return [`K keep, c coerce, - drop, R refuse; ${encoders.join(', ')}`, ...rows];
+  }
+}
+
+/** The entries that each kind of entry is turned into. */
+export const FLIPS: Readonly<Record<Decision['does'], readonly Decision[]>> = {
+  keep: [drop('flipped'), refuse('flipped')],
+  coerce: [keep, drop('flipped'), refuse('flipped')],
+  drop: [keep, refuse('flipped')],
+  refuse: [drop('flipped')],
+};
+
+/** What `run` does while the table has another entry. */
+export function withEntry<Feature extends string, T>(
+  table: Readonly<Record<Feature, Decision>>,
+  feature: Feature,
+  entry: Decision,
+  run: () => T,
+): T {
+  const before = table[feature];
+  try {
+    Object.assign(table, { [feature]: entry });
+    return run();
+  } finally {
+    Object.assign(table, { [feature]: before });
   }
 }

@@ -142,6 +142,7 @@ function turn(owner: Owner, index: number): fc.Arbitrary<Featured<readonly Item[
 }
 
 const schema: JsonObject = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] };
+const closed: JsonObject = { ...schema, additionalProperties: false };
 const TOOLS: readonly Featured<Tool>[] = [
   of<Tool>({ kind: 'function', tool: { name: 'search' }, description: 'd', parameters: schema, at: 'tools[0]' }, 'function tool'),
   of<Tool>({ kind: 'custom', tool: { name: 'shaped' }, inputSchema: schema, at: 'tools[1]' }, 'custom tool with object schema'),
@@ -150,7 +151,7 @@ const moreTool: fc.Arbitrary<Featured<Tool>> = oneOf<Tool>(
   [
     3,
     always<Tool>(
-      { kind: 'function', tool: { name: 'strict' }, strict: true, parameters: schema, at: 'tools[2]' },
+      { kind: 'function', tool: { name: 'strict' }, strict: true, parameters: closed, at: 'tools[2]' },
       'function tool: strict',
     ),
   ],
@@ -208,7 +209,7 @@ const CONTROLS: readonly Featured<Members>[] = [
 const GROUPS: readonly (readonly Featured<Members>[])[] = [
   [
     member('format: json object', { format: { type: 'json_object' } }),
-    member('format: json schema', { format: { type: 'json_schema', name: 'n', schema, strict: true } }),
+    member('format: json schema', { format: { type: 'json_schema', name: 'n', schema: closed, strict: true } }),
   ],
   [
     member('reasoning effort', { reasoning: { effort: 'low' } }),
@@ -269,7 +270,7 @@ export function everyRequest(dialect: CanonicalRequest['dialect'], owner: Owner)
       const tools = isBare ? [] : [...TOOLS, ...(extra === undefined || isLeftOut ? [] : [extra])];
       const begins = shape === 3 ? [says('assistant', 'I begin.', { turn: 1 })] : [];
       const parts = [lead, ...turns, ...tools, ...(wanted === undefined ? [] : [wanted])];
-      const last = says('user', 'Go on.', { turn: 100 });
+      const last = says('user', 'Go on, in JSON.', { turn: 100 });
       const request: CanonicalRequest = {
         dialect,
         text: '{"model":"logical-model"}',

@@ -4,7 +4,6 @@
  */
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type {
   Item,
   Media,
@@ -29,6 +28,7 @@ import { CALL_FORM, signedCall } from '../opaque.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
 import { cacheMember, holdsBreakpoint, mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 /** An assistant message that is being built. */
 interface AssistantDraft {
@@ -49,7 +49,7 @@ export function encodeMessages(
   request: CanonicalRequest,
   target: Target,
   names: ToolNames,
-  losses: Set<RequestFeature>,
+  losses: Losses,
 ): readonly JsonObject[] {
   const writer = new MessageWriter(request, target, names, losses);
   const items = placeBreakpoints(request, {
@@ -58,7 +58,7 @@ export function encodeMessages(
     onTools: target.options.routerCacheControl === true,
     losses,
   });
-  for (const item of withAnsweredCalls(items, (feature) => losses.add(feature))) writer.add(item);
+  for (const item of withAnsweredCalls(items, (feature) => losses.note(feature))) writer.add(item);
   return writer.finish();
 }
 
@@ -67,18 +67,16 @@ class MessageWriter {
   readonly #request: CanonicalRequest;
   readonly #target: Target;
   readonly #names: ToolNames;
-  readonly #losses: Set<RequestFeature>;
+  readonly #losses: Losses;
   /** Media of tool results and of assistant messages, which need a user message of their own. */
   readonly #deferredMedia: JsonObject[] = [];
   #assistant: AssistantDraft | undefined;
   /** The message of another role that is being built. */
   #open: { readonly role: Role; readonly turn: number | undefined; readonly parts: JsonObject[] } | undefined;
-  /** A message of the user was added. */
-  #hasUserTurn = false;
   /** Another item came since the latest text of the assistant. */
   #isSeparate = false;
 
-  constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>) {
+  constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses) {
     this.#request = request;
     this.#target = target;
     this.#names = names;
@@ -112,7 +110,7 @@ class MessageWriter {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#losses.add('native item');
+        this.#losses.note('native item', item.at);
         return;
     }
   }
@@ -140,8 +138,6 @@ class MessageWriter {
     if (part === undefined) return;
     this.#closeAssistant();
     this.#closeDeferredMedia();
-    if (role === 'user') this.#hasUserTurn = true;
-    if (this.#hasUserTurn && role === 'system') this.#losses.add('system text after the first turn');
     if (this.#open === undefined || this.#open.role !== role || this.#open.turn !== turn) {
       this.#closeOpen();
       this.#open = { role, turn, parts: [] };
@@ -168,7 +164,6 @@ class MessageWriter {
   /** Texts of one source message are one content. Another source message begins a new one, unless calls wait for their results. */
   #assistantText(item: TextItem): void {
     if (item.text === '') return;
-    if (item.phase !== undefined) this.#losses.add('assistant phase');
     const known = this.#assistant?.texts.at(-1);
     if (known !== undefined && known.turn !== item.turn && this.#assistant?.calls.length === 0) this.#closeAssistant();
     const draft = this.#draft();
@@ -179,13 +174,13 @@ class MessageWriter {
 
   /** Chat upstreams do not sign texts and images. */
   #dropSignature(opaque: Opaque | undefined): void {
-    if (opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
+    if (opaque !== undefined) this.#losses.note('reasoning: opaque of another owner');
   }
 
   #reasoning(item: ReasoningItem): void {
     const opaque = this.#allowed(item.opaque);
     if (item.opaque !== undefined && opaque === undefined) {
-      this.#losses.add('reasoning: opaque of another owner');
+      this.#losses.note('reasoning: opaque of another owner');
       return;
     }
     const draft = this.#draft();
@@ -202,14 +197,14 @@ class MessageWriter {
   }
 
   #raw(raw: string, draft: AssistantDraft): void {
-    this.#losses.add('reasoning: raw text in history');
+    this.#losses.note('reasoning: raw text in history');
     if (this.#target.options.replayReasoningContent === true) draft.raw = (draft.raw ?? '') + raw;
   }
 
   /** Messages clients have one member for readable reasoning, so the raw text of a chat upstream comes back as a summary. */
   #unsignedSummary(summary: string, draft: AssistantDraft): void {
     if (this.#request.dialect === 'messages' && this.#target.options.replayReasoningContent === true) this.#raw(summary, draft);
-    else this.#losses.add('reasoning: summary in history');
+    else this.#losses.note('reasoning: summary in history');
   }
 
   #allowed(opaque: Opaque | undefined): Opaque | undefined {
@@ -235,7 +230,7 @@ class MessageWriter {
     const opaque = this.#allowed(item.opaque);
     const id = wireCallId(item.callId);
     if (opaque !== undefined) this.#opaque({ ...opaque, itemId: id }, undefined, draft);
-    else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
+    else if (item.opaque !== undefined) this.#losses.note('reasoning: opaque of another owner');
     if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, id, name));
     else draft.calls.push(functionCall(id, name, withoutBlank(item.input)));
   }
@@ -254,15 +249,12 @@ class MessageWriter {
     this.#closeOpen();
     const { text, media } = splitResult(item.content);
     for (const part of item.content) {
-      if (part.kind === 'native') this.#losses.add('native item');
-      else if (part.kind === 'media' && part.media.source.from === 'text') this.#losses.add('file: text');
+      if (part.kind === 'native') this.#losses.note('native item');
     }
-    if (item.isError) this.#losses.add('tool result: error flag');
     const texts = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
     const content = texts.length <= 1 && item.breakpoint === undefined ? (texts[0] ?? '') : this.#resultParts(texts, item);
     this.#messages.push({ role: 'tool', tool_call_id: wireCallId(item.callId), content });
     if (media.length === 0) return;
-    for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
     this.#deferredMedia.push(
       textPart(`Result of tool call ${wireCallId(item.callId)}:`),
       ...media.map((one) => this.#media(one, item.at)),
@@ -276,8 +268,7 @@ class MessageWriter {
   }
 
   #media(media: Media, at: string | undefined): JsonObject {
-    if (media.type === 'audio') this.#losses.add('audio: inline');
-    if (media.source.from === 'text') this.#losses.add('file: text');
+    if (media.type === 'audio') this.#losses.note('audio: inline');
     return mediaPart(media, at);
   }
 
@@ -304,7 +295,6 @@ class MessageWriter {
     if (message !== undefined) this.#messages.push(message);
     if (draft.media.length === 0) return;
     // Tool messages must follow their calls, so the media comes after them.
-    this.#losses.add('image by assistant in history');
     this.#deferredMedia.push(textPart('Media of the previous assistant message:'));
     this.#deferredMedia.push(...draft.media.map((item) => this.#media(item.media, item.at)));
   }

@@ -1,7 +1,6 @@
 /** Tools, tool choice and format of another dialect for a chat upstream. */
 import { notConvertible } from '../../canonical/error.ts';
 import type { Dialect } from '../../canonical/dialect.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { ToolName } from '../../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../../canonical/request.ts';
@@ -12,6 +11,7 @@ import { type CustomTool, customToolOf, freeformSchema } from '../../tools/freef
 import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
@@ -20,18 +20,14 @@ export function isLowered(tool: CustomTool | undefined, options: CodecOptions): 
   return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
 }
 
-export function encodeTools(
-  request: CanonicalRequest,
-  names: ToolNames,
-  options: CodecOptions,
-  losses: Set<RequestFeature>,
-): JsonObject[] {
+export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, losses: Losses): JsonObject[] {
   return request.tools.flatMap((tool): JsonObject[] => {
     if (tool.kind === 'native') {
-      losses.add('native tool');
+      losses.note('native tool', tool.at);
       return [];
     }
-    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+    const isFreeform = tool.kind === 'custom' && !isLowered(tool, options);
+    if (isFreeform && !losses.note('custom tool: freeform', tool.at)) return [];
     return [encodeTool(tool, names, options, request.dialect, losses)];
   });
 }
@@ -41,13 +37,13 @@ function encodeTool(
   names: ToolNames,
   options: CodecOptions,
   dialect: Dialect,
-  losses: Set<RequestFeature>,
+  losses: Losses,
 ): JsonObject {
   const name = names.toWire(tool.tool);
   const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
   if (tool.kind === 'function') {
     const { parameters: schema, strict, isChanged } = strictFunction(tool, dialect);
-    if (isChanged) losses.add('function tool: strict');
+    if (isChanged) losses.note('function tool: strict');
     const parameters = schema === undefined ? {} : { parameters: withType(schema) };
     const cache =
       tool.breakpoint !== undefined && options.routerCacheControl === true ? cacheMember(tool.breakpoint, options) : {};
@@ -55,7 +51,6 @@ function encodeTool(
   }
   if (tool.inputSchema !== undefined) {
     const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
-    losses.add('custom tool with object schema');
     return { type: 'function', function: { ...described, parameters } };
   }
   if (isLowered(tool, options)) {
@@ -87,8 +82,7 @@ export function encodeToolChoice(
   tools: readonly JsonObject[],
 ): JsonValue | undefined {
   const choice = request.toolChoice;
-  if (choice === undefined) return undefined;
-  if (choice.mode === 'native') throw notConvertible('tool_choice', 'The upstream cannot run the tool that is required here.');
+  if (choice === undefined || choice.mode === 'native') return undefined;
   if (tools.length === 0) {
     if (requiresCall(choice) && request.tools.length > 0) throw unsatisfiable();
     return undefined;

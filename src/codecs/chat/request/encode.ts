@@ -1,11 +1,9 @@
 /** A canonical request as a chat-completions body: the client's own text with edits for a chat client, built from items for any other. */
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
-import { noteMembers } from '../../requests/member-losses.ts';
 import { cacheControlOf, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { editJson } from '../../json/edit.ts';
 import { schemaEdits } from '../../schemas/text.ts';
@@ -13,27 +11,33 @@ import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
-import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { encodeFormat, encodeToolChoice, encodeTools, NAME_RULE } from './encode-tools.ts';
+import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
+import { Losses } from '../../requests/losses.ts';
+import { mayReplay } from '../../requests/opaque-replay.ts';
+import { withoutLosses } from '../../requests/without-losses.ts';
 
 const PATH = '/chat/completions';
 
 export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
-  const losses = new Set<RequestFeature>();
+  const losses = new Losses(requestLosses);
   if (asked.dialect === 'chat') {
     const body = spliceRequest(asked, target, losses);
-    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: losses.names };
   }
   refuseForeignBinding(asked, 'chat');
-  const request = withDirectTools(asked, (feature) => losses.add(feature));
+  const request = withDirectTools(
+    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'chat')),
+    losses,
+  );
   const toolNames = nameAllTools(request, NAME_RULE);
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
   const stops = splitStops(request.stop, MOST_STOPS);
-  if (stops.own !== undefined) losses.add('stop sequences');
+  if (stops.own !== undefined) losses.note('stop sequences');
   // Undefined members, here and below, are left out by JSON.stringify.
   const body = {
     model: target.owner.model,
@@ -43,8 +47,8 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     tool_choice: toolChoice,
     parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
     ...sampling(request, target, stops.sent),
-    ...reasoning(request.reasoning, losses),
-    ...identity(request, losses),
+    ...reasoning(request.reasoning),
+    ...identity(request),
     ...wholeCache(request, target),
   };
   const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
@@ -54,7 +58,7 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     headers: {},
     toolNames,
     ...ownStops(stops),
-    losses: [...losses],
+    losses: losses.names,
   };
 }
 
@@ -82,14 +86,8 @@ function sampling(request: CanonicalRequest, target: Target, stops: readonly str
   };
 }
 
-function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFeature>): JsonObject {
-  if (control === undefined) return {};
-  if (control.summary !== undefined) losses.add('reasoning summary asked');
-  if (control.betweenTools === true) losses.add('reasoning between tools');
-  if (control.effort !== undefined) return { reasoning_effort: control.effort };
-  if (control.budget === undefined) return {};
-  losses.add('reasoning budget');
-  return { reasoning_effort: effortOfBudget(control.budget) };
+function reasoning({ effort, budget }: ReasoningControl = {}): JsonObject {
+  return { reasoning_effort: effort ?? (budget === undefined ? undefined : effortOfBudget(budget)) };
 }
 
 function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): JsonObject {
@@ -98,9 +96,7 @@ function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): 
   return { prompt_cache_options: promptOptionsOf(cache) };
 }
 
-function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
-  noteMembers(request, ['serviceTier', 'store', 'include', 'cache', 'fallbacks'], (feature) => losses.add(feature));
-  if (hasUnreadMembers(request)) losses.add('unknown members');
+function identity(request: CanonicalRequest): JsonObject {
   return {
     user: shortUser(request.user),
     metadata: request.metadata,

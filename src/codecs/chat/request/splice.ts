@@ -6,7 +6,6 @@ import { append } from '../../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { CanonicalRequest, Effort } from '../../canonical/request.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { Item } from '../../canonical/item.ts';
 import type { Target } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
@@ -19,10 +18,9 @@ import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } f
 import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
 import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 const NONE: Effort = 'none';
-
-type Losses = Set<RequestFeature>;
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
   const { json } = request;

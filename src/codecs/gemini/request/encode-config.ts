@@ -5,7 +5,7 @@ import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical
 import type { ModelFacts } from '../../codec.ts';
 import type { Stops } from '../../requests/stop-sequences.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
-import type { LossLog } from '../losses.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;
@@ -15,11 +15,9 @@ export function encodeGenerationConfig(
   request: CanonicalRequest,
   facts: ModelFacts,
   stops: Stops,
-  log: LossLog,
+  losses: Losses,
 ): JsonObject | undefined {
-  if (request.verbosity !== undefined) log.note('verbosity');
-  if (request.logitBias !== undefined) log.note('logit bias');
-  if (stops.own !== undefined) log.note('stop sequences');
+  if (stops.own !== undefined) losses.note('stop sequences');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
     topP: request.topP,
@@ -33,7 +31,7 @@ export function encodeGenerationConfig(
     ...logprobMembers(request),
     ...formatMembers(request.format),
     responseModalities: modalitiesOf(request.modalities),
-    thinkingConfig: thinkingOf(request, facts, log),
+    thinkingConfig: thinkingOf(request, facts),
   };
   return Object.values(config).some((value) => value !== undefined) ? config : undefined;
 }
@@ -91,32 +89,23 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
 const LOW_BUDGET = 1024;
 const MEDIUM_BUDGET = 4096;
 
-function thinkingOf(request: CanonicalRequest, facts: ModelFacts, log: LossLog): JsonObject | undefined {
+function thinkingOf(request: CanonicalRequest, facts: ModelFacts): JsonObject | undefined {
   const control = request.reasoning;
   if (control === undefined) return undefined;
   if (control.effort === 'none' || (control.effort === undefined && control.budget === 0)) {
-    log.note('reasoning effort: none');
     return { thinkingBudget: 0 };
   }
-  if (control.betweenTools === true) log.note('reasoning between tools');
-  const amount = amountOf(control, facts, request.dialect, log);
+  const amount = amountOf(control, facts, request.dialect);
   const wantsSummary = control.summary !== undefined && control.summary !== 'none';
-  if (wantsSummary) log.note('reasoning summary asked');
   if (amount === undefined) return wantsSummary ? { includeThoughts: true } : undefined;
   return wantsSummary ? { ...amount, includeThoughts: true } : amount;
 }
 
 /** A level or a budget, never both: the protocol refuses them together. */
-function amountOf(
-  control: ReasoningControl,
-  facts: ModelFacts,
-  dialect: CanonicalRequest['dialect'],
-  log: LossLog,
-): JsonObject | undefined {
+function amountOf(control: ReasoningControl, facts: ModelFacts, dialect: CanonicalRequest['dialect']): JsonObject | undefined {
   const { effort, budget } = control;
   const byLevel = facts.thinking === 'level';
   if (effort !== undefined) {
-    log.note('reasoning effort');
     const level = LEVELS.get(effort);
     const wanted = BUDGETS.get(effort);
     if (level === undefined || wanted === undefined) {
@@ -126,7 +115,6 @@ function amountOf(
     return { thinkingBudget: clamp(isLeast(effort) ? leastBudget(facts) : wanted, facts) };
   }
   if (budget === undefined) return undefined;
-  log.note('reasoning budget');
   if (!byLevel) return { thinkingBudget: budget < 0 ? budget : clamp(budget, facts) };
   return { thinkingLevel: budget <= LOW_BUDGET ? 'low' : budget <= MEDIUM_BUDGET ? 'medium' : 'high' };
 }

@@ -14,7 +14,7 @@ import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { titledText } from '../../media.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { argumentsOf, type Content, type FunctionResponse, type Part } from '../wire.ts';
-import type { LossLog } from '../losses.ts';
+import type { Losses } from '../../requests/losses.ts';
 import { mediaPart } from './encode-media.ts';
 import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from '../signatures.ts';
 
@@ -26,8 +26,8 @@ export interface Conversation {
 /** Written where the protocol needs a turn of the user and the history has none. */
 const PLACEHOLDER: Part = { text: ' ' };
 
-export function encodeConversation(request: CanonicalRequest, target: Target, names: ToolNames, log: LossLog): Conversation {
-  return new Writer(request, target, names, log).write();
+export function encodeConversation(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses): Conversation {
+  return new Writer(request, target, names, losses).write();
 }
 
 interface DraftContent {
@@ -38,7 +38,7 @@ interface DraftContent {
 class Writer {
   readonly #request: CanonicalRequest;
   readonly #names: ToolNames;
-  readonly #log: LossLog;
+  readonly #losses: Losses;
   readonly #options: Target['options'];
   readonly #signatures: Signatures;
   readonly #results: ReadonlyMap<ToolCallItem, ToolResultItem>;
@@ -47,10 +47,10 @@ class Writer {
   /** Calls of the current content of the model, which have no responses yet. */
   #unansweredCalls: ToolCallItem[] = [];
 
-  constructor(request: CanonicalRequest, target: Target, names: ToolNames, log: LossLog) {
+  constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses) {
     this.#request = request;
     this.#names = names;
-    this.#log = log;
+    this.#losses = losses;
     this.#options = target.options;
     this.#signatures = new Signatures(request.items, target);
     this.#results = pairCalls(request.items);
@@ -59,10 +59,8 @@ class Writer {
   write(): Conversation {
     const answered = new Set(this.#results.values());
     for (const item of this.#request.items) {
-      if (item.breakpoint !== undefined) this.#log.note('cache breakpoint');
       const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
       if (isInstruction && this.#contents.length === 0) {
-        this.#log.note(item.role === 'system' ? 'system text' : 'developer text');
         if (item.text !== '') this.#system.push({ text: item.text });
         continue;
       }
@@ -74,9 +72,9 @@ class Writer {
       }
     }
     this.#answerCalls();
-    if (this.#signatures.droppedForeign) this.#log.note('reasoning: opaque of another owner');
+    if (this.#signatures.droppedForeign) this.#losses.note('reasoning: opaque of another owner');
     this.#refuseEmpty();
-    if (this.#contents[0]?.role === 'model') this.#log.note('assistant turn first');
+    if (this.#contents[0]?.role === 'model') this.#losses.note('assistant turn first');
     if (this.#contents[0]?.role !== 'user') this.#contents.unshift({ role: 'user', parts: [PLACEHOLDER] });
     signForeignCalls(this.#contents);
     return this.#system.length === 0
@@ -94,18 +92,15 @@ class Writer {
   #writeOfModel(item: Item): void {
     switch (item.kind) {
       case 'text':
-        if (item.phase !== undefined) this.#log.note('assistant phase');
         this.#add('model', signedText('text', item.text, this.#signatures.of(item)));
         return;
       case 'refusal':
-        this.#log.note('refusal in history');
         this.#add('model', signedText('text', item.text, undefined));
         return;
       case 'reasoning': {
         if (this.#signatures.isForeign(item)) return;
-        if (item.raw !== undefined) this.#log.note('reasoning: raw text in history');
-        const summary = item.summary?.join('\n\n') ?? '';
-        if (summary !== '') this.#log.note('reasoning: summary in history');
+        const said = item.summary?.join('\n\n') ?? '';
+        const summary = said !== '' && this.#losses.note('reasoning: summary in history', item.at) ? said : '';
         const opaque = this.#signatures.ofReasoning(item);
         if (opaque?.form === 'empty') this.#add('model', [{ text: '', thoughtSignature: opaque.value }]);
         this.#add('model', signedText('thought', summary, opaque?.form === 'empty' ? undefined : opaque));
@@ -119,7 +114,7 @@ class Writer {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#log.note('native item');
+        this.#losses.note('native item', item.at);
         return;
       case 'toolResult':
         return;
@@ -128,15 +123,14 @@ class Writer {
 
   #writeCall(call: ToolCallItem): void {
     if (!this.#results.has(call)) {
-      this.#log.note('function call without a result');
+      this.#losses.note('function call without a result');
       return;
     }
     const custom = customToolOf(this.#request.tools, call.tool);
     const isFreeform = call.flavour === 'custom' && custom?.inputSchema === undefined;
-    if (call.flavour === 'custom') this.#log.note('custom tool call');
     const isLowered = isFreeform && this.#options.lowerCustomTools === true;
     const isObjectInput = call.input.trim() === '' || isObjectText(call.input);
-    if (isFreeform && !isLowered && !isObjectInput) this.#log.note('custom tool: freeform', call.at);
+    if (isFreeform && !isLowered && !isObjectInput) this.#losses.note('custom tool: freeform', call.at);
     const opaque = this.#signatures.of(call);
     this.#unansweredCalls.push(call);
     this.#add('model', [
@@ -148,9 +142,8 @@ class Writer {
   }
 
   #media(item: MediaItem): Part {
-    if (item.role === 'assistant') this.#log.note('image by assistant in history', item.media.at ?? item.at);
     const opaque = item.role === 'assistant' ? this.#signatures.of(item) : undefined;
-    const part = mediaPart(item.media, item.at, this.#log);
+    const part = mediaPart(item.media, item.at);
     return opaque === undefined ? part : { ...part, thoughtSignature: opaque.value };
   }
 
@@ -164,11 +157,11 @@ class Writer {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#log.note('native item');
+        this.#losses.note('native item', item.at);
         return;
       case 'toolResult':
         // A result is written after its call, unless it has none.
-        if (!answered.has(item)) this.#log.note('tool result without a call');
+        if (!answered.has(item)) this.#losses.note('tool result without a call');
         return;
       default:
         return;
@@ -178,7 +171,7 @@ class Writer {
   #userText(item: TextItem): Part[] {
     if (item.text === '') return [];
     if (item.role === 'user') return [{ text: item.text }];
-    this.#log.note('system text after the first turn');
+    this.#losses.note('system text after the first turn');
     return [{ text: `<system_message>\n${item.text}\n</system_message>` }];
   }
 
@@ -199,15 +192,14 @@ class Writer {
     const media: Part[] = [];
     for (const part of result.content) {
       if (part.kind === 'text') texts.push(part.text);
-      else if (part.kind === 'native') this.#log.note('native item');
+      else if (part.kind === 'native') this.#losses.note('native item');
       else if (part.media.source.from === 'text') texts.push(titledText(part.media.source.text, part.media.filename));
       else {
-        this.#log.note(part.media.type === 'image' ? 'tool result: image' : 'tool result: file');
-        media.push(mediaPart(part.media, result.at, this.#log));
+        media.push(mediaPart(part.media, result.at));
       }
     }
     const text = texts.join('\n');
-    this.#log.note(result.isError ? 'tool result: error flag' : 'tool result: text');
+    if (!result.isError) this.#losses.note('tool result: text', result.at);
     return {
       id: call.callId,
       name: this.#names.toWire(call.tool),

@@ -1,6 +1,5 @@
 /** Media as parts: inline content, public URLs and files of this vendor. The gateway fetches nothing. */
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { Media } from '../../canonical/item.ts';
 import {
   essenceOf,
@@ -12,20 +11,18 @@ import {
   realMime,
   titledText,
 } from '../../media.ts';
-import type { LossLog } from '../losses.ts';
 import type { Part } from '../wire.ts';
 
 /** The part for `media`. Throws `unsupported_conversion` at the media's own path where the protocol has none. */
-export function mediaPart(media: Media, at: string | undefined, log: LossLog): Part {
+export function mediaPart(media: Media, at: string | undefined): Part {
   const path = media.at ?? at;
   const { source, filename } = media;
-  log.note(featureOf(media), path);
   switch (source.from) {
     case 'inline':
       return { inlineData: inlineData(source, mimeOfContent(source, filename) ?? unknownType(path)) };
     case 'url': {
       const inline = parseDataUri(source.url);
-      if (inline !== undefined) return mediaPart({ ...media, source: { from: 'inline', ...inline } }, at, log);
+      if (inline !== undefined) return mediaPart({ ...media, source: { from: 'inline', ...inline } }, at);
       const mimeType = realMime(source.mime) ?? mimeOfFilename(source.url) ?? mimeOfFilename(filename ?? '');
       return { fileData: { mimeType: mimeType ?? unknownType(path), fileUri: source.url } };
     }
@@ -37,13 +34,6 @@ export function mediaPart(media: Media, at: string | undefined, log: LossLog): P
     case 'text':
       return { text: titledText(source.text, filename) };
   }
-}
-
-function featureOf(media: Media): RequestFeature {
-  const { from } = media.source;
-  if (from === 'text') return 'file: text';
-  if (from === 'reference') return media.type === 'image' ? 'image: reference' : 'file: reference';
-  return `${media.type}: ${from}`;
 }
 
 /** The protocol refuses parameters of media types, except those of audio, which describe the samples. */

@@ -8,7 +8,7 @@ import { freeformSchema } from '../../tools/freeform.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
-import type { LossLog } from '../losses.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 /** Letters, digits, `_`, `.`, `:` and `-`; the first is a letter or `_`. Older models take no more than 64 characters. */
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_.:-]/g, maxLength: 64, startsWithLetter: true };
@@ -27,21 +27,19 @@ export interface CallingConfig {
   readonly allowedFunctionNames?: readonly string[];
 }
 
-export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, log: LossLog): ToolMembers {
+export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, losses: Losses): ToolMembers {
   const choice = request.toolChoice;
-  if (request.parallelToolCalls === false) log.note('parallel tool calls: off');
-  if (choice?.mode === 'native') log.note('tool choice: native', 'tool_choice');
   const declarations: Declaration[] = [];
   const declared = new Set<string>();
   const allowed = choice?.mode === 'allowed' ? new Set(choice.tools.map((tool) => names.toWire(tool))) : undefined;
   for (const tool of request.tools) {
     if (options.lowerCustomTools !== true && isExcluded(tool, allowed, names)) continue;
-    const declaration = declare(tool, names, options, log);
+    const declaration = declare(tool, names, options, losses);
     if (declaration === undefined) continue;
     declared.add(declaration.name);
     declarations.push(declaration);
   }
-  const config = callingConfig(choice, names, declared, log);
+  const config = callingConfig(choice, names, declared);
   if (config?.mode === 'ANY' && (declarations.length === 0 || config.allowedFunctionNames?.length === 0)) {
     throw notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists on the selected upstream.');
   }
@@ -60,24 +58,20 @@ function isExcluded(tool: Tool, allowed: ReadonlySet<string> | undefined, names:
   return !allowed.has(names.toWire(tool.tool));
 }
 
-function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossLog): Declaration | undefined {
+function declare(tool: Tool, names: ToolNames, options: CodecOptions, losses: Losses): Declaration | undefined {
   if (tool.kind === 'native') {
-    log.note('native tool');
+    losses.note('native tool', tool.at);
     return undefined;
   }
   const name = names.toWire(tool.tool);
   const head = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
-  if (tool.tool.namespace !== undefined) log.note('function tool: namespace');
   if (tool.kind === 'function') {
-    if (tool.strict === true) log.note('function tool: strict');
-    if (tool.breakpoint !== undefined) log.note('cache breakpoint');
     return { ...head, ...parametersOf(tool.parameters, `${tool.at}.parameters`) };
   }
   if (tool.inputSchema !== undefined) {
-    log.note('custom tool with object schema');
     return { ...head, ...parametersOf(tool.inputSchema, `${tool.at}.input_schema`) };
   }
-  if (options.lowerCustomTools !== true) log.note('custom tool: freeform', tool.at);
+  if (options.lowerCustomTools !== true) losses.note('custom tool: freeform', tool.at);
   return { ...head, parametersJsonSchema: freeformSchema(tool.format) };
 }
 
@@ -100,7 +94,6 @@ function callingConfig(
   choice: ToolChoice | undefined,
   names: ToolNames,
   declared: ReadonlySet<string>,
-  log: LossLog,
 ): CallingConfig | undefined {
   const offered = (tools: readonly ToolName[]) => tools.map((tool) => names.toWire(tool)).filter((name) => declared.has(name));
   switch (choice?.mode) {
@@ -113,7 +106,6 @@ function callingConfig(
     case 'tool':
       return { mode: 'ANY', allowedFunctionNames: offered([choice.tool]) };
     case 'allowed':
-      log.note('tool choice: allowed tools');
       // Names are legal with ANY only; otherwise just these tools are declared.
       return choice.require ? { mode: 'ANY', allowedFunctionNames: offered(choice.tools) } : { mode: 'AUTO' };
     case 'native':

@@ -2,14 +2,15 @@
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
-import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
+import { Losses } from '../../requests/losses.ts';
+import { mayReplay } from '../../requests/opaque-replay.ts';
+import { withoutLosses } from '../../requests/without-losses.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools } from '../../tools/names.ts';
-import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeGenerationConfig } from './encode-config.ts';
-import { LossLog } from '../losses.ts';
+import { requestLosses } from '../losses.ts';
 import { encodeTools, NAME_RULE } from './encode-tools.ts';
 import { writeJson } from '../wire.ts';
 
@@ -18,40 +19,24 @@ const MOST_STOPS = 5;
 
 export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   refuseForeignBinding(asked, 'gemini');
-  const log = new LossLog();
-  const request = withDirectTools(asked, (feature) => log.note(feature));
+  const losses = new Losses(requestLosses);
+  const request = withDirectTools(
+    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'gemini')),
+    losses,
+  );
   const toolNames = nameAllTools(request, NAME_RULE);
-  const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);
-  const { tools, toolConfig } = encodeTools(request, toolNames, target.options, log);
+  const { systemInstruction, contents } = encodeConversation(request, target, toolNames, losses);
+  const { tools, toolConfig } = encodeTools(request, toolNames, target.options, losses);
   const stops = splitStops(request.stop, MOST_STOPS);
-  const generationConfig = encodeGenerationConfig(request, target.facts, stops, log);
-  noteLeftOut(request, log);
+  const generationConfig = encodeGenerationConfig(request, target.facts, stops, losses);
   return {
     path: pathOf(target.owner.model, request.stream),
     body: writeJson({ contents, systemInstruction, tools, toolConfig, generationConfig }),
     headers: {},
     toolNames,
     ...ownStops(stops),
-    losses: log.names,
+    losses: losses.names,
   };
-}
-
-/** Members that the protocol has no place for. */
-const LEFT_OUT: readonly FeatureMember[] = [
-  'user',
-  'metadata',
-  'serviceTier',
-  'promptCacheKey',
-  'safetyIdentifier',
-  'store',
-  'include',
-  'cache',
-  'fallbacks',
-];
-
-function noteLeftOut(request: CanonicalRequest, log: LossLog): void {
-  noteMembers(request, LEFT_OUT, (feature) => log.note(feature));
-  if (hasUnreadMembers(request)) log.note('unknown members');
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);

@@ -2,12 +2,12 @@
  * Generates thinking, effort and sampling for a messages upstream from another dialect's controls (semantics 6.7.4 to
  * 6.7.6). A messages client's own controls pass as they are.
  */
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../../canonical/request.ts';
 import type { ModelFacts } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { requiresCall } from '../../tools/choice.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 export interface Controls {
   readonly thinking?: JsonObject;
@@ -30,19 +30,14 @@ const DEFAULT_BUDGET = 4096;
 /** Efforts of other dialects that this wire has no word for: thinking is on, without an effort. */
 const WITHOUT_WORD: ReadonlySet<string> = new Set(['minimal', 'minimum']);
 
-export function encodeControls(
-  request: CanonicalRequest,
-  facts: ModelFacts,
-  maxTokens: number,
-  losses: Set<RequestFeature>,
-): Controls {
+export function encodeControls(request: CanonicalRequest, facts: ModelFacts, maxTokens: number, losses: Losses): Controls {
   const reasoning = request.reasoning ?? {};
   const thinking = encodeThinking(reasoning, facts, maxTokens);
   // Thinking that is generated here must not conflict with the client's tool_choice (semantics 6.3.3).
   const conflicts = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
   const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
-  if (conflicts || noRoom) losses.add('reasoning effort');
-  if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');
+  if (conflicts || noRoom) losses.note('reasoning effort');
+  if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.note('reasoning summary asked');
   const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
   return {
     ...(thinking === undefined || conflicts ? {} : { thinking }),
@@ -84,11 +79,11 @@ const LEAST_THINKING_TOP_P = 0.95;
  * The client's sampling. With thinking on, the vendor refuses most values of it: those are left out, since the client asked for thinking
  * too (semantics 6.7.5).
  */
-export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Set<RequestFeature>): JsonObject {
+export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Losses): JsonObject {
   const { temperature, topP, topK } = request;
   if (!thinks) {
     if (temperature === undefined || temperature <= MOST_TEMPERATURE) return { temperature, top_p: topP, top_k: topK };
-    losses.add('temperature, top_p');
+    losses.note('temperature, top_p');
     return { temperature: MOST_TEMPERATURE, top_p: topP, top_k: topK };
   }
   const allowed = {
@@ -96,7 +91,7 @@ export function encodeSampling(request: CanonicalRequest, thinks: boolean, losse
     top_p: topP !== undefined && topP >= LEAST_THINKING_TOP_P && topP <= 1 ? topP : undefined,
     top_k: undefined,
   };
-  if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.add('temperature, top_p');
+  if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.note('temperature, top_p');
   if (topK !== undefined) losses.add('top_k');
   return allowed;
 }

@@ -5,7 +5,6 @@
 import { append } from '../../append.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../../canonical/json.ts';
 import { isEnvelope } from '../../canonical/opaque.ts';
@@ -21,6 +20,7 @@ import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
 import { isBlank, isEmptyInput, NO_CONTENT, type WireBlock } from '../wire.ts';
 import { CallIds } from './call-ids.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -40,13 +40,13 @@ export interface ConversationOptions {
   readonly target: Target;
   readonly tools: readonly Tool[];
   readonly toolNames: ToolNames;
-  readonly losses: Set<RequestFeature>;
+  readonly losses: Losses;
 }
 
 export function encodeConversation(items: readonly Item[], options: ConversationOptions): Conversation {
   const builder = new ConversationBuilder(options);
   const settled = withAnsweredCalls(items, (feature, item) => {
-    options.losses.add(feature);
+    options.losses.note(feature);
     if (item.kind === 'toolCall') builder.inputOf(item);
   });
   for (const item of settled) builder.add(item);
@@ -79,7 +79,7 @@ class ConversationBuilder {
   add(item: Item): void {
     // Only another protocol signs texts and images.
     if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
-      this.#options.losses.add('reasoning: opaque of another owner');
+      this.#options.losses.note('reasoning: opaque of another owner');
     switch (item.kind) {
       case 'text':
         this.#addText(item);
@@ -101,7 +101,7 @@ class ConversationBuilder {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#options.losses.add('native item');
+        this.#options.losses.note('native item', item.at);
         return;
     }
   }
@@ -111,7 +111,6 @@ class ConversationBuilder {
     const { role, media } = item;
     const json = mediaBlock(media);
     if (role === 'assistant') {
-      this.#options.losses.add('image by assistant in history');
       const what = json['type'] === 'image' ? 'Image' : 'File';
       this.#put('user', { json: { type: 'text', text: `[${what} made by the assistant]` } });
     }
@@ -124,7 +123,6 @@ class ConversationBuilder {
       return;
     }
     if (item.text === '') return;
-    if (item.phase !== undefined) this.#options.losses.add('assistant phase');
     if (item.role === 'user' || item.role === 'assistant') {
       this.#put(item.role, textBlock(item.text, item));
       return;
@@ -133,7 +131,7 @@ class ConversationBuilder {
       this.#system.push(textBlock(item.text, item));
       return;
     }
-    this.#options.losses.add('system text after the first turn');
+    this.#options.losses.note('system text after the first turn');
     this.#put('user', textBlock(`<${SYSTEM_TAG}>\n${item.text}\n</${SYSTEM_TAG}>`, item));
   }
 
@@ -146,10 +144,12 @@ class ConversationBuilder {
     const { opaque } = item;
     const isOurs = opaque !== undefined && mayReplay(opaque, target, 'messages');
     if (!isOurs) {
-      if (opaque !== undefined) losses.add('reasoning: opaque of another owner');
-      if (item.raw !== undefined) losses.add('reasoning: raw text in history');
-      if (item.summary !== undefined && item.summary.length > 0) losses.add('reasoning: summary in history');
-      const thinking = opaque === undefined && target.options.replayReasoningContent === true ? thinkingText(item) : '';
+      if (opaque !== undefined) losses.note('reasoning: opaque of another owner');
+      if (item.raw !== undefined) losses.note('reasoning: raw text in history');
+      const hasSummary = item.summary !== undefined && item.summary.length > 0;
+      const isKept = !hasSummary || losses.note('reasoning: summary in history', item.at);
+      const isReplayed = opaque === undefined && isKept && target.options.replayReasoningContent === true;
+      const thinking = isReplayed ? thinkingText(item) : '';
       if (thinking !== '') this.#put('assistant', { json: { type: 'thinking', thinking, signature: '' } });
       return;
     }
@@ -161,7 +161,6 @@ class ConversationBuilder {
   }
 
   #addCall(item: ToolCallItem): void {
-    if (item.opaque !== undefined) this.#options.losses.add('function call signature');
     const input = this.inputOf(item);
     const id = this.#callIds.ofCall(item.callId);
     const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
@@ -200,7 +199,7 @@ class ConversationBuilder {
   #resultContent(parts: readonly Part[]): JsonObject[] {
     const content: JsonObject[] = [];
     for (const part of parts) {
-      if (part.kind === 'native') this.#options.losses.add('native item');
+      if (part.kind === 'native') this.#options.losses.note('native item');
       else if (part.kind === 'media') content.push(mediaBlock(part.media));
       else if (!isBlank(part.text)) content.push({ type: 'text', text: part.text });
     }

@@ -1,6 +1,5 @@
 /** Tools and tool_choice for a messages upstream. Throws `unsupported_conversion` with the client's path. */
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { ToolName } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../../canonical/request.ts';
@@ -13,6 +12,7 @@ import { declaredTool, toolKey, type ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { loweredText } from './encode-format.ts';
 import type { WireBlock } from '../wire.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
 export function encodeTools(
@@ -20,20 +20,17 @@ export function encodeTools(
   names: ToolNames,
   schemas: SchemaTexts,
   target: Target,
-  losses: Set<RequestFeature>,
+  losses: Losses,
 ): WireBlock[] {
   const { toolChoice } = request;
   const allowed = toolChoice?.mode === 'allowed' ? new Set(toolChoice.tools.map(toolKey)) : undefined;
   const blocks: WireBlock[] = [];
   for (const tool of request.tools) {
     if (tool.kind === 'native') {
-      losses.add('native tool');
+      losses.note('native tool', tool.at);
       continue;
     }
-    if (allowed?.has(toolKey(tool.tool)) === false) {
-      losses.add('tool choice: allowed tools');
-      continue;
-    }
+    if (allowed?.has(toolKey(tool.tool)) === false) continue;
     blocks.push(encodeTool(tool, names.toWire(tool.tool), schemas.tools.get(tool.at), target, losses));
   }
   return blocks;
@@ -44,14 +41,14 @@ function encodeTool(
   name: string,
   schema: string | undefined,
   target: Target,
-  losses: Set<RequestFeature>,
+  losses: Losses,
 ): WireBlock {
   const { description } = tool;
   const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
   const strict = tool.kind === 'function' && tool.strict === true ? loweredText(inputSchema, schema) : undefined;
   const text = strict ?? schema;
   if (tool.kind === 'function' && tool.strict === true && strict !== (schema ?? JSON.stringify(inputSchema))) {
-    losses.add('function tool: strict');
+    losses.note('function tool: strict');
   }
   const json: JsonObject = {
     name,
@@ -71,26 +68,16 @@ function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>)
   return parameters === undefined ? { type: 'object', properties: {} } : objectSchema(parameters, `${at}.parameters`);
 }
 
-function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Set<RequestFeature>): JsonObject {
+function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Losses): JsonObject {
   if (tool.inputSchema !== undefined) return objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
-  if (target.options.lowerCustomTools !== true) {
-    throw notConvertible(tool.at, 'A freeform custom tool cannot be sent to a messages upstream.');
-  }
-  losses.add('custom tool: freeform');
+  if (target.options.lowerCustomTools === true) losses.add('custom tool: freeform');
+  else losses.note('custom tool: freeform', tool.at);
   return freeformSchema(tool.format);
 }
 
 /** Undefined for a request without tools or choice. Throws where the client requires a tool that the upstream cannot have. */
-export function encodeToolChoice(
-  request: CanonicalRequest,
-  names: ToolNames,
-  hasTools: boolean,
-  losses: Set<RequestFeature>,
-): JsonObject | undefined {
+export function encodeToolChoice(request: CanonicalRequest, names: ToolNames, hasTools: boolean): JsonObject | undefined {
   const { toolChoice: choice, parallelToolCalls: parallel } = request;
-  if (choice?.mode === 'native') {
-    throw notConvertible('tool_choice', 'tool_choice requires a tool that a messages upstream does not have.');
-  }
   if (!hasTools) {
     if (requiresCall(choice))
       throw notConvertible('tool_choice', 'tool_choice requires a tool, and none can be sent to this upstream.');
@@ -99,8 +86,7 @@ export function encodeToolChoice(
   if (choice?.mode === 'tool' && !isDeclared(request, choice.tool)) {
     throw notConvertible('tool_choice', `tool_choice names ${choice.tool.name}, which cannot be sent to this upstream.`);
   }
-  if (choice?.mode === 'allowed') losses.add('tool choice: allowed tools');
-  const wire = choice === undefined ? undefined : wireChoice(choice, names);
+  const wire = choice === undefined || choice.mode === 'native' ? undefined : wireChoice(choice, names);
   if (wire?.['type'] === 'none') return wire;
   if (parallel === false) return { ...(wire ?? { type: 'auto' }), disable_parallel_tool_use: true };
   return wire !== undefined && parallel === true ? { ...wire, disable_parallel_tool_use: false } : wire;

@@ -1,22 +1,20 @@
 /** A canonical request as the body of a messages upstream. Pure: the same request and target give the same bytes. */
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { Item } from '../../canonical/item.ts';
 import { isObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
-import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
 import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
 import { schemaTexts } from '../../schemas/text.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
-import { hasUnreadMembers } from '../../requests/unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, holdsBreakpoint, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeFormat } from './encode-format.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
+import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
 import {
   DEFAULT_MAX_TOKENS,
@@ -27,47 +25,48 @@ import {
   renderAll,
   type WireBlock,
 } from '../wire.ts';
+import { Losses } from '../../requests/losses.ts';
+import { mayReplay } from '../../requests/opaque-replay.ts';
+import { withoutLosses } from '../../requests/without-losses.ts';
 
 const PATH = '/messages';
 
 export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
   refuseForeignBinding(asked, 'messages');
-  const losses = new Set<RequestFeature>();
+  const losses = new Losses(requestLosses);
   if (asked.dialect === 'messages') {
     const body = spliceRequest(asked, target, losses);
     const headers = headersFor(holdsFile(asked.json['messages']));
-    return { path: PATH, body, headers, toolNames: verbatimNames, losses: [...losses] };
+    return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.names };
   }
-  const request = withDirectTools(asked, (feature) => losses.add(feature));
-  if (request.modalities?.some((modality) => modality !== 'text') === true) {
-    throw notConvertible('modalities', 'A messages upstream answers in text only.');
-  }
+  const request = withDirectTools(
+    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'messages')),
+    losses,
+  );
   const toolNames = nameAllTools(request, TOOL_NAME_RULE);
   const stops = splitStops(request.stop, Number.POSITIVE_INFINITY, (sequence) => sequence.trim() !== '');
   const body = buildBody(request, target, { toolNames, stops, losses });
   const headers = headersFor(request.items.some(refersToFile));
-  return { path: PATH, body, headers, toolNames, ...ownStops(stops), losses: [...losses] };
+  return { path: PATH, body, headers, toolNames, ...ownStops(stops), losses: losses.names };
 }
 
 interface Built {
   readonly toolNames: ToolNames;
   readonly stops: Stops;
-  readonly losses: Set<RequestFeature>;
+  readonly losses: Losses;
 }
 
 function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): string {
-  noteDropped(request, losses);
-  noteCoerced(request, losses);
   const schemas = schemaTexts(request);
   const declared = encodeTools(request, toolNames, schemas, target, losses);
-  const choice = encodeToolChoice(request, toolNames, declared.length > 0, losses);
+  const choice = encodeToolChoice(request, toolNames, declared.length > 0);
   const items = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: true, losses });
   const conversation = encodeConversation(items, { target, tools: request.tools, toolNames, losses });
   const format = encodeFormat(request.format, schemas.format);
   if (format.instruction !== undefined) conversation.system.push({ json: { type: 'text', text: format.instruction } });
   const { system, turns } = withFirstTurn(conversation, request, losses);
   const called = declared.length === 0 ? calledTools(turns) : [];
-  if (called.length > 0) losses.add('call of an undeclared tool');
+  if (called.length > 0) losses.note('call of an undeclared tool');
   const tools = called.length > 0 ? called : declared;
   const toolChoice = called.length > 0 ? { type: 'none' } : choice;
   const isCached = request.cache?.isAutomatic === true && !target.without.has('breakpoints');
@@ -76,7 +75,7 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, effort } = encodeControls(request, target.facts, maxTokens, losses);
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
-  if (!isAllowed) losses.add('reasoning effort');
+  if (!isAllowed) losses.note('reasoning effort');
   const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
   const sampling = encodeSampling(request, thinks, losses);
   const members: string[] = [];
@@ -91,7 +90,7 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   if (tools.length > 0) add('tools', renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
-  if (stops.own !== undefined) losses.add('stop sequences');
+  if (stops.own !== undefined) losses.note('stop sequences');
   if (stops.sent !== undefined) add('stop_sequences', JSON.stringify(stops.sent));
   add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
   const { schema } = format;
@@ -133,15 +132,11 @@ function calledTools(turns: readonly Turn[]): WireBlock[] {
 }
 
 /** Makes the system text the user's where there is nothing else, since the vendor refuses a request without a message. */
-function withFirstTurn(
-  conversation: Conversation,
-  { items, dialect }: CanonicalRequest,
-  losses: Set<RequestFeature>,
-): Conversation {
+function withFirstTurn(conversation: Conversation, { items, dialect }: CanonicalRequest, losses: Losses): Conversation {
   const [first] = conversation.turns;
   if (first?.role === 'user') return conversation;
   if (first !== undefined) {
-    losses.add('assistant turn first');
+    losses.note('assistant turn first');
     return { ...conversation, turns: [FIRST_TURN, ...conversation.turns] };
   }
   if (conversation.system.length === 0) {
@@ -150,50 +145,6 @@ function withFirstTurn(
   }
   const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
   return { system: [], turns: [turn] };
-}
-
-/** Members that have no place in a messages request. */
-const LEFT_OUT: readonly FeatureMember[] = [
-  'seed',
-  'presencePenalty',
-  'frequencyPenalty',
-  'logitBias',
-  'logprobs',
-  'verbosity',
-  'metadata',
-  'serviceTier',
-  'promptCacheKey',
-  'safetyIdentifier',
-  'store',
-  'include',
-  'fallbacks',
-];
-
-function noteDropped(request: CanonicalRequest, losses: Set<RequestFeature>): void {
-  noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
-  if (hasUnreadMembers(request)) losses.add('unknown members');
-}
-
-/** Notes what the upstream will read in another form. */
-function noteCoerced(request: CanonicalRequest, losses: Set<RequestFeature>): void {
-  const { items, tools, reasoning, format } = request;
-  for (const item of items) {
-    if (item.kind === 'text' && item.role === 'developer') losses.add('developer text');
-    else if (item.kind === 'refusal') losses.add('refusal in history');
-    else if (item.kind === 'toolCall' && item.flavour === 'custom') losses.add('custom tool call');
-  }
-  for (const tool of tools) {
-    if (tool.kind === 'native') continue;
-    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
-    if (tool.kind === 'custom' && tool.inputSchema !== undefined) losses.add('custom tool with object schema');
-  }
-  if (format?.type === 'json_schema') losses.add('format: json schema');
-  else if (format?.type === 'json_object') losses.add('format: json object');
-  if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
-  if (reasoning?.budget !== undefined) losses.add('reasoning budget');
-  if (reasoning?.betweenTools === true) losses.add('reasoning between tools');
-  if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
-  noteMembers(request, ['user'], (feature) => losses.add(feature));
 }
 
 function headersFor(files: boolean): Record<string, string> {

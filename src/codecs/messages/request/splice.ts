@@ -5,7 +5,6 @@
  */
 import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
@@ -13,17 +12,17 @@ import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
-import { noteMembers } from '../../requests/member-losses.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { CallIds } from './call-ids.ts';
 import { holdsBreakpoint } from './encode-conversation.ts';
 import { DEFAULT_MAX_TOKENS, isBlank, NO_CONTENT } from '../wire.ts';
+import type { Losses } from '../../requests/losses.ts';
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
-  noteMembers(request, ['fallbacks'], (feature) => losses.add(feature));
+  if (request.fallbacks === true) losses.add('fallback models');
   append(edits, systemEdits(request.json));
   append(edits, blockEdits(request, target, losses));
   append(edits, cacheEdits(request, target, CACHE, losses));
@@ -45,7 +44,7 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
   return emptyTextsOf(system, ['system']);
 }
 
-function blockEdits(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonEdit[] {
+function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
   const messages = request.json['messages'];
   if (!Array.isArray(messages)) return [];
   const values = replayedValues(request, target);

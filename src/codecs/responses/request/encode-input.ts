@@ -5,7 +5,6 @@
  */
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type {
   Item,
   Media,
@@ -28,13 +27,14 @@ import { fittingId } from '../../requests/short-id.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { readForm } from '../opaque.ts';
 import { PARAGRAPH } from '../answer/decode-items.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 export interface InputWriter {
   readonly target: Target;
   readonly names: ToolNames;
   /** Wire names of custom tools that are sent as functions with a schema. */
   readonly schemaTools: ReadonlySet<string>;
-  readonly losses: Set<RequestFeature>;
+  readonly losses: Losses;
   /** Ids of the calls that were written as function calls, so that their results are written alike. */
   readonly functionCalls: Set<string>;
 }
@@ -63,7 +63,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     }
     open.content.push(part);
   };
-  for (const item of withAnsweredCalls(items, (feature) => writer.losses.add(feature))) {
+  for (const item of withAnsweredCalls(items, (feature) => writer.losses.note(feature))) {
     noteLosses(item, writer);
     switch (item.kind) {
       case 'text':
@@ -78,7 +78,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
           input.push(writeAssistantImage(item));
           open = undefined;
         } else {
-          addPart(item, item.role, marked(mediaPart(item.media, writer), item));
+          addPart(item, item.role, marked(mediaPart(item.media), item));
         }
         continue;
     }
@@ -170,8 +170,8 @@ export function holdsBreakpoint(item: Item): boolean {
 
 function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonObject[] {
   if (part.kind === 'text') return [{ type: 'input_text', text: part.text }];
-  if (part.kind === 'media') return [mediaPart({ ...part.media, at: part.media.at ?? item.at ?? '' }, writer)];
-  writer.losses.add('native item');
+  if (part.kind === 'media') return [mediaPart({ ...part.media, at: part.media.at ?? item.at ?? '' })];
+  writer.losses.note('native item');
   return [];
 }
 
@@ -182,7 +182,7 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   const isOurs = opaque !== undefined && mayReplay(opaque, target, 'responses');
   if (opaque !== undefined && !isOurs) {
     // The whole item, not only its value (semantics 9.2.3).
-    writer.losses.add('reasoning: opaque of another owner');
+    writer.losses.note('reasoning: opaque of another owner');
     return undefined;
   }
   const form = readForm(opaque?.form);
@@ -236,12 +236,12 @@ function writeAssistantImage(item: MediaItem): JsonObject {
   return { type: 'message', role: 'user', content };
 }
 
-function mediaPart(media: Media, writer: InputWriter): JsonObject {
+function mediaPart(media: Media): JsonObject {
   switch (media.type) {
     case 'image':
       return imagePart(media);
     case 'file':
-      return filePart(media, writer);
+      return filePart(media);
     case 'audio':
       throw cannotTake(media, 'at all');
   }
@@ -262,7 +262,7 @@ function imagePart(media: Media): JsonObject {
   }
 }
 
-function filePart(media: Media, writer: InputWriter): JsonObject {
+function filePart(media: Media): JsonObject {
   const { source } = media;
   switch (source.from) {
     case 'inline':
@@ -272,7 +272,6 @@ function filePart(media: Media, writer: InputWriter): JsonObject {
     case 'reference':
       return { type: 'input_file', file_id: source.id };
     case 'text':
-      writer.losses.add('file: text');
       return { type: 'input_text', text: titledText(source.text, media.filename) };
   }
 }
@@ -282,13 +281,10 @@ function cannotTake(media: Media, how: string) {
 }
 
 function noteLosses(item: Item, { losses }: InputWriter): void {
-  if (item.kind === 'native') losses.add('native item');
-  if (item.kind === 'toolResult' && item.isError) losses.add('tool result: error flag');
-  if (item.kind === 'media' && item.role === 'assistant') losses.add('image by assistant in history');
+  if (item.kind === 'native') losses.note('native item', item.at);
   if (item.kind === 'reasoning' && item.opaque === undefined && item.summary !== undefined)
-    losses.add('reasoning: summary in history');
-  if (item.kind === 'toolCall' && item.opaque !== undefined) losses.add('function call signature');
+    losses.note('reasoning: summary in history', item.at);
   // Only another protocol signs texts and images.
   if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
-    losses.add('reasoning: opaque of another owner');
+    losses.note('reasoning: opaque of another owner', item.at);
 }

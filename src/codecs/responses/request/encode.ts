@@ -4,14 +4,12 @@
  */
 import { notConvertible } from '../../canonical/error.ts';
 import type { Dialect } from '../../canonical/dialect.ts';
-import type { RequestFeature } from '../../canonical/features.ts';
 import type { Item, ToolName } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
-import { type FeatureMember, noteMembers } from '../../requests/member-losses.ts';
 import { isMarked, placeBreakpoints, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
@@ -21,24 +19,30 @@ import { schemaEdits } from '../../schemas/text.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
-import { hasUnreadMembers } from '../../requests/unread-members.ts';
+import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
 import { holdsBreakpoint, writeInput } from './encode-input.ts';
+import { Losses } from '../../requests/losses.ts';
+import { mayReplay } from '../../requests/opaque-replay.ts';
+import { withoutLosses } from '../../requests/without-losses.ts';
 
 const PATH = '/responses';
 const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
 
 export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
-  const losses = new Set<RequestFeature>();
+  const losses = new Losses(requestLosses);
   if (asked.dialect === 'responses') {
     const body = spliceRequest(asked, target, losses);
-    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: losses.names };
   }
   refuseForeignBinding(asked, 'responses');
-  const request = withDirectTools(asked, (feature) => losses.add(feature));
-  if (request.modalities?.some((modality) => modality !== 'text') === true) {
-    throw notConvertible('modalities', 'A responses upstream answers in text only.');
-  }
+  const request = withDirectTools(
+    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'responses')),
+    losses,
+  );
+  const stops = splitStops(request.stop, 0);
+  if (stops.own !== undefined) losses.note('stop sequences');
+  if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
   const names = nameAllTools(request, TOOL_NAME_RULE);
   return {
     path: PATH,
@@ -48,13 +52,12 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     ),
     headers: {},
     toolNames: names,
-    ...ownStops(splitStops(request.stop, 0)),
-    losses: [...losses],
+    ...ownStops(stops),
+    losses: losses.names,
   };
 }
 
-function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>): JsonObject {
-  noteLosses(request, losses);
+function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses): JsonObject {
   const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
   const placed = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: false, losses });
   const [instructions, items] = splitInstructions(request, placed);
@@ -90,9 +93,9 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
 /** The vendor refuses smaller caps, which other protocols allow. */
 const LEAST_OUTPUT_CAP = 16;
 
-function outputCap(cap: number | undefined, losses: Set<RequestFeature>): number | undefined {
+function outputCap(cap: number | undefined, losses: Losses): number | undefined {
   if (cap === undefined || cap >= LEAST_OUTPUT_CAP) return cap;
-  losses.add('output cap');
+  losses.note('output cap');
   return LEAST_OUTPUT_CAP;
 }
 
@@ -115,17 +118,16 @@ function isSchemaTool(tool: Tool): tool is Extract<Tool, { kind: 'custom' }> {
   return tool.kind === 'custom' && tool.inputSchema !== undefined;
 }
 
-function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Set<RequestFeature>): JsonObject[] {
+function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Losses): JsonObject[] {
   if (tool.kind === 'native') {
-    losses.add('native tool');
+    losses.note('native tool', tool.at);
     return [];
   }
-  if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+  if (tool.kind === 'custom' && tool.inputSchema === undefined && !losses.note('custom tool: freeform', tool.at)) return [];
   const identity = { name: names.toWire(tool.tool), description: tool.description };
   if (tool.kind === 'custom' && tool.inputSchema === undefined) return [{ type: 'custom', ...identity, format: tool.format }];
-  if (tool.kind === 'custom') losses.add('custom tool with object schema');
   const own = tool.kind === 'function' ? strictFunction(tool, dialect) : { parameters: tool.inputSchema, isChanged: false };
-  if (own.isChanged) losses.add('function tool: strict');
+  if (own.isChanged) losses.note('function tool: strict');
   const schema = own.parameters;
   const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
   // Vendors want an object schema, even an empty one.
@@ -156,7 +158,7 @@ function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: T
       return { type: 'allowed_tools', mode, tools: choice.tools.map((tool) => reference(tool, 'function')) };
     }
     case 'native':
-      throw notConvertible('tool_choice', 'The chosen tool exists in another protocol only.');
+      return undefined;
   }
 }
 
@@ -185,28 +187,4 @@ function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
   const level = effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
   if (level === undefined && summary === undefined) return undefined;
   return { effort: level, summary };
-}
-
-/** Members of other dialects' requests that this wire does not have, or that are not sent for their clients. */
-const LEFT_OUT: readonly FeatureMember[] = [
-  'topK',
-  'seed',
-  'presencePenalty',
-  'frequencyPenalty',
-  'logitBias',
-  'stop',
-  'logprobs',
-  'serviceTier',
-  'store',
-  'include',
-  'cache',
-  'fallbacks',
-];
-
-function noteLosses(request: CanonicalRequest, losses: Set<RequestFeature>): void {
-  noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
-  if (hasUnreadMembers(request)) losses.add('unknown members');
-  if (request.reasoning?.betweenTools === true) losses.add('reasoning between tools');
-  if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
-  if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');
 }

@@ -28,11 +28,12 @@ import { mayReplay } from '../../requests/opaque-replay.ts';
 import { isReference } from './decode-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
 import { holdsBreakpoint, standsAlone, wireCallId } from './encode-input.ts';
+import type { Losses } from '../../requests/losses.ts';
 
 /** Members of WebSocket frames and of the gateway's history, which no upstream may see. */
 const REMOVED = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of gatewayMembers(json)) edits.push({ path: [member], value: undefined });
@@ -51,7 +52,7 @@ const CACHE: CacheMembers = {
   holds: (item) => holdsBreakpoint(item) && item.at !== 'input' && item.at !== 'instructions',
 };
 
-function inputEdits(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonEdit[] {
+function inputEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
   const input = request.json['input'];
   return Array.isArray(input) ? new InputSplicer(input, request, target, losses).edits() : [];
 }
@@ -61,7 +62,7 @@ class InputSplicer {
   readonly #input: readonly JsonValue[];
   readonly #request: CanonicalRequest;
   readonly #target: Target;
-  readonly #losses: Set<RequestFeature>;
+  readonly #losses: Losses;
   /** The decoded reasoning items, by their path in the body. */
   readonly #reasoning = new Map<string, ReasoningItem>();
   /** True from a dropped reasoning item to the end of its turn: there, ids of model output would refer to it. */
@@ -71,7 +72,7 @@ class InputSplicer {
   /** Ids of the calls so far that were shortened. */
   readonly #longIds = new Set<string>();
 
-  constructor(input: readonly JsonValue[], request: CanonicalRequest, target: Target, losses: Set<RequestFeature>) {
+  constructor(input: readonly JsonValue[], request: CanonicalRequest, target: Target, losses: Losses) {
     this.#input = input;
     this.#request = request;
     this.#target = target;
@@ -192,7 +193,7 @@ function keepReasoning(
   item: JsonObject,
   decoded: ReasoningItem | undefined,
   target: Target,
-  losses: Set<RequestFeature>,
+  losses: Losses,
 ): Changes | undefined {
   const member = OPAQUE_MEMBERS.find((name) => nonEmptyString(item, name) !== undefined);
   if (member === undefined) {

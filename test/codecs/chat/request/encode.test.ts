@@ -113,7 +113,7 @@ describe('requests of other dialects for a chat upstream', () => {
     };
     const { body, losses } = chatUpstream.encodeRequest({ ...foreign, items: [call('a'), answer] }, target());
     assert.deepEqual(JSON.parse(body).messages[1], { role: 'tool', tool_call_id: 'a', content: 'a.txt\n\ndoc' });
-    assert.deepEqual(losses, ['native item', 'file: text']);
+    assert.deepEqual(losses, ['file: text', 'native item']);
   });
 
   it('leave empty texts of a result out', () => {
