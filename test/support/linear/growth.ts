@@ -78,6 +78,14 @@ interface Bound {
   readonly limit: number;
 }
 
+/** What parsing costs: a body of small objects, as conversations and schemas are, in bytes. */
+const PLAIN = JSON.stringify(Array.from({ length: 8_000 }, (_, at) => ({ role: 'user', content: `word ${at}` })));
+/**
+ * What a request may cost beside `JSON.parse` of as many bytes of small objects. Not of its own bytes: a long string is copied when it is parsed, and
+ * nothing is cheap beside that. A keyword of a schema is read, weighed, lowered for an upstream, perhaps more than once, and written.
+ */
+const COST = { conversation: 40, schema: 120 };
+
 const ALONE = fileURLToPath(new URL('./alone.ts', import.meta.url));
 
 /** Throws where a case is worse than linear: its sample in this process says so, and then every process that measures it alone. */
@@ -97,6 +105,29 @@ export async function assertLinear(one: Case, count = COUNT, tries = TRIES): Pro
   const { small, large } = times;
   const took = `${(large / small).toFixed(1)} times as long: ${small.toFixed(2)} ms, then ${large.toFixed(2)} ms`;
   assert.fail(`${one.name}: ${VERDICT.times} times as much took ${took}`);
+}
+
+/** Throws where a request costs more than it may, in this process and then in every one that measures it alone. */
+export async function assertAffordable(one: Case): Promise<void> {
+  const limit = /tool: |format: /.test(one.name) ? COST.schema : COST.conversation;
+  let cost = costOf(one);
+  for (let tried = 0; tried < TRIES && cost > limit; tried += 1) {
+    const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, 'cost']);
+    cost = Math.min(cost, Number(stdout));
+  }
+  assert.ok(cost <= limit, `${one.name}: ${cost.toFixed(0)} times what parsing as many bytes takes; ${limit} are allowed`);
+}
+
+/** How many times as long the work takes as `JSON.parse` of as many bytes of small objects. */
+export function costOf({ work }: Case): number {
+  const { run, json } = work(COUNT);
+  const [watch, parse] = [new Stopwatch(run), new Stopwatch(() => void JSON.parse(PLAIN))];
+  for (let round = 0; round < 2; round += 1) {
+    watch.measure(3);
+    parse.measure(3);
+  }
+  const bytes = json.reduce((sum, text) => sum + text.length, 0);
+  return watch.least / (parse.least * (bytes / PLAIN.length));
 }
 
 /** The times of a verdict. */
