@@ -159,12 +159,9 @@ test('messages to messages: call ids of other upstreams and white space are made
   assert.ok(!blocks.some(({ type }) => type === 'text'));
 });
 
-for (const { name: model } of FORMS) {
+for (const { name: model, type } of FORMS) {
   test(`a compaction that nobody can read is refused at its path, over ${model}`, async () => {
-    await using gateway = await testGateway({
-      ...CONFIG,
-      channels: CONFIG.channels.map((each) => ({ ...each, options: { compaction: 'summary' } })),
-    });
+    await using gateway = await testGateway(formsConfig(FORMS, simulator.url, () => ({ compaction: 'summary' })));
     const user = { role: 'user', content: 'x' };
     const compacted = await gateway.post('/v1/responses/compact', { model, input: [user, { role: 'assistant', content: 'y' }] });
     const { output }: { output: { type: string; encrypted_content: string }[] } = JSON.parse(await compacted.text());
@@ -181,7 +178,7 @@ for (const { name: model } of FORMS) {
     for (const encrypted_content of [`${sealed.slice(0, -6)}AAAAAA`, sealed.slice(0, 40), 'mz2.', `mz2.${'A'.repeat(200)}`])
       assert.deepEqual(await refusal({ encrypted_content }), [400, 'input[1]'], encrypted_content);
     assert.deepEqual(await refusal({}), [400, 'input[1].encrypted_content']);
-    if (model === 'responses') return;
+    if (type === 'responses') return;
     assert.deepEqual(await refusal({ encrypted_content: null }), [400, 'input[1].encrypted_content']);
     assert.deepEqual(await refusal({ id: 'cmp_1' }), [400, 'input[1].id']);
     assert.deepEqual(await refusal({ encrypted_content: 'gAAAAAB' }), [400, 'input[1]']);
