@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { createAdminActions } from '../../src/cli/admin.ts';
+import { createConsoleSite } from '../../src/cli/site.ts';
 import { codecs } from '../../src/codecs/registry.ts';
 import type { Config } from '../../src/http/config/config.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
@@ -77,7 +78,7 @@ const FILE = {
   models: { fast: { price: { input: '1', output: '5' } }, free: {} },
 };
 
-export async function adminGateway(t: TestContext, options: AdminGatewayOptions = {}): Promise<AdminGateway> {
+export async function adminGateway(t: Pick<TestContext, 'after'>, options: AdminGatewayOptions = {}): Promise<AdminGateway> {
   const path = mkdtempSync(join(tmpdir(), 'mizu-admin-'));
   t.after(() => rmSync(path, { recursive: true, force: true }));
   const store = options.store ?? (await openStore(t, { clock: realClock, path }));
@@ -102,6 +103,7 @@ export async function adminGateway(t: TestContext, options: AdminGatewayOptions 
     chargeFor,
     log,
     processFigures: false,
+    consoleSite: createConsoleSite(),
     admin: (reports) => ({
       actions: createAdminActions({
         places,

@@ -61,7 +61,9 @@ eachStore(({ place }) => {
     assert.deepEqual(differences, []);
     assert.ok(rows >= before && rows <= (await store.ledger.head()).seq, `${before} ${rows}`);
     ok(await copyStore(backup, target));
-    const refused = await copyStore(backup, await archiveOf(at).then((used) => (t.after(() => used.close()), used)));
+    const used = await archiveOf(at);
+    t.after(() => used.close());
+    const refused = await copyStore(backup, used);
     assert.deepEqual(refused, { ok: false, refusal: { reason: 'target_not_empty' } });
 
     const restored = await openPlace(join(folder, 'restored'));
