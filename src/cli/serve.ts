@@ -26,6 +26,7 @@ import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLin
 import type { AdminApiOptions } from '../http/admin/admin-api.ts';
 import { type AdminParts, createAdminActions } from './admin.ts';
 import { createConsoleSite, createSite } from './site.ts';
+import type { StorePlaces } from './store.ts';
 import { UsageError } from './verb.ts';
 import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
 
@@ -39,6 +40,8 @@ export interface ServeOptions {
   readonly load: LoadOptions;
   /** Given by `--config` or `MIZU_CONFIG`; absent: `mizu.config.json` where it exists. */
   readonly configPath: string | undefined;
+  /** For backups. */
+  readonly places: StorePlaces;
   readonly demo: boolean;
   /** 1: this process serves by itself. */
   readonly workers: number;
@@ -178,8 +181,8 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
 
 type Parts = Pick<AdminParts, 'reports' | 'store' | 'config' | 'readConfig' | 'reload'>;
 
-function adminOptions({ codecs, clock, mint }: ServeOptions, log: Logger, parts: Parts): AdminApiOptions {
-  const actions = createAdminActions({ ...parts, clock, mint, textTypes: codecs.textTypes });
+function adminOptions({ codecs, clock, mint, places }: ServeOptions, log: Logger, parts: Parts): AdminApiOptions {
+  const actions = createAdminActions({ ...parts, clock, mint, places, textTypes: codecs.textTypes });
   return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
 }
 

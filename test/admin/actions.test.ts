@@ -1,7 +1,10 @@
 /** What operators do over the admin API: each answer has the shape of its row, each change is journaled with who and why, and made once. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Value } from 'typebox/value';
 import { ADMIN_ROUTES, type AdminRoute, type AdminRouteName } from '../../src/http/admin/routes.ts';
@@ -54,6 +57,13 @@ test('keys are rotated and deleted, and the envelope secret rotated: each once u
   assert.ok((await done(gateway, 'listKeys', 'keys')).data.every(({ id }: { id: string }) => id !== fresh.id));
   await refused(gateway.ask(`keys/${fresh.id}`, { method: 'PATCH', body: { disabled: false } }), 404, 'unknown_key');
   await refused(gateway.ask(`keys/${fresh.id}`, { method: 'DELETE' }), 404, 'unknown_key');
+
+  const folder = join(mkdtempSync(join(tmpdir(), 'mizu-admin-backup-')), 'copy');
+  t.after(() => rmSync(dirname(folder), { recursive: true, force: true }));
+  const backup = await done(gateway, 'backUpStore', 'store/backup', { body: { folder } });
+  const head = await gateway.store.ledger.head();
+  assert.deepEqual([backup.folder, backup.head, backup.openExchanges], [folder, `${head.seq}:${head.hash}`, 0]);
+  await refused(gateway.ask('store/backup', { method: 'POST', body: { folder } }), 409, 'not_empty');
 
   const secret = { headers: { 'idempotency-key': 'secret' }, body: {} };
   assert.equal((await done(gateway, 'rotateSecret', 'secrets/rotate', secret)).secret, 2);

@@ -101,3 +101,45 @@ test('where a price of the price book comes from is a note, and what of it has n
     'model m has the price of acme/m in the price book; it has no place for input_cost_per_query',
   ]);
 });
+
+test('every mistake is named at once, with its path: one in the shape hides none between keys', async () => {
+  const file = {
+    listen: { port: 8080 },
+    operations: { port: 8080 },
+    limts: {},
+    channels: [
+      { ...channel('messages', ['text']), base_urll: 'x' },
+      { ...channel('messages', ['text', 'nothing']), id: 'b' },
+      { ...channel('nonsense', ['text']), id: 'c' },
+      { ...channel('messages', ['odd one']), id: 'b', base_url: 'nowhere', api_key: `\${GONE}` },
+    ],
+    models: { text: { price }, 'odd one': { price: { input: 'much' }, kindd: 'text' }, late: { price, fallback: ['lost'] } },
+  };
+  const printed: string[] = [];
+  const config = () =>
+    parseConfig(JSON.stringify(file), {
+      ...{ env: {}, readFile: () => '', parsePrice, path: '/etc/mizu/mizu.config.json' },
+      ...{ revision: 1, nowMs: 0 },
+    });
+  const code = await typed(
+    [checkVerb(codecs.textTypes)],
+    ['check'],
+    { json: true },
+    { config },
+    (text) => void printed.push(text),
+  );
+  assert.equal(code, 1);
+  const { problems }: { problems: { path: string; message: string }[] } = JSON.parse(printed.join(''));
+  assert.deepEqual(problems.map(({ path }) => path).sort(), [
+    'channels[0].base_urll',
+    'channels[1].models',
+    'channels[2].type',
+    'channels[3].api_key',
+    'channels[3].base_url',
+    'limts',
+    'models.late.fallback',
+    'models["odd one"].kindd',
+    'models["odd one"].price.input',
+    'operations.port',
+  ]);
+});

@@ -114,6 +114,15 @@ export const TransferToKey = Type.Object(
   closed,
 );
 
+export const BackUpStore = Type.Object(
+  { folder: Text('A folder on the machine of the gateway that is not there yet, or empty.') },
+  closed,
+);
+export const RestoreStore = Type.Object(
+  { folder: Text('The folder of a backup.'), to: Optional(Text('A folder or a postgres:// address, empty.')) },
+  closed,
+);
+
 export const SpendQuery = Type.Object(
   {
     account: Optional(AccountName),
