@@ -80,6 +80,7 @@ export async function moneyGateway(
   given?: Store,
   now: () => number = Date.now,
 ): Promise<MoneyGateway> {
+  const models = 'models' in file && typeof file.models === 'object' && file.models !== null ? file.models : undefined;
   const simulator = await startVendors({ video: { queueMs: 5, runMs: 10 } });
   const folder = mkdtempSync(join(tmpdir(), 'mizu-money-'));
   const store = given ?? (await ownStore(join(folder, 'data'), now));
@@ -87,7 +88,9 @@ export async function moneyGateway(
     JSON.stringify({
       listen: { port: 0 },
       operations: null,
-      channels: FORMS.map((form) => formChannel(form, simulator.url)),
+      channels: FORMS.filter(({ name }) => models === undefined || name in models).map((form) =>
+        formChannel(form, simulator.url),
+      ),
       models: Object.fromEntries(FORMS.map(({ name }) => [name, { price: PRICE }])),
       ...file,
     }).replaceAll('SIMULATOR', simulator.url),
