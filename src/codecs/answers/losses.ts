@@ -38,6 +38,8 @@ export class AnswerLosses {
 
   /** The events of a step as the table leaves them; the same list where it takes nothing out. Throws `response_not_representable`. */
   kept(events: readonly CanonicalEvent[]): readonly CanonicalEvent[] {
+    // Most steps of a stream are one piece of text, of which no table decides anything.
+    if (events.length === 1 && this.#gone.size === 0 && isPlainText(events[0])) return events;
     return mapped(events, (event) => this.#event(event));
   }
 
@@ -206,6 +208,10 @@ export class AnswerLosses {
     this.#decide(featureOfOutcome(outcome));
     if (outcome.status === 'completed' && this.#hasNative && !this.#isTold) this.#decide('native items alone');
   }
+}
+
+function isPlainText(event: CanonicalEvent | undefined): boolean {
+  return event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
 }
 
 function headOf(item: OutputItem): ItemHead {

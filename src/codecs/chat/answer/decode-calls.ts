@@ -27,6 +27,38 @@ import {
 import { type Piece, readPiece } from './call-pieces.ts';
 import { malformed, objectAt } from '../wire.ts';
 
+interface Asked {
+  readonly call: Call;
+  readonly piece: Piece;
+  /** The call was found by the id of the piece. */
+  readonly isKnownId: boolean;
+  /** The piece continues the partial name of the call. */
+  readonly continuesName: boolean;
+}
+
+/** Whether a piece belongs to the call that its id, its index or its place leads to, or begins another one: the first row that fits decides. */
+const BELONGS: readonly { readonly when: (asked: Asked) => boolean; readonly belongs: (asked: Asked) => boolean }[] = [
+  {
+    when: ({ isKnownId }) => isKnownId,
+    belongs: ({ call, piece, continuesName }) => continuesName || !introducesAnother(call, piece),
+  },
+  {
+    when: ({ call }) => call.name === '',
+    belongs: ({ call, piece }) => piece.id === undefined || call.upstreamId === undefined,
+  },
+  // A named call is continued by pieces that begin no other call. Some servers give every piece an id of its own.
+  { when: ({ piece, continuesName }) => piece.name === undefined || continuesName, belongs: () => true },
+  { when: ({ call, piece }) => !sameName(call, piece), belongs: () => false },
+  // Servers that repeat the name in every piece, with an id, without an index, or with both left out.
+  {
+    when: ({ call, piece }) => piece.id !== undefined && call.upstreamId !== undefined,
+    belongs: ({ call }) => isUnfinished(call),
+  },
+  { when: ({ piece }) => piece.id !== undefined, belongs: () => true },
+  { when: ({ piece }) => piece.index === undefined, belongs: ({ call }) => inputOf(call) === '' },
+  { when: () => true, belongs: ({ call, piece }) => !startsNewInput(call, piece) },
+];
+
 export class ToolCalls {
   readonly #context: DecodeContext;
   /** Ends what a new item ends, and gives its index. */
@@ -176,17 +208,11 @@ export class ToolCalls {
 
   /** The call that the piece belongs to; undefined for a new one. `position` and `count`: its place among the entries of its delta. */
   #find(piece: Piece, position: number, count: number): Call | undefined {
-    const named = piece.id === undefined ? undefined : this.#byId.get(piece.id);
-    if (named !== undefined) return introducesAnother(named, piece) && !this.#continuesName(named, piece) ? undefined : named;
-    const call = this.#candidate(piece, position, count);
+    const known = piece.id === undefined ? undefined : this.#byId.get(piece.id);
+    const call = known ?? this.#candidate(piece, position, count);
     if (call === undefined) return undefined;
-    if (call.name === '') return piece.id === undefined || call.upstreamId === undefined ? call : undefined;
-    // A named call is continued only by pieces that begin no other call. Some servers give every piece an id of its own.
-    if (piece.name === undefined || this.#continuesName(call, piece)) return call;
-    if (!sameName(call, piece)) return undefined;
-    if (piece.id !== undefined && call.upstreamId !== undefined) return isUnfinished(call) ? call : undefined;
-    const isAnother = piece.index === undefined ? inputOf(call) !== '' : startsNewInput(call, piece);
-    return piece.id === undefined && isAnother ? undefined : call;
+    const asked = { call, piece, isKnownId: known !== undefined, continuesName: this.#continuesName(call, piece) };
+    return BELONGS.find(({ when }) => when(asked))?.belongs(asked) === true ? call : undefined;
   }
 
   /** True where the piece continues a partial name: the two joined are, or begin, the name of a declared tool. */
