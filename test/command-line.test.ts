@@ -51,7 +51,16 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
   const [key] = listed;
   assert.ok(key);
   assert.equal(key.digest, undefined);
+  const unasked = await mizu('keys', 'delete', key.id);
+  assert.equal(unasked.code, 2);
+  assert.match(unasked.err, /cannot be undone: nobody can be asked here, so repeat it with --yes/);
   assert.equal((await mizu('keys', 'disable', key.id)).code, 0);
+  assert.match((await mizu('keys', 'delete', key.id, '--yes')).out, /is deleted/);
+  assert.deepEqual(JSON.parse((await mizu('keys', 'list', '--json')).out), []);
+  assert.equal((await mizu('keys', 'enable', key.id)).err, 'mizu: unknown key\n');
+  assert.equal((await mizu('accounts', 'list', '--yes')).err, 'mizu: accounts list has no option --yes\n');
+  for (const _time of ['first', 'again'])
+    assert.match((await mizu('secrets', 'rotate', '--cause', 'leak')).out, /sealed with secret 2/);
   assert.match((await mizu('balance')).out, /ada +12\.50/);
   assert.match((await mizu('ledger', 'verify')).out, /no difference/);
   assert.equal((await mizu('keys', 'create', '--account', 'nobody')).code, 1);

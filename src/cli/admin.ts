@@ -12,12 +12,13 @@ import { testChannels } from './channels.ts';
 import { listChannels, putInService, takeOutOfService } from './channel-service.ts';
 import { checkConfig } from './check.ts';
 import { followExchanges, listExchanges, showExchange } from './exchanges.ts';
-import { changeKey, createKey, listKeys, showKey, transferToKey } from './keys.ts';
+import { changeKey, createKey, deleteKey, listKeys, rotateKey, showKey, transferToKey } from './keys.ts';
 import { balances, journalRows, ledgerHead, openHolds, verifyLedger } from './ledger.ts';
 import { listModels } from './models-view.ts';
 import { overview } from './overview.ts';
 import { pageOf } from './paging.ts';
 import { made } from './repeated.ts';
+import { rotateSecret } from './secrets.ts';
 import { spendByDay } from './spend.ts';
 import type { VerbContext } from './verb.ts';
 import { listVideos, resolveVideo, showVideo, videoJson } from './videos.ts';
@@ -47,6 +48,8 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     cause,
     config,
     store,
+    // Whoever sends the request has decided.
+    confirm: () => Promise.resolve(),
     interrupted: () => gone,
     readFile: (path) => {
       throw new RefusedError(`${path} is not read here`);
@@ -78,6 +81,9 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     createKey: (call, request) => made(contextOf(call), 'key_created', (context) => createKey(context, request)),
     showKey: (call, request) => showKey(contextOf(call), request),
     changeKey: (call, request) => changeKey(contextOf(call), request),
+    rotateKey: (call, request) => rotateKey(contextOf(call), request),
+    deleteKey: (call, request) => deleteKey(contextOf(call), request),
+    rotateSecret: (call) => rotateSecret(contextOf(call)),
     transfer: (call, request) => transferToKey(contextOf(call), request),
 
     listChannels: async (call) => ({ data: await listChannels(contextOf(call), await reports.live()) }),

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
 import type { Static } from 'typebox';
 import manifest from '../../package.json' with { type: 'json' };
@@ -90,7 +91,7 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
 
 function helpOf(verbs: readonly Verb[]): string {
   return [
-    'usage: mizu VERB [--config FILE] [--json]     changes: [--cause ID] [--note TEXT]',
+    'usage: mizu VERB [--config FILE] [--json]     changes: [--cause ID] [--note TEXT]; [--yes] answers questions',
     ...verbs.map((one) => `  ${familyOf(one)} ${one.usage}`),
     '  --version',
   ].join('\n');
@@ -106,6 +107,8 @@ export interface Terminal {
   write(text: string): Promise<void>;
   /** Standard input. */
   readonly input: AsyncIterable<Uint8Array>;
+  /** Asks a question that is answered with y or n. Undefined: nobody sits there. */
+  readonly ask?: ((question: string) => Promise<boolean>) | undefined;
   /** Aborted when standard output cannot be written; its reason is the system's error. */
   readonly unread: AbortSignal;
   /** Resolves when all output is written, or lost. */
@@ -123,6 +126,7 @@ function standardTerminal(): Terminal {
     err: (text) => void stderr.write(`${text}\n`),
     write: (text) => new Promise((resolve) => void stdout.write(text, () => resolve())),
     input: process.stdin,
+    ask: process.stdin.isTTY && stderr.isTTY ? askHere : undefined,
     unread: unread.signal,
     written: () => new Promise((resolve) => void stdout.write('', () => resolve())),
   };
@@ -136,6 +140,15 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv, termi
     // `mizu logs | head` closes the pipe on purpose.
     if (!isClosedPipe(error)) terminal.err(`mizu: ${errorText(error)}`);
     return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function askHere(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await lines.question(question)).trim());
+  } finally {
+    lines.close();
   }
 }
 
@@ -230,6 +243,10 @@ async function runVerb(
       async store() {
         opened ??= await openStore(config());
         return opened;
+      },
+      async confirm(sentence: string) {
+        if (terminal.ask === undefined) throw new UsageError(`${sentence}: nobody can be asked here, so repeat it with --yes`);
+        if (!(await terminal.ask(`${sentence}. Go on? [y/N] `))) throw new RefusedError('nothing was changed');
       },
       interrupted() {
         process.once('SIGINT', interrupt);

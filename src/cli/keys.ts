@@ -1,4 +1,4 @@
-/** `mizu keys create|list|limit|change|rotate|disable|enable|transfer`. A new key is printed once and never again. */
+/** `mizu keys create|list|limit|change|rotate|delete|disable|enable|transfer`. A new key is printed once and never again. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, RefusedError, refusedBy } from '../http/admin/refusals.ts';
@@ -73,13 +73,17 @@ function knownModels(context: VerbContext): ReadonlySet<string> {
 export async function listKeys(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<KeyView[]> {
   const store = await context.store();
   const found = await store.keys.list(account === undefined ? undefined : (await accountNamed(context, account)).id);
-  return found.map(viewOf);
+  return found.filter(({ deletedAtMs }) => deletedAtMs === undefined).map(viewOf);
 }
 
 export async function showKey(context: VerbContext, { id }: Static<typeof OneKey>): Promise<KeyView> {
+  return viewOf(await existing(context, id));
+}
+
+async function existing(context: VerbContext, id: string): Promise<KeyRecord> {
   const key = await (await context.store()).keys.find(id);
   if (key === undefined) throw new RefusedError(`there is no key ${id}`, 'unknown', 'unknown_key');
-  return viewOf(key);
+  return key;
 }
 
 export async function changeKey(context: VerbContext, { id, ...asked }: Static<typeof ChangeKey>): Promise<KeyView> {
@@ -108,7 +112,8 @@ function changesOf({ expires, limits = {}, rateLimits = {}, ...rest }: Omit<Stat
 
 /** What stands in for a key from now on, and what becomes of the old one. */
 interface Rotated extends KeyView {
-  readonly key: string;
+  /** Absent where this rotation was made before: nobody knows the key any more. */
+  readonly key?: string;
   readonly replaces: string;
   /** When the old key ends; absent: it is disabled. */
   readonly replacedUntilMs?: number;
@@ -116,33 +121,54 @@ interface Rotated extends KeyView {
 
 /**
  * A new key with the restrictions of the old one, which ends at once or after `grace`. Spend windows begin anew; a sub-account goes along where the old key
- * ends at once.
+ * ends at once. The same cause again goes on where an earlier try ended.
  */
-async function rotateKey(context: VerbContext, { id, grace }: Static<typeof RotateKey>): Promise<Rotated> {
-  const { keys } = await context.store();
-  const old = await keys.find(id);
-  if (old === undefined) throw new RefusedError(`there is no key ${id}`, 'unknown', 'unknown_key');
-  if (old.disabled) throw new RefusedError(`key ${id} is disabled: nothing is to be rotated`, 'conflict', 'key_disabled');
-  const until = grace === undefined ? undefined : graceEnd(grace, old, context);
-  const balance = old.subAccount ? await keys.balance(id) : undefined;
-  const { accountId, name, expiresAtMs, models, ips, limits, rateLimits, subAccount } = old;
-  const fields = { accountId, name, limits, subAccount, ...defined({ expiresAtMs, models, ips, rateLimits }) };
-  const made = await keys.create(fields, context.cause);
-  if (!made.ok) throw refusedBy(made.refusal, MEMBERS);
-  const ended = await keys.change(id, until === undefined ? { disabled: true } : { expiresAtMs: until }, context.cause);
-  if (!ended.ok) throw refusedBy(ended.refusal, MEMBERS);
-  const { key, secret } = made.value;
-  if (until === undefined && balance !== undefined && balance.nanos > 0n) {
-    const moved = await keys.transfer(key.id, balance.nanos, context.cause);
+export async function rotateKey(context: VerbContext, { id, grace }: Static<typeof RotateKey>): Promise<Rotated> {
+  const { cause } = context;
+  const { keys, ledger } = await context.store();
+  const old = await existing(context, id);
+  const earlier = await ledger.journal({ ref: cause.id });
+  const note = `in place of ${id}${cause.note === undefined ? '' : `: ${cause.note}`}`;
+  const before = earlier.find(({ kind }) => kind === 'key_created');
+  if (before !== undefined && before.note !== note) throw refusedBy({ reason: 'cause_reused' });
+  if (before === undefined && old.disabled)
+    throw new RefusedError(`key ${id} is disabled: nothing is to be rotated`, 'conflict', 'key_disabled');
+  const ending = grace === undefined ? { disabled: true } : graceEnd(grace, old, context);
+  const made = before?.keyId === undefined ? await keys.create(copyOf(old), { ...cause, note }) : undefined;
+  if (made?.ok === false) throw refusedBy(made.refusal, MEMBERS);
+  const fresh = made?.value.key ?? (await existing(context, before?.keyId ?? ''));
+  if (!earlier.some(({ kind, keyId }) => kind === 'key_changed' && keyId === id)) {
+    const ended = await keys.change(id, ending, cause);
+    if (!ended.ok) throw refusedBy(ended.refusal, MEMBERS);
+  }
+  const returned = (await ledger.journal({ ref: cause.id })).find(({ kind }) => kind === 'sub_account_refund');
+  if (returned !== undefined) {
+    const moved = await keys.transfer(fresh.id, returned.nanos, cause);
     if (!moved.ok) throw refusedBy(moved.refusal);
   }
-  return { ...viewOf(key), key: secret, replaces: id, ...defined({ replacedUntilMs: until }) };
+  const { disabled, expiresAtMs } = await existing(context, id);
+  const rest = defined({ key: made?.value.secret, replacedUntilMs: disabled ? undefined : expiresAtMs });
+  return { ...viewOf(fresh), replaces: id, ...rest };
 }
 
-function graceEnd(text: string, { expiresAtMs = Number.POSITIVE_INFINITY }: KeyRecord, { clock }: VerbContext): number {
+function copyOf({ accountId, name, expiresAtMs, models, ips, limits, rateLimits, subAccount }: KeyRecord): NewKey {
+  return { accountId, name, limits, subAccount, ...defined({ expiresAtMs, models, ips, rateLimits }) };
+}
+
+/** The old key never lives longer than it would have. */
+function graceEnd(text: string, { expiresAtMs }: KeyRecord, { clock }: VerbContext): KeyChanges {
   const given = expiry(text, 'grace');
   if (!('expiresInMs' in given)) throw new InputError((name) => `${name('grace')} must be a span such as 45m or 12h`);
-  return Math.min(clock.now() + given.expiresInMs, expiresAtMs);
+  return expiresAtMs !== undefined && expiresAtMs < clock.now() + given.expiresInMs ? { expiresAtMs } : given;
+}
+
+/** Refused from now on and for good; rows that name it still explain themselves. A sub-account's balance goes to the wallet. */
+export async function deleteKey(context: VerbContext, { id }: Static<typeof OneKey>): Promise<KeyView> {
+  const { name } = await existing(context, id);
+  await context.confirm(`key ${id} (${name}) is refused from now on, and this cannot be undone`);
+  const deleted = await (await context.store()).keys.change(id, { deleted: true }, context.cause);
+  if (!deleted.ok) throw refusedBy(deleted.refusal);
+  return viewOf(deleted.value);
 }
 
 /** The sub-account's balance after it. */
@@ -250,7 +276,17 @@ export const KEYS: readonly Verb[] = [
     arguments: ['id'],
     changes: true,
     run: rotateKey,
-    text: ({ key }) => key,
+    text: ({ key, id }) => key ?? `key ${id} was made by this rotation before: it is not shown again`,
+  }),
+  verb({
+    name: 'keys delete',
+    usage: 'delete ID',
+    options: OneKey,
+    arguments: ['id'],
+    changes: true,
+    confirms: true,
+    run: deleteKey,
+    text: ({ id, name }) => `key ${id} (${name}) is deleted; its rows in the log and the ledger stay`,
   }),
   switched('disable'),
   switched('enable'),

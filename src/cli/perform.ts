@@ -22,6 +22,7 @@ export function optionsOfAll(verbs: readonly Verb[]): Record<string, { readonly 
     ['config', 'string'],
     ['json', 'boolean'],
     ...Object.keys(CAUSE).map((name) => [name, 'string'] as const),
+    ['yes', 'boolean'],
   ]);
   for (const one of verbs) {
     for (const [name, type] of optionsOf(one)) {
@@ -56,17 +57,19 @@ export async function perform(
   context: Omit<VerbContext, 'cause'>,
   print: (text: string) => void,
 ): Promise<number> {
-  const { isBare, changes, ...facts } = verb;
+  const { isBare, changes, confirms, ...facts } = verb;
   const own = new Map(Object.entries(values).filter(([, value]) => value !== undefined));
   if (isBare && COMMON.some((name) => own.delete(name))) throw new UsageError(`${verb.name} has no --json and no --config`);
   for (const name of COMMON) own.delete(name);
   const reason = changes ? take(own, ['cause', 'note']) : {};
+  const isAgreed = confirms === true && take(own, ['yes'])['yes'] === true;
   const read = <Input extends TObject>(options: Input) => {
     const typed: OptionsOf<Input> = { ...facts, options };
     return readOptions(typed, args, Object.fromEntries(own));
   };
   try {
-    const results = verb.perform({ ...context, cause: causeOf(reason, context.mint) }, read);
+    const confirm = isAgreed ? () => Promise.resolve() : context.confirm;
+    const results = verb.perform({ ...context, confirm, cause: causeOf(reason, context.mint) }, read);
     for (;;) {
       const { done, value } = await results.next();
       if (done) return value;

@@ -20,6 +20,8 @@ export interface VerbContext {
   config(): Config;
   /** Opens the store of the configuration; it is closed when the verb returns. */
   store(): Promise<Store>;
+  /** Asks the operator before what cannot be undone. Throws RefusedError where the answer is no, and where there is nobody to ask. */
+  confirm(sentence: string): Promise<void>;
   /** From now on Ctrl-C aborts this signal instead of ending the process; a closed standard output aborts it as well. */
   interrupted(): AbortSignal;
   /** The bytes on standard input. */
@@ -41,6 +43,8 @@ export interface VerbOf<Input extends TObject, Result> {
   readonly negations?: Readonly<Record<string, keyof Input['properties'] & string>>;
   /** It changes something: it has `--cause` and `--note`. */
   readonly changes?: true;
+  /** It asks before it does what cannot be undone: it has `--yes`, for scripts. */
+  readonly confirms?: true;
   /** It is meant where its family is typed alone. */
   readonly isDefault?: true;
   /** It reads no configuration and has no form in JSON: it has neither `--config` nor `--json`. */

@@ -11,6 +11,9 @@ export interface EnvelopeSecrets {
   current(): EnvelopeSecret;
   /** For opening; undefined for an id that never existed. */
   byId(id: number): EnvelopeSecret | undefined;
-  /** Adds a new current secret; old ones still open. */
+  /** Adds a new current secret; old ones still open. The same cause again: the one that it made. */
   rotate(cause: { readonly id: string; readonly by: string }): Promise<EnvelopeSecret>;
 }
+
+/** What the journal says of a rotation: which secret it made. */
+export const secretNote = ({ id }: Pick<EnvelopeSecret, 'id'>): string => `secret ${id}`;

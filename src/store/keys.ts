@@ -25,6 +25,8 @@ export interface KeyRecord {
   readonly createdAtMs: number;
   readonly expiresAtMs?: number;
   readonly disabled: boolean;
+  /** It is gone for good, and disabled: what stays is for the rows that name it. Absent: it is not deleted. */
+  readonly deletedAtMs?: number;
   /** Models that it may call. Absent: all. */
   readonly models?: readonly string[];
   /** Addresses and CIDR ranges that it may be used from. Absent: everywhere. */
@@ -67,6 +69,8 @@ export interface KeyChanges {
   readonly limits?: { readonly total?: bigint | null; readonly hourly?: bigint | null; readonly daily?: bigint | null };
   readonly rateLimits?: RateLimitChanges;
   readonly disabled?: boolean;
+  /** Disables it for good: every later change is `unknown_key`. */
+  readonly deleted?: true;
   readonly knownModels?: ReadonlySet<string>;
 }
 
@@ -90,6 +94,7 @@ export interface Keys {
   /** Looks the token up by digest, compares in constant time, checks that it is neither disabled nor expired. */
   authenticate(token: string, nowMs: number): Promise<Result<Principal, NotAccepted>>;
   find(id: string): Promise<KeyRecord | undefined>;
+  /** Deleted ones, too. */
   list(accountId?: string): Promise<KeyRecord[]>;
   /** Disabling a key with a sub-account returns its signed balance to the wallet; later settlements of it charge the wallet. */
   change(id: string, changes: KeyChanges, cause: Cause): Promise<Result<KeyRecord, Invalid | UnknownKey | ReusedCause>>;

@@ -22,6 +22,7 @@ function keyFields(key: KeyRecord): Fields {
     created: key.createdAtMs,
     expires: key.expiresAtMs,
     disabled: key.disabled,
+    deleted: key.deletedAtMs,
     models: key.models,
     ips: key.ips,
     limit_total: total?.toString(),

@@ -25,6 +25,43 @@ async function refused(answer: Promise<Answer>, status: number, code: string, pa
   assert.deepEqual([found, json.error?.code, json.error?.param], [status, code, param], text);
 }
 
+test('keys are rotated and deleted, and the envelope secret rotated: each once under its Idempotency-Key', async (t) => {
+  const gateway = await adminGateway(t);
+  await done(gateway, 'createAccount', 'accounts', { body: { name: 'ada', credit: '10' } });
+  const old = await done(gateway, 'createKey', 'keys', {
+    body: { account: 'ada', name: 'ci', models: ['fast'], subAccount: true },
+  });
+  await done(gateway, 'transfer', `keys/${old.id}/transfer`, { body: { amount: '4' } });
+  const once = { headers: { 'idempotency-key': 'rotation' }, body: { reason: 'leaked' } };
+  const fresh = await done(gateway, 'rotateKey', `keys/${old.id}/rotate`, once);
+  assert.deepEqual([fresh.name, fresh.models, fresh.replaces, fresh.replacedUntilMs], ['ci', ['fast'], old.id, undefined]);
+  assert.equal((await gateway.store.keys.authenticate(fresh.key, Date.now())).ok, true);
+  assert.equal((await gateway.store.keys.authenticate(old.key, Date.now())).ok, false);
+  assert.equal((await gateway.store.keys.balance(fresh.id))?.nanos, 4_000_000_000n);
+  const again = await done(gateway, 'rotateKey', `keys/${old.id}/rotate`, once);
+  assert.deepEqual([again.id, again.key], [fresh.id, undefined], 'the same key, shown once');
+  assert.equal((await gateway.store.keys.list()).length, 2);
+  await refused(gateway.ask(`keys/${old.id}/rotate`, { method: 'POST', body: {} }), 409, 'key_disabled');
+
+  const late = await done(gateway, 'rotateKey', `keys/${fresh.id}/rotate`, { body: { grace: '1h' } });
+  assert.ok(late.replacedUntilMs > Date.now());
+  assert.equal((await gateway.store.keys.authenticate(fresh.key, Date.now())).ok, true);
+
+  const gone = await done(gateway, 'deleteKey', `keys/${fresh.id}`, { headers: { 'x-mizu-reason': 'left' } });
+  assert.deepEqual([gone.disabled, typeof gone.deletedAtMs], [true, 'number']);
+  assert.equal((await gateway.store.keys.authenticate(fresh.key, Date.now())).ok, false);
+  assert.equal((await done(gateway, 'showKey', `keys/${fresh.id}`)).deletedAtMs, gone.deletedAtMs);
+  assert.ok((await done(gateway, 'listKeys', 'keys')).data.every(({ id }: { id: string }) => id !== fresh.id));
+  await refused(gateway.ask(`keys/${fresh.id}`, { method: 'PATCH', body: { disabled: false } }), 404, 'unknown_key');
+  await refused(gateway.ask(`keys/${fresh.id}`, { method: 'DELETE' }), 404, 'unknown_key');
+
+  const secret = { headers: { 'idempotency-key': 'secret' }, body: {} };
+  assert.equal((await done(gateway, 'rotateSecret', 'secrets/rotate', secret)).secret, 2);
+  assert.equal((await done(gateway, 'rotateSecret', 'secrets/rotate', secret)).secret, 2);
+  assert.equal(gateway.store.secrets.current().id, 2);
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
+});
+
 test('accounts and keys: made, shown, searched, limited, disabled; amounts are exact', async (t) => {
   const gateway = await adminGateway(t);
   const limits = { requestsPerMinute: 60, maxConcurrency: null };

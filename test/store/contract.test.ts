@@ -553,6 +553,30 @@ eachStore(({ openStore, place }) => {
     assert.equal(again.secrets.byId(9), undefined);
   });
 
+  test('a rotation of the secret is made once for its cause', async (t) => {
+    const store = await openStore(t);
+    const [first, again] = [await store.secrets.rotate(cause('rotate: 1')), await store.secrets.rotate(cause('rotate: 1'))];
+    assert.deepEqual([again.id, Buffer.from(again.bytes)], [first.id, Buffer.from(first.bytes)]);
+    assert.equal((await store.secrets.rotate(cause('rotate: 2'))).id, first.id + 1);
+    assert.equal(store.secrets.current().id, first.id + 1);
+    assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
+  });
+
+  test('a deleted key is refused for good, pays back its sub-account, and is still found', async (t) => {
+    const store = await openStore(t);
+    const { account, key } = await funded(store, 1_000n, { subAccount: true });
+    ok(await store.keys.transfer(key.id, 400n, cause()));
+    const deleted = ok(await store.keys.change(key.id, { deleted: true }, cause('delete: 1')));
+    assert.deepEqual([deleted.disabled, typeof deleted.deletedAtMs], [true, 'number']);
+    assert.equal((await store.accounts.find(account.id))?.walletNanos, 1_000n);
+    assert.deepEqual(ok(await store.keys.change(key.id, { deleted: true }, cause('delete: 1'))), deleted);
+    for (const changes of [{ deleted: true }, { disabled: false }, { name: 'back' }] as const)
+      assert.equal(refusal(await store.keys.change(key.id, changes, cause())).reason, 'unknown_key');
+    assert.deepEqual(await store.keys.find(key.id), deleted);
+    assert.deepEqual(await store.keys.list(account.id), [deleted]);
+    assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
+  });
+
   test('F33: after close every part refuses with StoreError', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 5n);

@@ -1,6 +1,7 @@
 /** A verb on things that a test holds itself: an open store, a clock, files. */
 import { randomBytes } from 'node:crypto';
 import { find, perform, type Typed } from '../../src/cli/perform.ts';
+import { RefusedError } from '../../src/http/admin/refusals.ts';
 import type { Verb, VerbContext } from '../../src/cli/verb.ts';
 import { systemClock } from '../../src/streams/clock.ts';
 
@@ -24,6 +25,7 @@ export async function typed(
     readFile: isNotNeeded('file'),
     config: isNotNeeded('configuration'),
     store: isNotNeeded('store'),
+    confirm: () => Promise.reject(new RefusedError('nobody is here to agree')),
     interrupted: () => new AbortController().signal,
     input: ReadableStream.from([]),
     write: () => Promise.resolve(),

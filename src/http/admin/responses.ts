@@ -41,6 +41,7 @@ const KEY = {
   createdAtMs: Ms,
   expiresAtMs: Optional(Ms),
   disabled: Flag,
+  deletedAtMs: Optional(Ms),
   models: Optional(Type.Array(Text)),
   ips: Optional(Type.Array(Text)),
   limits: Record({ total: Optional(Usd), hourly: Optional(Usd), daily: Optional(Usd) }),
@@ -52,6 +53,12 @@ export const NewKey = Type.Object({
   ...KEY,
   key: Optional(Type.String({ description: 'The key itself, this once: a repetition under the same Idempotency-Key has none.' })),
 });
+export const RotatedKey = Type.Object({
+  ...NewKey.properties,
+  replaces: Text,
+  replacedUntilMs: Optional(Type.Integer({ description: 'When the old key ends; absent: it is disabled.' })),
+});
+export const Secret = Record({ secret: Type.Integer({ minimum: 1, maximum: 255, description: 'Its number.' }) });
 export const Keys = Page(Key);
 export const SubAccount = Record({ id: Text, balance: Usd });
 export const Balances = All(Record({ account: Text, key: Optional(Text), balance: Usd }));

@@ -65,6 +65,15 @@ export const ADMIN_ROUTES = {
   createKey: row('POST', 'keys', 'Make a key; it is shown this once', ask.CreateKey, answer.NewKey, MADE),
   showKey: row('GET', 'keys/{id}', 'One key', ask.OneKey, answer.Key),
   changeKey: row('PATCH', 'keys/{id}', 'Change, limit, disable or enable a key', ask.ChangeKey, answer.Key),
+  rotateKey: row(
+    'POST',
+    'keys/{id}/rotate',
+    'A new key in its place, with the same restrictions; it is shown this once',
+    ask.RotateKey,
+    answer.RotatedKey,
+    MADE,
+  ),
+  deleteKey: row('DELETE', 'keys/{id}', 'Refuse it for good; rows that name it stay', ask.OneKey, answer.Key),
   transfer: row('POST', 'keys/{id}/transfer', 'Between its wallet and its sub-account', ask.TransferToKey, answer.SubAccount),
 
   listChannels: row('GET', 'channels', 'Channels with their circuits', ask.Nothing, answer.Channels),
@@ -113,6 +122,14 @@ export const ADMIN_ROUTES = {
 
   checkConfig: row('GET', 'config/check', 'Read the configuration file as a start would', ask.Nothing, answer.ConfigCheck),
   reloadConfig: row('POST', 'config/reload', 'Read it again, and use it where it is valid', ask.Nothing, answer.ConfigCheck),
+
+  rotateSecret: row(
+    'POST',
+    'secrets/rotate',
+    'Seal new envelopes with a new secret; older ones open',
+    ask.Nothing,
+    answer.Secret,
+  ),
 
   listTokens: row('GET', 'tokens', 'Admin tokens', ask.Nothing, answer.AdminTokens),
   createToken: row('POST', 'tokens', 'Make an admin token; it is shown this once', ask.CreateToken, answer.NewAdminToken, MADE),

@@ -142,6 +142,7 @@ function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, no
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
+  if (key.deletedAtMs !== undefined) return refused({ reason: 'unknown_key', key: id } as const);
   const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
   if (changed.value.disabled && !key.disabled && key.subAccount) returnBalance(work, key, cause, nowMs);

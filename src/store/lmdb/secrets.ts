@@ -1,6 +1,6 @@
 /** The envelope secrets on LMDB: kept in memory, read again when another process may have added one. */
 import { randomHex } from '../random-hex.ts';
-import type { EnvelopeSecret, EnvelopeSecrets } from '../envelope-secrets.ts';
+import { type EnvelopeSecret, type EnvelopeSecrets, secretNote } from '../envelope-secrets.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
 import { metaOf } from './tables.ts';
@@ -16,7 +16,7 @@ export async function createSecrets(environment: Environment): Promise<EnvelopeS
     if (id > 255) throw new StoreError('amount_out_of_range', 'there are 255 envelope secrets: no id is left');
     const secret = { id, bytes: Buffer.from(randomBytes(32)) };
     work.put(work.tables.meta, 'secrets', [...known, secret]);
-    work.note({ kind: 'secret_rotated', ref, atMs: clock.now(), by, note: `secret ${id}` });
+    work.note({ kind: 'secret_rotated', ref, atMs: clock.now(), by, note: secretNote(secret) });
     return secret;
   };
 
@@ -35,6 +35,11 @@ export async function createSecrets(environment: Environment): Promise<EnvelopeS
       return newest;
     },
     byId: (id) => all().find((secret) => secret.id === id),
-    rotate: (cause) => environment.transact((work) => add(work, cause.by, cause.id)),
+    rotate: (cause) =>
+      environment.transact((work) => {
+        const before = work.journaled(cause.id, 'secret_rotated');
+        const made = metaOf(work.tables, 'secrets')?.find((secret) => secretNote(secret) === before?.note);
+        return made ?? add(work, cause.by, cause.id);
+      }),
   };
 }

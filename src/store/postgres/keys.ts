@@ -38,13 +38,14 @@ const BALANCE: Statement = {
 const INSERT: Statement = {
   name: 'key_insert',
   text: `INSERT INTO keys (id, account_id, name, digest, prefix, last4, created_at_ms, expires_at_ms, disabled, models, ips,
-    limit_total, limit_hourly, limit_daily, sub_account, requests_per_minute, tokens_per_minute, max_concurrency)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+    limit_total, limit_hourly, limit_daily, sub_account, requests_per_minute, tokens_per_minute, max_concurrency, deleted_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 };
 const UPDATE: Statement = {
   name: 'key_update',
   text: `UPDATE keys SET name = $2, expires_at_ms = $3, disabled = $4, models = $5, ips = $6, limit_total = $7,
-    limit_hourly = $8, limit_daily = $9, requests_per_minute = $10, tokens_per_minute = $11, max_concurrency = $12 WHERE id = $1`,
+    limit_hourly = $8, limit_daily = $9, requests_per_minute = $10, tokens_per_minute = $11, max_concurrency = $12,
+    deleted_at_ms = $13 WHERE id = $1`,
 };
 
 export function createKeys(database: Database, watch: Watch): Keys {
@@ -176,6 +177,7 @@ export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Pro
     rateLimits?.requestsPerMinute,
     rateLimits?.tokensPerMinute,
     rateLimits?.maxConcurrency,
+    key.deletedAtMs,
   ]);
 }
 
@@ -188,13 +190,14 @@ async function change(work: PostgresBooks, id: string, changes: KeyChanges, caus
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
+  if (key.deletedAtMs !== undefined) return refused({ reason: 'unknown_key', key: id } as const);
   const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
-  const { name, expiresAtMs, disabled, models, ips, limits, rateLimits } = changed.value;
+  const { name, expiresAtMs, disabled, deletedAtMs, models, ips, limits, rateLimits } = changed.value;
   if (disabled && !key.disabled && key.subAccount) await returnBalance(work, key, cause, nowMs);
   const rates = [rateLimits?.requestsPerMinute, rateLimits?.tokensPerMinute, rateLimits?.maxConcurrency];
   const windows = [limits.total, limits.hourly, limits.daily];
-  await work.run(UPDATE, [id, name, expiresAtMs, disabled, models, ips, ...windows, ...rates]);
+  await work.run(UPDATE, [id, name, expiresAtMs, disabled, models, ips, ...windows, ...rates, deletedAtMs]);
   const state = keyState(changed.value);
   work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note, state });
   work.changedKey(changed.value);

@@ -78,7 +78,7 @@ export const ACCOUNT_JSON = `json_build_object('id', a.id, 'name', a.name, 'clas
   'tokens_per_minute', a.tokens_per_minute::text, 'max_concurrency', a.max_concurrency::text)::text`;
 export const KEY_JSON = `json_build_object('id', k.id, 'account_id', k.account_id, 'name', k.name, 'digest', k.digest,
   'prefix', k.prefix, 'last4', k.last4, 'created_at_ms', k.created_at_ms::text, 'expires_at_ms', k.expires_at_ms::text,
-  'disabled', k.disabled, 'models', k.models, 'ips', k.ips, 'limit_total', k.limit_total::text,
+  'disabled', k.disabled, 'deleted_at_ms', k.deleted_at_ms::text, 'models', k.models, 'ips', k.ips, 'limit_total', k.limit_total::text,
   'limit_hourly', k.limit_hourly::text, 'limit_daily', k.limit_daily::text, 'sub_account', k.sub_account,
   'requests_per_minute', k.requests_per_minute::text, 'tokens_per_minute', k.tokens_per_minute::text,
   'max_concurrency', k.max_concurrency::text)::text`;
@@ -113,7 +113,7 @@ export function keyOf(row: Row): KeyRecord {
     createdAtMs: int(row, 'created_at_ms'),
     ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
     disabled: flag(row, 'disabled'),
-    ...defined({ models, ips }),
+    ...defined({ deletedAtMs: maybeInt(row, 'deleted_at_ms'), models, ips }),
     limits: limitsOf(row),
     ...defined({ rateLimits: rateLimitsOf(row) }),
     subAccount: flag(row, 'sub_account'),

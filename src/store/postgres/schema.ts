@@ -226,12 +226,16 @@ CREATE TABLE operator_claims (name text PRIMARY KEY, hash text NOT NULL, at_ms b
 CREATE INDEX operator_claims_time ON operator_claims (at_ms);
 `;
 
+/** A key that was deleted stays for the rows that name it. */
+const DELETED_KEYS = 'ALTER TABLE keys ADD COLUMN deleted_at_ms bigint';
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'first', sql: FIRST },
   { version: 2, name: 'lease owner', sql: LEASE_OWNER },
   { version: 3, name: 'rate limits', sql: RATE_LIMITS },
   { version: 4, name: 'sums by hour', sql: ROLLUPS },
   { version: 5, name: 'controls of operators', sql: CONTROLS },
+  { version: 6, name: 'deleted keys', sql: DELETED_KEYS },
 ];
 
 /** The schema that this code knows. */

@@ -1,5 +1,5 @@
 /** The envelope secrets on PostgreSQL: kept in memory, told of a rotation by the watcher. */
-import type { EnvelopeSecret, EnvelopeSecrets } from '../envelope-secrets.ts';
+import { type EnvelopeSecret, type EnvelopeSecrets, secretNote } from '../envelope-secrets.ts';
 import { randomHex } from '../random-hex.ts';
 import { StoreError } from '../store-error.ts';
 import type { Database } from './database.ts';
@@ -36,7 +36,7 @@ export function createSecrets(database: Database): WatchedSecrets {
     if (id > 255) throw new StoreError('amount_out_of_range', 'there are 255 envelope secrets: no id is left');
     const secret = { id, bytes: secretBytes };
     await work.run(INSERT, [id, secret.bytes]);
-    work.note({ kind: 'secret_rotated', ref, atMs: clock.now(), by, note: `secret ${id}` });
+    work.note({ kind: 'secret_rotated', ref, atMs: clock.now(), by, note: secretNote(secret) });
     return secret;
   };
 
@@ -49,7 +49,12 @@ export function createSecrets(database: Database): WatchedSecrets {
     byId: (id) => known.get(id),
     async rotate(cause) {
       const fresh = Buffer.from(randomBytes(32));
-      return keep(await database.transact((work) => add(work, fresh, cause.by, cause.id)));
+      const made = await database.transact(async (work) => {
+        const before = await work.journaled(cause.id, 'secret_rotated');
+        const known = before === undefined ? [] : await all(work);
+        return known.find((secret) => secretNote(secret) === before?.note) ?? (await add(work, fresh, cause.by, cause.id));
+      });
+      return keep(made);
     },
     learn: (id, hex) => void keep({ id, bytes: Buffer.from(hex, 'hex') }),
     async start() {
