@@ -51,6 +51,12 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
   const [key] = listed;
   assert.ok(key);
   assert.equal(key.digest, undefined);
+  const copy = join(folder, 'backup');
+  assert.match((await mizu('store', 'backup', copy)).out, /journal rows, which add up\nhead \d+:[0-9a-f]{64}: keep it/);
+  assert.match((await mizu('store', 'backup', copy)).err, /is there and not empty: name a new folder/);
+  assert.match((await mizu('store', 'restore', copy)).err, /there is a store in the place to restore to, and it stays as it is/);
+  assert.match((await mizu('store', 'restore', copy, '--to', join(folder, 'other'))).out, /rows restored and compared/);
+  assert.match((await mizu('store', 'restore', folder)).err, /there is no store in/);
   const unasked = await mizu('keys', 'delete', key.id);
   assert.equal(unasked.code, 2);
   assert.match(unasked.err, /cannot be undone: nobody can be asked here, so repeat it with --yes/);

@@ -20,6 +20,7 @@ import { pageOf } from './paging.ts';
 import { made } from './repeated.ts';
 import { rotateSecret } from './secrets.ts';
 import { spendByDay } from './spend.ts';
+import { backUp, type StorePlaces } from './store.ts';
 import type { VerbContext } from './verb.ts';
 import { listVideos, resolveVideo, showVideo, videoJson } from './videos.ts';
 
@@ -33,6 +34,7 @@ export interface AdminParts {
   /** Uses the file where it is valid, in every process of the gateway. */
   readonly reload: () => void;
   readonly store: () => Promise<Store>;
+  readonly places: StorePlaces;
   readonly textTypes: ReadonlySet<ChannelType>;
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
@@ -83,6 +85,7 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     changeKey: (call, request) => changeKey(contextOf(call), request),
     rotateKey: (call, request) => rotateKey(contextOf(call), request),
     deleteKey: (call, request) => deleteKey(contextOf(call), request),
+    backUpStore: (call, request) => backUp(contextOf(call), request, parts.places),
     rotateSecret: (call) => rotateSecret(contextOf(call)),
     transfer: (call, request) => transferToKey(contextOf(call), request),
 

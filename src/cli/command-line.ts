@@ -3,7 +3,7 @@
  * files, signals).
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +29,7 @@ import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts'
 import { PRICES } from './prices.ts';
 import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
-import { storeVerbs } from './store.ts';
+import { type StorePlaces, storeVerbs } from './store.ts';
 import { SECRETS } from './secrets.ts';
 import { SPEND } from './spend.ts';
 import { SPEND_USERS } from './spend-users.ts';
@@ -53,6 +53,14 @@ import { systemClock } from '../streams/clock.ts';
 
 /** The folder in which settlements wait for a database. A copy writes none, so nothing is ever put there. */
 const COPY_FOLDER = './data';
+
+const PLACES: StorePlaces = {
+  isVacant: (folder) => !existsSync(folder) || readdirSync(folder).length === 0,
+  exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
+  open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
+  openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
+  migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
+};
 
 /** Every verb, in the order of the help. `outside` is what `serve` gets of the outside world. */
 function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'print'>): readonly Verb[] {
@@ -80,12 +88,7 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     ...CHANNEL_SERVICE,
     ...ADMIN_TOKENS,
     CONVERT,
-    ...storeVerbs({
-      exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
-      open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
-      openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
-      migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
-    }),
+    ...storeVerbs(PLACES),
   ];
 }
 
@@ -207,6 +210,7 @@ function runServe(
     mint,
     random: Math.random,
     chargeFor,
+    places: PLACES,
     openStore,
     onSignal(listener) {
       process.on('SIGHUP', () => listener('reload'));

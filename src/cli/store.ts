@@ -1,14 +1,17 @@
 /** `mizu store migrate`, `mizu store copy --from PLACE --to PLACE`. A place is a folder or a `postgres://` address. */
+import { resolve } from 'node:path';
 import { type Static, Type } from 'typebox';
 import type { Archive } from '../store/archive.ts';
 import { copyStore, type NotCopied } from '../store/copy.ts';
 import type { Store } from '../store/store.ts';
-import { Nothing } from '../http/admin/requests.ts';
+import { BackUpStore, Nothing, RestoreStore } from '../http/admin/requests.ts';
 import { InputError, RefusedError } from '../http/admin/refusals.ts';
 import { type Verb, type VerbContext, verb } from './verb.ts';
 
 /** What the verb needs of the store room; the entry knows the engines. */
 export interface StorePlaces {
+  /** True for a folder that is not there, or empty. */
+  isVacant(folder: string): boolean;
   /** False for a folder that holds no store. */
   exists(place: string): boolean;
   open(place: string): Promise<Store>;
@@ -38,6 +41,30 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
         return `${count} rows copied and compared, ${journal_rows} journal rows verified on both sides`;
       },
     }),
+    verb({
+      name: 'store backup',
+      usage: 'backup FOLDER                           while gateways run',
+      options: BackUpStore,
+      arguments: ['folder'],
+      run: (context, options) => backUp(context, options, places),
+      text: ({ folder, journalRows, head, openExchanges }) =>
+        [
+          `backed up into ${folder}: ${journalRows} journal rows, which add up`,
+          `head ${head}: keep it elsewhere, ledger verify --head compares it`,
+          ...(openExchanges === 0 ? [] : [`${openExchanges} exchanges were open and are not in it`]),
+        ].join('\n'),
+    }),
+    verb({
+      name: 'store restore',
+      usage: 'restore FOLDER [--to PLACE]             into an empty place, by default that of the configuration',
+      options: RestoreStore,
+      arguments: ['folder'],
+      run: (context, options) => restore(context, options, places),
+      text: ({ rows, journal_rows }) => {
+        const count = Object.values(rows).reduce((sum, some) => sum + some, 0);
+        return `${count} rows restored and compared, ${journal_rows} journal rows verified`;
+      },
+    }),
   ];
 }
 
@@ -45,6 +72,68 @@ async function migrate(context: VerbContext, places: StorePlaces): ReturnType<St
   const { storeUrl } = context.config();
   if (storeUrl === undefined) throw new RefusedError('the store is a folder: it needs no migration');
   return await places.migrate(storeUrl);
+}
+
+/** What was backed up, from the ledger of the copy. */
+interface BackedUp {
+  readonly folder: string;
+  readonly journalRows: number;
+  /** `SEQ:HASH`. */
+  readonly head: string;
+  /** When it began. They are not in it: what they cost is known when they end. */
+  readonly openExchanges: number;
+}
+
+/** Copies one moment of the configured store, whoever writes meanwhile, and verifies the copy. */
+export async function backUp(
+  context: VerbContext,
+  { folder: named }: Static<typeof BackUpStore>,
+  places: StorePlaces,
+): Promise<BackedUp> {
+  const folder = resolve(named);
+  if (!places.isVacant(folder))
+    throw new RefusedError(`${folder} is there and not empty: name a new folder`, 'conflict', 'not_empty');
+  const { storeUrl, storePath } = context.config();
+  if (storeUrl === undefined && !places.exists(storePath))
+    throw new RefusedError(`there is no store at ${storePath}`, 'unknown', 'no_store');
+  const source = await places.openArchive(storeUrl ?? storePath);
+  let openExchanges: number;
+  try {
+    openExchanges = await source.openExchanges();
+    await source.backUp(folder, places.openArchive);
+  } finally {
+    await source.close();
+  }
+  const copy = await places.open(folder);
+  try {
+    const { differences, rows: journalRows } = await copy.ledger.verify();
+    if (differences.length > 0)
+      throw new RefusedError(refusalText({ reason: 'copy_unsound', differences }), 'conflict', 'copy_unsound');
+    const { seq, hash } = await copy.ledger.head();
+    return { folder, journalRows, head: `${seq}:${hash}`, openExchanges };
+  } finally {
+    await copy.close();
+  }
+}
+
+async function restore(context: VerbContext, { folder, to }: Static<typeof RestoreStore>, places: StorePlaces): Promise<Copied> {
+  if (!places.exists(folder)) throw new RefusedError(`there is no store in ${folder}`, 'unknown', 'no_store');
+  let place = to;
+  if (place === undefined) {
+    const { storeUrl, storePath } = context.config();
+    place = storeUrl ?? storePath;
+  }
+  try {
+    return await copy({ from: folder, to: place }, places);
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.code !== 'target_not_empty') throw error;
+    const advice = 'stop the gateways that use it and move it away, or name another place with --to';
+    throw new RefusedError(
+      `there is a store in the place to restore to, and it stays as it is: ${advice}`,
+      'conflict',
+      error.code,
+    );
+  }
 }
 
 /** How many rows of each table were copied, and how many of the journal were verified. */
@@ -64,7 +153,7 @@ async function copy({ from, to }: Static<typeof CopyStore>, places: StorePlaces)
     const target = await places.openArchive(to);
     try {
       const copied = await copyStore(source, target);
-      if (!copied.ok) throw new RefusedError(refusalText(copied.refusal));
+      if (!copied.ok) throw new RefusedError(refusalText(copied.refusal), 'conflict', copied.refusal.reason);
       return { rows: Object.fromEntries(copied.value.rows), journal_rows: copied.value.journalRows };
     } finally {
       await target.close();

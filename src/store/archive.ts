@@ -56,6 +56,11 @@ export interface Archive {
   isEmpty(): Promise<boolean>;
   /** Exchanges that somebody has open. */
   openExchanges(): Promise<number>;
+  /**
+   * Writes all that the store held at one moment into an empty folder, as an LMDB store, while others go on writing. Exchanges that are open at that
+   * moment are left out. `open` opens the folder.
+   */
+  backUp(folder: string, open: (folder: string) => Promise<Archive>): Promise<void>;
   /** From now until `finish` no gateway can open it. */
   begin(): Promise<void>;
   /** Resolves when the rows are on disk. */

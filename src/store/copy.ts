@@ -35,20 +35,12 @@ export async function copyStore(
 
   await to.begin();
   const rows = new Map<ArchiveTable, number>();
-  let batch: ArchiveRow[] = [];
   let written = 0;
-  const flush = async (): Promise<void> => {
-    await to.write(batch);
+  await writeAll(from.rows(), to, (batch) => {
+    for (const { table } of batch) rows.set(table, (rows.get(table) ?? 0) + 1);
     written += batch.length;
-    batch = [];
     onProgress(written);
-  };
-  for await (const row of from.rows()) {
-    rows.set(row.table, (rows.get(row.table) ?? 0) + 1);
-    batch.push(row);
-    if (batch.length >= BATCH) await flush();
-  }
-  if (batch.length > 0) await flush();
+  });
 
   const unequal = await firstDifference(from, to);
   if (unequal !== undefined) return refused(unequal);
@@ -56,6 +48,24 @@ export async function copyStore(
   if (copy.differences.length > 0) return refused({ reason: 'copy_unsound', differences: copy.differences });
   await to.finish();
   return done({ rows, journalRows: copy.rows });
+}
+
+export async function writeAll(
+  rows: AsyncIterable<ArchiveRow>,
+  to: Archive,
+  onBatch: (batch: readonly ArchiveRow[]) => void = () => undefined,
+): Promise<void> {
+  let batch: ArchiveRow[] = [];
+  const flush = async (): Promise<void> => {
+    await to.write(batch);
+    onBatch(batch);
+    batch = [];
+  };
+  for await (const row of rows) {
+    batch.push(row);
+    if (batch.length >= BATCH) await flush();
+  }
+  if (batch.length > 0) await flush();
 }
 
 /** Reads both from the beginning, in step. */

@@ -1,8 +1,12 @@
 /** A gateway with a real store, its operations port and the admin API on it; what it asks is asked over sockets. */
 import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { createAdminActions } from '../../src/cli/admin.ts';
+import { createConsoleSite } from '../../src/cli/site.ts';
 import { codecs } from '../../src/codecs/registry.ts';
 import type { Config } from '../../src/http/config/config.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
@@ -11,10 +15,13 @@ import { createLogger } from '../../src/http/operations/logger.ts';
 import { type RunningGateway, startGateway } from '../../src/http/start.ts';
 import type { AdminRole } from '../../src/store/admin-tokens.ts';
 import { chargeFor } from '../../src/store/charge.ts';
+import { openLmdbArchive } from '../../src/store/lmdb/archive.ts';
+import { openLmdbStore } from '../../src/store/lmdb/open.ts';
+import { isStoreFolder } from '../../src/store/open-store.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Clock, systemClock } from '../../src/streams/clock.ts';
-import { cause, ok, openStore, realClock } from '../store/support/store.ts';
+import { cause, ok, openStore, options as storeOptions, realClock } from '../store/support/store.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
 export type Json = any;
@@ -56,6 +63,14 @@ export interface AdminGatewayOptions {
   readonly tokens?: AdminGateway['tokens'];
 }
 
+const places = {
+  isVacant: (folder: string) => !existsSync(folder),
+  exists: isStoreFolder,
+  open: (place: string) => openLmdbStore(storeOptions(place)),
+  openArchive: (place: string) => openLmdbArchive(storeOptions(place)),
+  migrate: () => Promise.reject(new Error('nothing is migrated here')),
+};
+
 const FILE = {
   listen: { port: 0 },
   operations: { port: 0 },
@@ -63,11 +78,13 @@ const FILE = {
   models: { fast: { price: { input: '1', output: '5' } }, free: {} },
 };
 
-export async function adminGateway(t: TestContext, options: AdminGatewayOptions = {}): Promise<AdminGateway> {
-  const store = options.store ?? (await openStore(t, { clock: realClock }));
+export async function adminGateway(t: Pick<TestContext, 'after'>, options: AdminGatewayOptions = {}): Promise<AdminGateway> {
+  const path = mkdtempSync(join(tmpdir(), 'mizu-admin-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  const store = options.store ?? (await openStore(t, { clock: realClock, path }));
   const clock = options.clock ?? systemClock;
   const parsed = (file: object): Config =>
-    parseConfig(JSON.stringify({ ...FILE, ...file }), {
+    parseConfig(JSON.stringify({ ...FILE, store: { path }, ...file }), {
       ...{ env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 },
     });
   const config = parsed(options.file ?? {});
@@ -86,8 +103,10 @@ export async function adminGateway(t: TestContext, options: AdminGatewayOptions 
     chargeFor,
     log,
     processFigures: false,
+    consoleSite: createConsoleSite(),
     admin: (reports) => ({
       actions: createAdminActions({
+        places,
         reports,
         config: () => config,
         readConfig: () => parsed(gateway.file),

@@ -114,6 +114,15 @@ export const TransferToKey = Type.Object(
   closed,
 );
 
+export const BackUpStore = Type.Object(
+  { folder: Text('A folder on the machine of the gateway that is not there yet, or empty.') },
+  closed,
+);
+export const RestoreStore = Type.Object(
+  { folder: Text('The folder of a backup.'), to: Optional(Text('A folder or a postgres:// address, empty.')) },
+  closed,
+);
+
 export const SpendQuery = Type.Object(
   {
     account: Optional(AccountName),
@@ -216,6 +225,7 @@ export const LiveQuery = Type.Object(
   {
     ...EXCHANGES,
     after: Optional(Count(0, Number.MAX_SAFE_INTEGER, 'Only rows behind this one. Default: those that come from now on.')),
+    limit: Optional(Count(1, 1000, 'The most rows of one look, every half a second; of more the newest. Default 1000.')),
   },
   closed,
 );

@@ -58,6 +58,12 @@ export const RotatedKey = Type.Object({
   replaces: Text,
   replacedUntilMs: Optional(Type.Integer({ description: 'When the old key ends; absent: it is disabled.' })),
 });
+export const Backup = Record({
+  folder: Text,
+  journalRows: Count,
+  head: Type.String({ description: 'SEQ:HASH of the newest journal row, to be kept elsewhere.' }),
+  openExchanges: Type.Integer({ minimum: 0, description: 'Open at that moment, and not in it.' }),
+});
 export const Secret = Record({ secret: Type.Integer({ minimum: 1, maximum: 255, description: 'Its number.' }) });
 export const Keys = Page(Key);
 export const SubAccount = Record({ id: Text, balance: Usd });
@@ -118,6 +124,8 @@ const EXCHANGE = {
   firstOutputMs: Optional(Type.Number()),
   attempts: Count,
   inputTokens: Optional(Count),
+  cachedInputTokens: Optional(Count),
+  cacheWriteTokens: Optional(Count),
   outputTokens: Optional(Count),
   charge: Usd,
 };

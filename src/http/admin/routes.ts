@@ -123,6 +123,14 @@ export const ADMIN_ROUTES = {
   checkConfig: row('GET', 'config/check', 'Read the configuration file as a start would', ask.Nothing, answer.ConfigCheck),
   reloadConfig: row('POST', 'config/reload', 'Read it again, and use it where it is valid', ask.Nothing, answer.ConfigCheck),
 
+  backUpStore: row(
+    'POST',
+    'store/backup',
+    'Copy the store while it is in use, and verify the copy',
+    ask.BackUpStore,
+    answer.Backup,
+    MADE,
+  ),
   rotateSecret: row(
     'POST',
     'secrets/rotate',

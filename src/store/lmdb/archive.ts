@@ -6,6 +6,7 @@ import { controlOf } from './controls.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { leaseOf } from './leases.ts';
+import { makeFolder } from '../make-folder.ts';
 import { logPath } from './open.ts';
 import { rollupOf } from './rollup-rows.ts';
 import { entryOf } from './row-shapes.ts';
@@ -30,6 +31,11 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
       for (const id of exchangesIn(logPath(options), { entryOf })) if (!tables.exchanges.doesExist(id)) open.add(id);
       return open.size;
     },
+    async backUp(folder) {
+      makeFolder(folder);
+      await environment.copyTo(folder);
+      await atRest({ ...options, path: folder });
+    },
     begin: () => environment.transact((work) => work.put(work.tables.meta, 'schema', COPYING)),
     write: (rows) =>
       environment.transact((work) => {
@@ -39,6 +45,20 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
     verify: () => environment.read((tables) => verify(tables)),
     close: () => environment.close(),
   };
+}
+
+/** What the copy of a store in use says of processes is true of that store alone. */
+async function atRest(options: StoreOptions): Promise<void> {
+  const copy = await Environment.open(options, {});
+  try {
+    await copy.transact((work) => {
+      const { openExchanges, processes } = work.tables;
+      for (const key of [...openExchanges.getKeys()]) work.remove(openExchanges, key);
+      for (const key of [...processes.getKeys()]) work.remove(processes, key);
+    });
+  } finally {
+    await copy.close();
+  }
 }
 
 function* rowsOf(tables: Tables): Generator<ArchiveRow> {

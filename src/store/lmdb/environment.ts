@@ -146,6 +146,16 @@ export class Environment {
     this.#tellHealth();
   }
 
+  /** Copies one moment into a folder that is there and empty, while others write. Throws `StoreError`. */
+  async copyTo(folder: string): Promise<void> {
+    try {
+      await this.#usable().root.backup(folder, true);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw error instanceof StoreError ? error : new StoreError('unavailable', `the store could not be copied: ${why}`, error);
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

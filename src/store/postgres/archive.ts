@@ -6,6 +6,8 @@ import { isNothing, RollupChanges } from '../rollups.ts';
 import { storable } from '../storable.ts';
 import { INSERT_IDEMPOTENCY, insertAccount, insertHold, insertKey, insertVideo, PUT_CONTROL, taskOf } from './books.ts';
 import { controlOf } from './controls.ts';
+import { writeAll } from '../copy.ts';
+import { StoreError } from '../store-error.ts';
 import { Database } from './database.ts';
 import { leaseOf } from './leases.ts';
 import { migratePostgres } from './migrate.ts';
@@ -78,6 +80,20 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
       const logged = exchangesIn(options.spoolPath, { entryOf: logEntryOf }).map(storable);
       return int((await database.run(OPEN, [logged]))[0] ?? {}, 'count');
     },
+    async backUp(folder, open) {
+      const target = await open(folder);
+      try {
+        await target.begin();
+        await database.snapshot(async (session) => {
+          if (!(await target.isEmpty()))
+            throw new StoreError('unavailable', 'the connection was lost: back up anew, into an empty folder');
+          await writeAll(allRows(session), target);
+        });
+        await target.finish();
+      } finally {
+        await target.close();
+      }
+    },
     begin: async () => void (await database.change(BEGIN)),
     write: (rows) =>
       database.changeAll(async (session) => {
@@ -89,8 +105,8 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
   };
 }
 
-/** Table by table, each page from a connection of the pool: the store is at rest, so no snapshot is needed. */
-async function* allRows(database: Database): AsyncGenerator<ArchiveRow> {
+/** Table by table. Of a store at rest each page may come from another connection of the pool; of one in use, from one snapshot. */
+async function* allRows(database: Pick<Session, 'run'>): AsyncGenerator<ArchiveRow> {
   for await (const row of rowsOf(database, PAGES.accounts)) yield { table: 'account', row: accountOf(row) };
   for await (const row of rowsOf(database, PAGES.keys)) yield { table: 'key', row: keyOf(row) };
   for await (const row of rowsOf(database, PAGES.journal)) yield { table: 'journal', row: journalOf(row) };
