@@ -193,3 +193,33 @@ for (const { what, pattern, where } of BANS) {
     );
   });
 }
+
+/** The fields and methods of an interface, by its name. */
+function membersOf(file: string, name: string): string[] {
+  const body =
+    new RegExp(`export interface ${name} (?:extends [^{]*)?\\{\\n(.*?)\\n\\}`, 's').exec(text.get(file) ?? '')?.[1] ?? '';
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)[(:<]/gm)].map(([, member]) => member ?? '');
+}
+
+test('every member of the store is read outside of the engines, not only by tests', () => {
+  const contract = text.get('src/store/store.ts') ?? '';
+  const homes = new Map(
+    [...contract.matchAll(/import type \{ ([^}]*) \} from '\.\/([\w-]+)\.ts'/g)].flatMap(([, names = '', file]) =>
+      names.split(', ').map((name) => [name, `src/store/${file}.ts`] as const),
+    ),
+  );
+  const store = /export interface Store \{\n(.*?)\n\}/s.exec(contract)?.[1] ?? '';
+  const parts = [...store.matchAll(/^ {2}readonly (\w+): (\w+);/gm)].map(([, part = '', type = '']) => ({ part, type }));
+  // Whoever opens a store reads of it, too; a part may also be handed on by itself.
+  const readers = files.filter((file) => !file.startsWith('src/store/') || file.endsWith('/open.ts'));
+  const read = readers.map((file) => text.get(file) ?? '').join('\n');
+  const handedOn = new Set(['adminTokens.authenticate']);
+  const unread = parts.flatMap(({ part, type }) => {
+    const members = membersOf(homes.get(type) ?? '', type);
+    // One that is a function has none.
+    return (members.length === 0 ? [`store.${part}`] : members.map((member) => `${part}.${member}`)).filter(
+      (name) => !handedOn.has(name) && !new RegExp(`\\b${name.replace('.', '\\s*\\.\\s*')}\\b`).test(read),
+    );
+  });
+  assert.deepEqual(unread, []);
+});

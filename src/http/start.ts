@@ -2,6 +2,7 @@
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { Mint } from '../codecs/codec.ts';
 import { createEnvelopes } from '../codecs/envelope.ts';
+import { USD } from '../store/money.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Logger } from 'pino';
@@ -216,6 +217,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
       history_bytes: memory.bytes,
       unfinished_message_bytes: unfinished.total,
       leaving_clients: leavers.waiting,
+      reserved_usd: Number(store.admission.reserved()) / Number(USD),
     }),
     storeHealthy: () => store.health().healthy,
     openVideos: async () => await store.videos.openByState(),

@@ -2,9 +2,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { defined } from './defined.ts';
-import type { SpendLimits } from './keys.ts';
+import type { NotAccepted, Principal, SpendLimits } from './keys.ts';
 import { MAX_NANOS } from './money.ts';
-import { done, type Invalid, invalid, type Result } from './result.ts';
+import { done, type Invalid, invalid, refused, type Result } from './result.ts';
 
 /** How every key begins. */
 export const KEY_PREFIX = 'sk-mizu-';
@@ -23,6 +23,15 @@ const [LEFT, RIGHT] = [Buffer.alloc(DIGEST_CHARACTERS), Buffer.alloc(DIGEST_CHAR
 export function sameDigest(a: string, b: string): boolean {
   const areWhole = LEFT.write(a, 'latin1') === DIGEST_CHARACTERS && RIGHT.write(b, 'latin1') === DIGEST_CHARACTERS;
   return areWhole && a.length === b.length && timingSafeEqual(LEFT, RIGHT);
+}
+
+/** Whether a key that was found by this digest may be used now. */
+export function accepted(digest: string, principal: Principal | undefined, nowMs: number): Result<Principal, NotAccepted> {
+  if (principal === undefined || !sameDigest(principal.key.digest, digest)) return refused({ reason: 'unknown' });
+  const { key, account } = principal;
+  if (key.disabled) return refused({ reason: 'disabled', keyId: key.id });
+  if (key.expiresAtMs !== undefined && key.expiresAtMs <= nowMs) return refused({ reason: 'expired', keyId: key.id });
+  return account.disabled ? refused({ reason: 'account_disabled', keyId: key.id }) : done(principal);
 }
 
 /** The longest token that is looked up at all. */

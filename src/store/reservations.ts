@@ -31,8 +31,8 @@ export type NotAdmitted =
 export interface Admission {
   /** `estimateNanos`: input estimate + output cap × rate. */
   admit(principal: Principal, estimateNanos: bigint, nowMs: number): Promise<Result<Reservation, NotAdmitted>>;
-  /** Nano-dollars that this process has in flight. */
-  reserved(keyId: string): bigint;
+  /** Nano-dollars that this process has in flight, for one key or for all. */
+  reserved(keyId?: string): bigint;
 }
 
 /** Sums of what is in flight, per ledger account that will pay and per key. Reservations change it and nothing else does. */
@@ -46,6 +46,12 @@ export class Reservations {
 
   ofKey(keyId: string): bigint {
     return this.#byKey.get(keyId) ?? 0n;
+  }
+
+  /** Of one key, or of all of them. */
+  reserved(keyId: string | undefined): bigint {
+    if (keyId !== undefined) return this.ofKey(keyId);
+    return this.#byKey.values().reduce((sum, nanos) => sum + nanos, 0n);
   }
 
   /** `room`: what the key may still spend; undefined for a key without limits. */

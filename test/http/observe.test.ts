@@ -45,7 +45,14 @@ test('metrics: what requests hold in memory, by kind, while they hold it', async
   assert.ok((await heldOf('body_values')) > 3);
   client.abort();
   await eventually(() => gateway.store.settled.length === 1, 'the row');
-  for (const kind of ['body_bytes', 'body_values', 'history_bytes', 'unfinished_message_bytes', 'leaving_clients'])
+  for (const kind of [
+    'body_bytes',
+    'body_values',
+    'history_bytes',
+    'unfinished_message_bytes',
+    'leaving_clients',
+    'reserved_usd',
+  ])
     assert.equal(await heldOf(kind), 0, kind);
 });
 

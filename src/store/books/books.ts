@@ -6,6 +6,7 @@
 import type { AccountRecord } from '../accounts.ts';
 import type { ControlKind } from '../controls.ts';
 import type { DayCounts } from '../day-usage.ts';
+import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState, JournalKind, JournalRow, LedgerAccount } from '../ledger.ts';
 import type { RollupChanges } from '../rollups.ts';
@@ -55,6 +56,10 @@ export interface Books extends MoneyBooks {
 
   key(id: string): Answer<KeyRecord | undefined>;
 
+  isDigestTaken(digest: string): Answer<boolean>;
+  addKey(key: KeyRecord): Answer<void>;
+  replaceKey(key: KeyRecord): Answer<void>;
+
   hold(id: string): Answer<HoldRow | undefined>;
   addHold(hold: HoldRow): Answer<void>;
   closeHold(hold: HoldRow, state: HoldState, atMs: number): Answer<void>;
@@ -71,6 +76,10 @@ export interface Books extends MoneyBooks {
   replaceVideos(changes: readonly VideoReplacement[]): Answer<void>;
   /** Tasks in submission, read whole. */
   submittingVideos(): Answer<readonly VideoTask[]>;
+
+  /** In the order of their ids. */
+  secrets(): Answer<readonly EnvelopeSecret[]>;
+  addSecret(secret: EnvelopeSecret): Answer<void>;
 
   hasControl(kind: ControlKind, id: string): Answer<boolean>;
   addControl(kind: ControlKind, id: string, text: string): Answer<void>;

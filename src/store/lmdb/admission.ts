@@ -37,6 +37,6 @@ export function createAdmission(environment: Environment, reservations: Reservat
       });
     },
 
-    reserved: (keyId) => reservations.ofKey(keyId),
+    reserved: (keyId) => reservations.reserved(keyId),
   };
 }

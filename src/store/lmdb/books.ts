@@ -2,6 +2,7 @@
 import type { AccountRecord } from '../accounts.ts';
 import type { Books, VideoReplacement } from '../books/books.ts';
 import type { ControlKind } from '../controls.ts';
+import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId, UNDUE } from '../video-rules.ts';
@@ -29,6 +30,19 @@ export class LmdbBooks extends Work implements Books {
 
   key(id: string): KeyRecord | undefined {
     return this.tables.keys.get(id);
+  }
+
+  isDigestTaken(digest: string): boolean {
+    return this.tables.keyDigests.doesExist(digest);
+  }
+
+  addKey(key: KeyRecord): void {
+    this.replaceKey(key);
+    this.put(this.tables.keyDigests, key.digest, key.id);
+  }
+
+  replaceKey(key: KeyRecord): void {
+    this.putPrincipal(this.tables.keys, key.id, key);
   }
 
   hold(id: string): HoldRow | undefined {
@@ -83,6 +97,14 @@ export class LmdbBooks extends Work implements Books {
       this.tables,
       [...due].map(([, , id]) => id),
     );
+  }
+
+  secrets(): readonly EnvelopeSecret[] {
+    return metaOf(this.tables, 'secrets') ?? [];
+  }
+
+  addSecret(secret: EnvelopeSecret): void {
+    this.put(this.tables.meta, 'secrets', [...this.secrets(), secret]);
   }
 
   hasControl(kind: ControlKind, id: string): boolean {

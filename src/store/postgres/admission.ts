@@ -93,6 +93,6 @@ export function createAdmission(database: Database, watch: Watch, reservations: 
       return decide(principal, estimateNanos, nowMs, await look(payer, key.id));
     },
 
-    reserved: (keyId) => reservations.ofKey(keyId),
+    reserved: (keyId) => reservations.reserved(keyId),
   };
 }

@@ -2,13 +2,14 @@
 import type { AccountRecord } from '../accounts.ts';
 import type { Books, VideoReplacement } from '../books/books.ts';
 import type { ControlKind } from '../controls.ts';
+import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
 import { StoreError } from '../store-error.ts';
 import { isStorable, storable } from '../storable.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId } from '../video-rules.ts';
 import { type NewVideo, VIDEO, type VideoTask } from '../videos.ts';
-import { accountOf, holdOf, keyOf, type Row, text } from './rows.ts';
+import { accountOf, bytes, holdOf, int, keyOf, type Row, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { Work } from './work.ts';
 
@@ -25,6 +26,19 @@ const UPDATE_ACCOUNT: Statement = {
     max_concurrency = $7 WHERE id = $1`,
 };
 export const KEY: Statement = { name: 'key_by_id', text: 'SELECT * FROM keys WHERE id = $1' };
+const KEY_TAKEN: Statement = { name: 'key_taken', text: 'SELECT 1 AS one FROM keys WHERE digest = $1' };
+const INSERT_KEY: Statement = {
+  name: 'key_insert',
+  text: `INSERT INTO keys (id, account_id, name, digest, prefix, last4, created_at_ms, expires_at_ms, disabled, models, ips,
+    limit_total, limit_hourly, limit_daily, sub_account, requests_per_minute, tokens_per_minute, max_concurrency, deleted_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+};
+const UPDATE_KEY: Statement = {
+  name: 'key_update',
+  text: `UPDATE keys SET name = $2, expires_at_ms = $3, disabled = $4, models = $5, ips = $6, limit_total = $7,
+    limit_hourly = $8, limit_daily = $9, requests_per_minute = $10, tokens_per_minute = $11, max_concurrency = $12,
+    deleted_at_ms = $13 WHERE id = $1`,
+};
 const HOLD: Statement = { name: 'hold_by_id', text: 'SELECT * FROM holds WHERE id = $1' };
 const INSERT_HOLD: Statement = {
   name: 'hold_insert',
@@ -60,6 +74,8 @@ export const INSERT_IDEMPOTENCY: Statement = {
   name: 'idempotency_insert',
   text: 'INSERT INTO idempotency (account_id, key_id, idempotency_key, task_id, body_hash) VALUES ($1, $2, $3, $4, $5)',
 };
+const SECRETS: Statement = { name: 'secrets', text: 'SELECT * FROM envelope_secrets ORDER BY id' };
+const INSERT_SECRET: Statement = { name: 'secret_insert', text: 'INSERT INTO envelope_secrets (id, bytes) VALUES ($1, $2)' };
 const CONTROL: Statement = { name: 'control_find', text: 'SELECT value FROM controls WHERE kind = $1 AND id = $2' };
 export const PUT_CONTROL: Statement = { name: 'control_put', text: 'INSERT INTO controls (kind, id, value) VALUES ($1, $2, $3)' };
 const REMOVE_CONTROL: Statement = { name: 'control_remove', text: 'DELETE FROM controls WHERE kind = $1 AND id = $2' };
@@ -94,6 +110,21 @@ export class PostgresBooks extends Work implements Books {
     if (!isStorable(id)) return undefined;
     const [row] = await this.run(KEY, [id]);
     return row === undefined ? undefined : keyOf(row);
+  }
+
+  async isDigestTaken(digest: string): Promise<boolean> {
+    return (await this.run(KEY_TAKEN, [digest])).length > 0;
+  }
+
+  async addKey(key: KeyRecord): Promise<void> {
+    await insertKey(this, key);
+    this.changedKey(key);
+  }
+
+  async replaceKey(key: KeyRecord): Promise<void> {
+    const { id, name, expiresAtMs, disabled, deletedAtMs, models, ips } = key;
+    await this.run(UPDATE_KEY, [id, name, expiresAtMs, disabled, models, ips, ...limitColumns(key), deletedAtMs]);
+    this.changedKey(key);
   }
 
   async hold(id: string): Promise<HoldRow | undefined> {
@@ -136,6 +167,14 @@ export class PostgresBooks extends Work implements Books {
     return (await this.run(SUBMITTING)).map(taskOf);
   }
 
+  secrets(): Promise<EnvelopeSecret[]> {
+    return secretsOf(this);
+  }
+
+  async addSecret({ id, bytes: secret }: EnvelopeSecret): Promise<void> {
+    await this.run(INSERT_SECRET, [id, secret]);
+  }
+
   async hasControl(kind: ControlKind, id: string): Promise<boolean> {
     return (await this.run(CONTROL, [kind, storable(id)])).length > 0;
   }
@@ -167,6 +206,18 @@ export async function insertAccount(runner: Runner, account: AccountRecord): Pro
   await runner.run(INSERT_ACCOUNT, [id, name, of, unlimited, disabled, createdAtMs, ...rateColumns(account)]);
 }
 
+export async function insertKey(runner: Runner, key: KeyRecord): Promise<void> {
+  const { id, accountId, name, digest, prefix, last4, createdAtMs, expiresAtMs, disabled, models, ips } = key;
+  const { subAccount, deletedAtMs } = key;
+  const shown = [id, accountId, name, digest, prefix, last4, createdAtMs, expiresAtMs, disabled, models, ips];
+  const [total, hourly, daily, ...rates] = limitColumns(key);
+  await runner.run(INSERT_KEY, [...shown, total, hourly, daily, subAccount, ...rates, deletedAtMs]);
+}
+
+export async function secretsOf(runner: Runner): Promise<EnvelopeSecret[]> {
+  return (await runner.run(SECRETS)).map((row) => ({ id: int(row, 'id'), bytes: bytes(row, 'bytes') }));
+}
+
 export async function insertHold(runner: Runner, hold: HoldRow): Promise<void> {
   const { id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from } = hold;
   await runner.run(INSERT_HOLD, [id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from]);
@@ -177,7 +228,13 @@ export async function insertVideo(runner: Runner, task: VideoTask): Promise<void
   await runner.run(INSERT_VIDEO, [id, number, accountId, keyId, state, dueAt(task), taskText(task)]);
 }
 
-function rateColumns({ rateLimits }: AccountRecord): Value[] {
+/** Of what it may spend, then by time and at once. */
+function limitColumns(key: KeyRecord): Value[] {
+  const { total, hourly, daily } = key.limits;
+  return [total, hourly, daily, ...rateColumns(key)];
+}
+
+function rateColumns({ rateLimits }: Pick<AccountRecord, 'rateLimits'>): Value[] {
   return [rateLimits?.requestsPerMinute, rateLimits?.tokensPerMinute, rateLimits?.maxConcurrency];
 }
 

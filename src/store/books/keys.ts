@@ -1,0 +1,99 @@
+/** How keys are made and changed, and how money comes to their sub-accounts and goes back. */
+import { who } from '../account-rules.ts';
+import type { Cause } from '../accounts.ts';
+import { changedKey, describeKeyChanges } from '../key-changes.ts';
+import { checkedKey } from '../key-fields.ts';
+import { digestOf, KEY_PREFIX, newSecret } from '../key-rules.ts';
+import type { Balance, KeyChanges, KeyRecord, Keys } from '../keys.ts';
+import { inRange } from '../money.ts';
+import { subAccountOf, walletOf } from '../payer.ts';
+import { randomHex } from '../random-hex.ts';
+import { done, invalid, refused } from '../result.ts';
+import { keyState } from '../stated.ts';
+import { type Bookkeeper, type Books, got, type Rule } from './books.ts';
+
+export function keyChanges(keeper: Bookkeeper): Pick<Keys, 'create' | 'change' | 'transfer'> {
+  const { clock, randomBytes } = keeper.options;
+  return {
+    async create(key, cause) {
+      const atMs = clock.now();
+      const checked = checkedKey(key);
+      if (!checked.ok) return checked;
+      const { accountId, secret = newSecret(randomBytes(32)), subAccount = false } = key;
+      const digest = digestOf(secret);
+      const [prefix, last4] = [secret.slice(0, KEY_PREFIX.length + 4), secret.slice(-4)];
+      const keyId = `key_${randomHex(randomBytes)}`;
+      const made = { id: keyId, accountId, digest, prefix, last4, createdAtMs: atMs, disabled: false, subAccount };
+      const record: KeyRecord = { ...checked.value, ...made };
+      return keeper.follow(function* (books) {
+        if ((yield* got(books.account(accountId))) === undefined)
+          return refused({ reason: 'unknown_account', account: accountId } as const);
+        if ((yield* got(books.journaled(cause.id, 'key_created'))) !== undefined) return reused(cause);
+        if (yield* got(books.isDigestTaken(digest))) return invalid('secret', 'is taken');
+        yield* got(books.addKey(record));
+        books.note({ kind: 'key_created', ref: cause.id, accountId, keyId, atMs, state: keyState(record), ...who(cause) });
+        return done({ key: record, secret });
+      });
+    },
+
+    change: (id, changes, cause) => keeper.follow((books) => change(books, id, changes, cause, clock.now())),
+
+    async transfer(id, nanos, cause) {
+      if (nanos === 0n || !inRange(nanos)) return invalid('amount', 'must not be zero and must be in range');
+      return keeper.follow((books) => transfer(books, id, nanos, cause, clock.now()));
+    },
+  };
+}
+
+function* change(books: Books, id: string, changes: KeyChanges, cause: Cause, atMs: number) {
+  const key = yield* got(books.key(id));
+  if (key === undefined) return unknown(id);
+  const note = describeKeyChanges(changes, cause);
+  const before = yield* got(books.journaled(cause.id, 'key_changed'));
+  if (before !== undefined) return before.keyId === id && before.note === note ? done(key) : reused(cause);
+  if (key.deletedAtMs !== undefined) return unknown(id);
+  const changed = changedKey(key, changes, atMs);
+  if (!changed.ok) return changed;
+  if (changed.value.disabled && !key.disabled && key.subAccount) yield* returnBalance(books, key, cause, atMs);
+  yield* got(books.replaceKey(changed.value));
+  const state = keyState(changed.value);
+  books.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs, by: cause.by, note, state });
+  return changed;
+}
+
+/** The signed balance of a sub-account goes to the wallet when its key is disabled. */
+function* returnBalance(books: Books, key: KeyRecord, cause: Cause, atMs: number): Rule<void> {
+  const [sub, wallet] = [subAccountOf(key.id), walletOf(key.accountId)];
+  yield* got(books.load([sub, wallet]));
+  const nanos = books.balance(sub);
+  if (nanos === 0n) return;
+  const common = { ref: cause.id, accountId: key.accountId, keyId: key.id, atMs, ...who(cause) };
+  if (nanos > 0n) books.move({ ...common, kind: 'sub_account_refund', from: sub, to: wallet, nanos });
+  else books.move({ ...common, kind: 'sub_account_debt_transfer', from: wallet, to: sub, nanos: -nanos });
+}
+
+function* transfer(books: Books, id: string, nanos: bigint, cause: Cause, atMs: number) {
+  const key = yield* got(books.key(id));
+  if (key === undefined) return unknown(id);
+  if (!key.subAccount) return refused({ reason: 'no_sub_account' } as const);
+  const [sub, wallet] = [subAccountOf(key.id), walletOf(key.accountId)];
+  yield* got(books.load([sub, wallet, 'transit']));
+  const [giver, taker] = nanos > 0n ? [wallet, sub] : [sub, wallet];
+  const size = nanos > 0n ? nanos : -nanos;
+  const balance = (): Balance => ({ source: 'sub_account', nanos: books.balance(sub), unlimited: false });
+
+  const before = yield* got(books.journaled(cause.id, 'sub_account_transfer_out'));
+  if (before !== undefined) {
+    const isSame = before.keyId === id && before.from === giver && before.nanos === size;
+    return isSame ? done(balance()) : reused(cause);
+  }
+  if (key.disabled) return refused({ reason: 'key_disabled' } as const);
+  if (books.balance(giver) < size) return refused({ reason: 'insufficient_balance' } as const);
+  const common = { ref: cause.id, accountId: key.accountId, keyId: id, atMs, nanos: size, ...who(cause) };
+  books.move({ ...common, kind: 'sub_account_transfer_out', from: giver, to: 'transit' });
+  books.move({ ...common, kind: 'sub_account_transfer_in', from: 'transit', to: taker });
+  return done(balance());
+}
+
+const unknown = (id: string) => refused({ reason: 'unknown_key', key: id } as const);
+const reused = (cause: Cause) => refused({ reason: 'cause_reused', cause: cause.id } as const);
