@@ -1,11 +1,10 @@
-/** Runs an installed agent as its own process, in a home and a folder of its own, and collects what it prints. */
+/** Runs an installed agent as its own process, in the task's home and folder, and collects what it prints. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { AGENTS, commandOf, isInstalled } from './agents.ts';
-import type { Setup } from './setups.ts';
+import type { Setup, Task } from './setups.ts';
 
 const ROOT = process.env['MIZU_CLIENTS'] ?? join(tmpdir(), 'mizu-clients');
 const TIMEOUT_MS = 120_000;
@@ -22,34 +21,29 @@ export interface Ran {
   readonly text: string;
 }
 
-export async function run(setup: Setup, url: string, work: string): Promise<Ran> {
+export async function run(setup: Setup, task: Task): Promise<Ran> {
   const agent = AGENTS.get(setup.agent);
   assert.ok(agent !== undefined);
-  const home = mkdtempSync(join(tmpdir(), 'mizu-agent-home-'));
-  try {
-    const { args, env } = setup.prepare({ home, work, url });
-    const [command, ...first] = commandOf(ROOT, agent);
-    const child = spawn(command, [...first, ...args], {
-      cwd: work,
-      env: {
-        PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`,
-        HOME: home,
-        NO_COLOR: '1',
-        TERM: 'dumb',
-        ...env,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
-    const chunks: Buffer[] = [];
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    const code = await new Promise<number | null>((resolve, reject) => {
-      child.on('error', reject);
-      child.on('close', resolve);
-    });
-    clearTimeout(timer);
-    return { code, text: Buffer.concat(chunks).toString() };
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
+  const { args, env } = setup.prepare(task);
+  const [command, ...first] = commandOf(ROOT, agent);
+  const child = spawn(command, [...first, ...args], {
+    cwd: task.work,
+    env: {
+      PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`,
+      HOME: task.home,
+      NO_COLOR: '1',
+      TERM: 'dumb',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
+  const chunks: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  clearTimeout(timer);
+  return { code, text: Buffer.concat(chunks).toString() };
 }

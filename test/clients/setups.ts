@@ -1,15 +1,16 @@
 /** How each agent is pointed at a gateway and given its task, headless. */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KEY } from '../support/test-gateway.ts';
 
 export const MODEL = 'agent-model';
-const PROMPT = 'Write the answer into note.txt, read it back, and tell me what it says.';
 
 export interface Tool {
   readonly name: string;
   /** The member that holds a shell command. */
   readonly command: string;
+  /** Other members that it demands. */
+  readonly more?: Readonly<Record<string, unknown>>;
 }
 
 interface Place {
@@ -19,14 +20,26 @@ interface Place {
   readonly url: string;
 }
 
+/** What is said to the agent, and whether it goes on with its last conversation in the same home. */
+export interface Task extends Place {
+  readonly prompt: string;
+  readonly isResumed: boolean;
+}
+
 export interface Setup {
   readonly title: string;
   readonly agent: string;
   readonly tool: Tool;
   /** Writes the configuration; gives the arguments and the environment. */
-  prepare(place: Place): { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> };
+  prepare(task: Task): { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> };
   /** The one socket that the agent is to use for everything. */
   readonly socket?: { readonly version: string; readonly turns: number };
+  /** It can go on with a conversation that another process of it began. */
+  readonly resumes?: true;
+  /** It compacts a conversation whose usage comes near the end of its window, by a request without tools. */
+  readonly compacts?: true;
+  /** The agent's last message in what it printed; by default anywhere in it. */
+  lastMessage?(text: string): string;
   /** What the agent makes of a turn that breaks off: it asks again, tells its user, or does not look (it knows no `response.failed`). */
   readonly broken: 'retried' | 'told' | 'missed';
 }
@@ -37,6 +50,8 @@ function codexConfig({ home, url }: Place, websockets: boolean): void {
     `model = "${MODEL}"
 model_provider = "gw"
 approval_policy = "never"
+model_context_window = 128000
+model_auto_compact_token_limit = 100000
 sandbox_mode = "danger-full-access"
 check_for_update_on_startup = false
 [analytics]
@@ -53,7 +68,10 @@ stream_max_retries = 2
   );
 }
 
-const codexArguments = (work: string, ...more: string[]) => ['exec', '--skip-git-repo-check', '-C', work, ...more, PROMPT];
+function codexArguments({ work, prompt, isResumed }: Task, ...more: string[]): string[] {
+  const at = ['exec', '--skip-git-repo-check', '-C', work, ...more];
+  return isResumed ? [...at, 'resume', '--last', prompt] : [...at, prompt];
+}
 const SHELL: Tool = { name: 'exec_command', command: 'cmd' };
 
 function codex(title: string, agent: string, socket: Setup['socket'], ...more: string[]): Setup {
@@ -63,9 +81,11 @@ function codex(title: string, agent: string, socket: Setup['socket'], ...more: s
     tool: SHELL,
     ...(socket === undefined ? {} : { socket }),
     broken: 'retried',
+    resumes: true,
+    compacts: true,
     prepare(place) {
       codexConfig(place, socket !== undefined);
-      return { args: codexArguments(place.work, ...more), env: { CODEX_HOME: place.home, GW_API_KEY: KEY } };
+      return { args: codexArguments(place, ...more), env: { CODEX_HOME: place.home, GW_API_KEY: KEY } };
     },
   };
 }
@@ -78,7 +98,8 @@ function pi(api: 'openai-completions' | 'openai-responses' | 'anthropic-messages
     agent: 'pi',
     tool: OWN_TOOL,
     broken: 'told',
-    prepare({ home, url }) {
+    resumes: true,
+    prepare({ home, url, prompt, isResumed }) {
       const baseUrl = api === 'anthropic-messages' ? url : `${url}/v1`;
       const models = [
         {
@@ -93,30 +114,56 @@ function pi(api: 'openai-completions' | 'openai-responses' | 'anthropic-messages
       ];
       writeFileSync(join(home, 'models.json'), JSON.stringify({ providers: { gw: { baseUrl, api, apiKey: KEY, models } } }));
       return {
-        args: ['-p', '--no-session', '--provider', 'gw', '--model', MODEL, PROMPT],
+        args: ['-p', ...(isResumed ? ['-c'] : []), '--provider', 'gw', '--model', MODEL, prompt],
         env: { PI_CODING_AGENT_DIR: home, PI_OFFLINE: '1', PI_TELEMETRY: '0' },
       };
     },
   };
 }
 
+const CLAUDE_TOOL: Tool = { name: 'Bash', command: 'command', more: { description: 'note' } };
+
+/** The SDKs of Claude Code give this line to their users as the whole result. */
+function claudeResult(text: string): string {
+  const line =
+    text.split('\n').findLast((each) => each.startsWith('{"type":"result"') || /^\{.*"type":"result"/.test(each)) ?? '{}';
+  const { result = '' }: { result?: string } = JSON.parse(line);
+  return result;
+}
+
+const CLAUDE_ENV = {
+  ANTHROPIC_API_KEY: KEY,
+  ANTHROPIC_MODEL: MODEL,
+  ANTHROPIC_SMALL_FAST_MODEL: MODEL,
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  DISABLE_AUTOUPDATER: '1',
+  IS_SANDBOX: '1',
+  CLAUDE_CODE_MAX_RETRIES: '0',
+};
+
 const claude: Setup = {
   title: 'Claude Code',
   agent: 'claude',
-  tool: { name: 'Bash', command: 'command' },
+  tool: CLAUDE_TOOL,
   broken: 'retried',
-  prepare: ({ url }) => ({
-    args: ['-p', PROMPT, '--output-format', 'stream-json', '--verbose', '--allowedTools', 'Bash'],
-    env: {
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_API_KEY: KEY,
-      ANTHROPIC_MODEL: MODEL,
-      ANTHROPIC_SMALL_FAST_MODEL: MODEL,
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-      IS_SANDBOX: '1',
-      CLAUDE_CODE_MAX_RETRIES: '0',
-    },
+  resumes: true,
+  lastMessage: claudeResult,
+  prepare: ({ url, prompt, isResumed }) => ({
+    args: [...(isResumed ? ['-c'] : []), '-p', prompt, '--output-format', 'stream-json', '--verbose', '--allowedTools', 'Bash'],
+    env: { ANTHROPIC_BASE_URL: url, ...CLAUDE_ENV },
+  }),
+};
+
+const claudeSdk: Setup = {
+  title: 'Claude Agent SDK',
+  agent: 'claude-agent-sdk',
+  tool: CLAUDE_TOOL,
+  broken: 'retried',
+  resumes: true,
+  lastMessage: claudeResult,
+  prepare: ({ url, prompt, isResumed }) => ({
+    args: [prompt, ...(isResumed ? ['continue'] : [])],
+    env: { ANTHROPIC_BASE_URL: url, ...CLAUDE_ENV },
   }),
 };
 
@@ -126,12 +173,13 @@ function opencode(npm: '@ai-sdk/openai-compatible' | '@ai-sdk/openai' | '@ai-sdk
     agent: 'opencode',
     tool: OWN_TOOL,
     broken: npm === '@ai-sdk/openai-compatible' ? 'retried' : 'told',
-    prepare({ work, url }) {
+    resumes: true,
+    prepare({ work, url, prompt, isResumed }) {
       const models = { [MODEL]: { tool_call: true, limit: { context: 128_000, output: 8_192 } } };
       const provider = { gw: { npm, options: { baseURL: `${url}/v1`, apiKey: '{env:GW_API_KEY}' }, models } };
       writeFileSync(join(work, 'opencode.json'), JSON.stringify({ provider, permission: 'allow', share: 'disabled' }));
       return {
-        args: ['run', '-m', `gw/${MODEL}`, PROMPT],
+        args: ['run', ...(isResumed ? ['-c'] : []), '-m', `gw/${MODEL}`, prompt],
         env: { GW_API_KEY: KEY, OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' },
       };
     },
@@ -144,7 +192,7 @@ function langchain(api: 'chat' | 'responses' | 'messages'): Setup {
     agent: 'langchain',
     tool: OWN_TOOL,
     broken: api === 'responses' ? 'missed' : 'told',
-    prepare: ({ url }) => ({ args: [api, PROMPT], env: { GW_URL: url, GW_API_KEY: KEY, GW_MODEL: MODEL } }),
+    prepare: ({ url, prompt }) => ({ args: [api, prompt], env: { GW_URL: url, GW_API_KEY: KEY, GW_MODEL: MODEL } }),
   };
 }
 
@@ -155,7 +203,7 @@ function openaiAgents(api: 'chat' | 'responses' | 'websocket'): Setup {
     tool: OWN_TOOL,
     ...(api === 'websocket' ? { socket: { version: 'unannounced', turns: 3 } } : {}),
     broken: 'told',
-    prepare: ({ url }) => ({ args: [api, PROMPT], env: { GW_URL: url, GW_API_KEY: KEY, GW_MODEL: MODEL } }),
+    prepare: ({ url, prompt }) => ({ args: [api, prompt], env: { GW_URL: url, GW_API_KEY: KEY, GW_MODEL: MODEL } }),
   };
 }
 
@@ -166,8 +214,9 @@ function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, s
     tool: OWN_TOOL,
     ...(socket === undefined ? {} : { socket }),
     broken: 'retried',
-    prepare: ({ url }) => ({
-      args: ['-p', PROMPT, '--allow-all-tools'],
+    resumes: true,
+    prepare: ({ url, prompt, isResumed }) => ({
+      args: [...(isResumed ? ['--continue'] : []), '-p', prompt, '--allow-all-tools'],
       env: {
         COPILOT_OFFLINE: 'true',
         COPILOT_AUTO_UPDATE: 'false',
@@ -179,6 +228,63 @@ function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, s
     }),
   };
 }
+
+const kit = (title: string, agent: string, api: 'chat' | 'responses' | 'messages'): Setup => ({
+  title: `${title} over ${api}`,
+  agent,
+  tool: OWN_TOOL,
+  broken: 'told',
+  prepare: ({ url, prompt }) => ({ args: [api, prompt], env: { GW_URL: url, GW_API_KEY: KEY, GW_MODEL: MODEL } }),
+});
+
+const qwen: Setup = {
+  title: 'Qwen Code',
+  agent: 'qwen',
+  tool: { name: 'run_shell_command', command: 'command', more: { is_background: false } },
+  broken: 'retried',
+  resumes: true,
+  prepare: ({ url, prompt, isResumed }) => ({
+    args: ['--auth-type', 'openai', '-y', ...(isResumed ? ['-c'] : []), '-p', prompt],
+    env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: MODEL },
+  }),
+};
+
+const cline: Setup = {
+  title: 'Cline',
+  agent: 'cline',
+  tool: { name: 'run_commands', command: 'commands' },
+  broken: 'retried',
+  prepare({ home, url, prompt }) {
+    const settings = { provider: 'openai-compatible', apiKey: KEY, model: MODEL, baseUrl: `${url}/v1` };
+    const entry = { settings, updatedAt: '2026-11-01T00:00:00.000Z', tokenSource: 'manual' };
+    const file = { version: 1, lastUsedProvider: 'openai-compatible', modes: {}, providers: { 'openai-compatible': entry } };
+    const folder = join(home, '.cline/data/settings');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'providers.json'), JSON.stringify(file));
+    return { args: ['-P', 'openai-compatible', '-m', MODEL, prompt], env: {} };
+  },
+};
+
+const continueCli: Setup = {
+  title: 'Continue',
+  agent: 'continue',
+  tool: { name: 'Bash', command: 'command' },
+  broken: 'told',
+  prepare({ home, url, prompt }) {
+    const file = join(home, 'config.yaml');
+    const model = {
+      name: MODEL,
+      provider: 'openai',
+      model: MODEL,
+      apiBase: `${url}/v1`,
+      apiKey: KEY,
+      roles: ['chat'],
+      capabilities: ['tool_use'],
+    };
+    writeFileSync(file, JSON.stringify({ name: 'gateway', version: '0.0.1', schema: 'v1', models: [model] }));
+    return { args: ['-p', prompt, '--auto', '--config', file], env: { CONTINUE_TELEMETRY_ENABLED: '0' } };
+  },
+};
 
 export const SETUPS: readonly Setup[] = [
   codex('Codex 0.169.0 over SSE', 'codex', undefined),
@@ -194,6 +300,12 @@ export const SETUPS: readonly Setup[] = [
   openaiAgents('responses'),
   openaiAgents('websocket'),
   claude,
+  claudeSdk,
+  ...(['chat', 'responses', 'messages'] as const).map((api) => kit('AI SDK', 'ai-sdk', api)),
+  ...(['chat', 'responses', 'messages'] as const).map((api) => kit('Mastra', 'mastra', api)),
+  qwen,
+  cline,
+  continueCli,
   opencode('@ai-sdk/openai-compatible'),
   opencode('@ai-sdk/openai'),
   opencode('@ai-sdk/anthropic'),
