@@ -1,8 +1,9 @@
 /** What a key has used. The key lives in one variable of this module: it is written nowhere, and sent to this gateway only. */
+import { nanosOf, usd } from './money.js';
+
 const part = (id) => document.getElementById(id);
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-const NANOS = 1_000_000_000n;
 
 let key = '';
 /** Answers of an older question are not shown. */
@@ -77,7 +78,7 @@ function say(words) {
 
 function balanceText({ credits: { balance, unlimited } }) {
   if (unlimited) return 'without limit';
-  return balance.startsWith('-') ? `−$${usd(nanosOf(balance.slice(1)))}` : `$${usd(nanosOf(balance))}`;
+  return `$${usd(nanosOf(balance))}`.replace('$−', '−$');
 }
 
 function fill({ days, unit, now, byTime, byModel }) {
@@ -158,16 +159,3 @@ const hoursOf = (now) => {
 };
 const timeText = (row, unit) => (unit === 'hour' ? row.hour.slice(11, 16) : row.day);
 const count = (value) => value.toLocaleString('en-US');
-
-/** Exact: decimal text to billionths of a dollar, and back without zeros at the end. */
-function nanosOf(text) {
-  const [whole, fraction = ''] = text.split('.');
-  return BigInt(whole) * NANOS + BigInt(fraction.padEnd(9, '0').slice(0, 9));
-}
-
-function usd(nanos) {
-  const fraction = String(nanos % NANOS)
-    .padStart(9, '0')
-    .replace(/0{0,7}$/, '');
-  return `${(nanos / NANOS).toLocaleString('en-US')}.${fraction}`;
-}

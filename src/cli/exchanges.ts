@@ -3,6 +3,8 @@ import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import type { ExchangeQuery, LiveQuery, OneExchange } from '../http/admin/requests.ts';
 import type { LiveBatch } from '../http/admin/routes.ts';
+import type { BillableUsage } from '../store/charge.ts';
+import { countsOf } from '../store/day-usage.ts';
 import { formatUsd } from '../store/money.ts';
 import type { RequestLogQuery, RequestLogRow } from '../store/request-log.ts';
 import { pause } from '../streams/clock.ts';
@@ -17,15 +19,16 @@ function exchangeView(row: RequestLogRow): object {
   const { startedAtMs, durationMs, firstOutputMs, usage } = row;
   return {
     ...{ seq, exchangeId, requestId, accountId, keyId, endpoint, model, stream, status, startedAtMs, durationMs },
-    ...defined({ channelId, httpStatus, errorCode, firstOutputMs, inputTokens: usage?.input, outputTokens: usage?.output }),
+    ...defined({ channelId, httpStatus, errorCode, firstOutputMs, ...(usage === undefined ? {} : tokensOf(usage)) }),
     attempts: row.attempts.length,
     charge: formatUsd(row.charge?.total ?? 0n),
   };
 }
 
-/** Pages of the store that are looked through for one page of rows that the store cannot choose by itself. */
-const MOST_PAGES = 20;
-const PAGE = 1000;
+function tokensOf(usage: BillableUsage): object {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = countsOf(usage);
+  return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens };
+}
 
 export async function listExchanges(
   context: VerbContext,
@@ -34,46 +37,54 @@ export async function listExchanges(
   const nowMs = context.clock.now();
   const sinceMs = since === undefined ? undefined : moment(since, 'since', nowMs);
   const untilMs = until === undefined ? undefined : moment(until, 'until', nowMs);
-  const { query, fits, isExact } = await filterOf(context, filters);
+  const query = await queryOf(context, filters);
+  return await look(context, { ...query, ...defined({ sinceMs, untilMs }) }, before, limit);
+}
+
+/** Rows that are looked through at once at first: what holds the event loop must be short. */
+const FIRST_WINDOW = 500;
+/** A window that took longer is followed by a smaller one, one that took less than a quarter of it by a larger one. */
+const WINDOW_MS = 8;
+/** A page that is not full by then says how far it looked. */
+const LOOK_MS = 180;
+
+/**
+ * Newest first. A filter that fits few rows may have no index of its own, so the log is looked through in windows, and for so long only: the
+ * cursor then stands where it stopped, and the page may have less than `limit` rows, or none.
+ */
+async function look(
+  context: VerbContext,
+  query: RequestLogQuery,
+  before: number | undefined,
+  limit: number,
+): Promise<PageOf<object>> {
+  const { clock } = context;
   const { requestLog } = await context.store();
+  const begunAtMs = clock.monotonic();
   const data: RequestLogRow[] = [];
-  let cursor = before;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const size = isExact ? limit : PAGE;
-    const rows = await requestLog.list({ ...query, ...defined({ before: cursor, sinceMs, untilMs }), limit: size });
-    for (const row of rows) {
-      cursor = row.seq;
-      if (fits(row)) data.push(row);
-      if (data.length === limit) return { data: data.map(exchangeView), nextCursor: String(cursor) };
-    }
-    if (rows.length < size) return { data: data.map(exchangeView) };
+  let top = before ?? (await requestLog.head()) + 1;
+  for (let size = FIRST_WINDOW; top > 1; ) {
+    const above = Math.max(0, top - 1 - size);
+    const windowAtMs = clock.monotonic();
+    const rows = await requestLog.list({ ...query, before: top, above, limit: limit - data.length });
+    data.push(...rows);
+    const nowMs = clock.monotonic();
+    const isFull = data.length === limit;
+    top = isFull ? (rows.at(-1)?.seq ?? top) : above + 1;
+    if (isFull || nowMs - begunAtMs > LOOK_MS) break;
+    if (nowMs - windowAtMs > WINDOW_MS) size = Math.max(FIRST_WINDOW / 4, Math.floor(size / 2));
+    else if (nowMs - windowAtMs < WINDOW_MS / 4) size *= 4;
+    // Others have their turn between two windows.
+    await new Promise((resolve) => setImmediate(resolve));
   }
-  return { data: data.map(exchangeView), ...(cursor === undefined ? {} : { nextCursor: String(cursor) }) };
+  return { data: data.map(exchangeView), ...(top > 1 ? { nextCursor: String(top) } : {}) };
 }
 
 type Filters = Pick<Static<typeof ExchangeQuery>, 'account' | 'key' | 'model' | 'channel' | 'status'>;
 
-interface Filter {
-  /** What the store chooses by. */
-  readonly query: RequestLogQuery;
-  /** What it does not. */
-  readonly fits: (row: RequestLogRow) => boolean;
-  /** The store chooses by all of it. */
-  readonly isExact: boolean;
-}
-
-async function filterOf(context: VerbContext, { account, key, model, channel, status }: Filters): Promise<Filter> {
+async function queryOf(context: VerbContext, { account, key, model, channel, status }: Filters): Promise<RequestLogQuery> {
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
-  return {
-    query: defined({ accountId, keyId: key, status }),
-    fits: (row) => (model === undefined || row.model === model) && fitsChannel(row, channel),
-    isExact: model === undefined && channel === undefined,
-  };
-}
-
-/** It answered, or was asked in vain. */
-function fitsChannel({ channelId, attempts }: RequestLogRow, channel: string | undefined): boolean {
-  return channel === undefined || channelId === channel || attempts.some((attempt) => attempt.channelId === channel);
+  return defined({ accountId, keyId: key, model, channelId: channel, status });
 }
 
 /** All rows of an exchange as `mizu logs --request ID --json` prints them. */
@@ -85,25 +96,30 @@ export async function showExchange(
 }
 
 const FOLLOW_MS = 500;
-/** As many rows as one look shows; of more the oldest are passed over. */
 const MOST_ROWS = 1000;
+/** Where a filter fits more than can be read, the tail does not fall behind further than this. */
+const MOST_BEHIND = 5000;
 
+/** A look shows the newest `limit` rows that came since the one before; what a filter leaves out was not passed over. */
 export async function* followExchanges(
   context: VerbContext,
-  { after, ...filters }: Static<typeof LiveQuery>,
+  { after, limit = MOST_ROWS, ...filters }: Static<typeof LiveQuery>,
   gone: AbortSignal,
 ): AsyncGenerator<LiveBatch> {
-  const { query, fits } = await filterOf(context, filters);
+  const query = await queryOf(context, filters);
+  const isFiltered = Object.keys(query).length > 0;
   const { requestLog } = await context.store();
   let cursor = after ?? (await requestLog.head());
   while (!gone.aborted) {
     const head = await requestLog.head();
-    const skipped = Math.max(0, head - cursor - MOST_ROWS);
-    cursor += skipped;
-    const rows = head > cursor ? await requestLog.list({ ...query, after: cursor, limit: MOST_ROWS }) : [];
-    // Rows that do not fit are behind the reader as well.
-    cursor = rows.length < MOST_ROWS ? Math.max(cursor, head, rows.at(-1)?.seq ?? 0) : (rows.at(-1)?.seq ?? cursor);
-    yield { rows: rows.filter(fits).map(exchangeView), cursor, skipped };
+    const behind = Math.max(0, head - cursor);
+    // Where every row fits, those that would not be shown are not read either; a filter may fit few of many.
+    const unread = Math.max(0, behind - (isFiltered ? MOST_BEHIND : limit));
+    const size = isFiltered ? MOST_ROWS : limit;
+    const rows = behind === 0 ? [] : await requestLog.list({ ...query, after: cursor + unread, limit: size });
+    cursor = rows.length < size ? Math.max(cursor, head, rows.at(-1)?.seq ?? 0) : (rows.at(-1)?.seq ?? cursor);
+    const shown = rows.slice(-limit);
+    yield { rows: shown.map(exchangeView), cursor, skipped: unread + rows.length - shown.length };
     await pause(context.clock, FOLLOW_MS, gone);
   }
 }

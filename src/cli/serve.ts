@@ -25,7 +25,7 @@ import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.t
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import type { AdminApiOptions } from '../http/admin/admin-api.ts';
 import { type AdminParts, createAdminActions } from './admin.ts';
-import { createSite } from './site.ts';
+import { createConsoleSite, createSite } from './site.ts';
 import { UsageError } from './verb.ts';
 import { startWarmUp, type WarmUp } from './warm-up/warm-up.ts';
 
@@ -154,7 +154,7 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
   source.startWatching();
   try {
     return await runWorkers({
-      ...{ count, operations: atStart.operations, clock, log, member: mint('limits_') },
+      ...{ count, operations: atStart.operations, clock, log, member: mint('limits_'), site: createConsoleSite() },
       onSignal: (listener) =>
         onSignal((signal) => {
           if (signal === 'reload') source.reload();
@@ -192,7 +192,7 @@ function greetingOf({ listen, operations, models }: Config, running: RunningGate
     `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key)`,
     operations === undefined || at === undefined
       ? 'Operations: off'
-      : `Operations: ${addressOf(operations.host, at)} (/metrics, /healthz, /channels)`,
+      : `Operations: ${addressOf(operations.host, at)} (/console, /metrics, /healthz, /channels)`,
     `Models: ${models.size === 0 ? 'none' : [...models.keys()].join(', ')}`,
   ].join('\n');
 }
@@ -276,6 +276,7 @@ async function start(
     ...(file === undefined
       ? {}
       : {
+          consoleSite: createConsoleSite(),
           admin: (reports) =>
             adminOptions(options, log, { ...file, reports, store: () => Promise.resolve(store), config: () => config.current() }),
         }),

@@ -1,6 +1,7 @@
 /** The web pages of a running gateway, made from its configuration. */
 import type { ConfigSource } from '../http/config/source.ts';
 import type { Site } from '../http/server/site.ts';
+import { createConsole, isConsolePath } from '../pages/console.ts';
 import { createPages, isPagePath, type Pages } from '../pages/create-pages.ts';
 import { createPriceLists } from './price-lists.ts';
 
@@ -22,5 +23,17 @@ export function createSite(config: ConfigSource): Site & { prepare(): void } {
     isPath: isPagePath,
     respond: (method, path, headers) => pages().respond(method, path, headers),
     prepare: () => void pages(),
+  };
+}
+
+/** The console, made when it is first asked for: most processes never show it. */
+export function createConsoleSite(): Site {
+  let made: Pages | undefined;
+  return {
+    isPath: isConsolePath,
+    respond(method, path, headers) {
+      made ??= createConsole();
+      return made.respond(method, path, headers);
+    },
   };
 }

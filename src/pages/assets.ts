@@ -1,7 +1,7 @@
 /**
- * The files of `static/`, read once at start. A style, script or picture is served as `assets/<name>.<digest>.<extension>`, so that it
- * can be cached for ever; the names inside modules and templates are rewritten to these. The disk is not read while serving:
- * a path that is not in the map does not exist.
+ * The files of `static/`, read once at start. A style, script or picture that a template leads to is served as
+ * `assets/<name>.<digest>.<extension>`, so that it can be cached for ever; the names inside modules and templates are rewritten to these.
+ * The disk is not read while serving: a path that is not in the map does not exist.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
@@ -17,7 +17,7 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 const REFERENCE = /(['"(])\.\/([\w-]+\.(?:js|css|svg))(['")])/g;
 
 export interface Assets {
-  /** By request path, `/assets/…`. */
+  /** By request path, `/assets/…`: what the templates that were asked for lead to. */
   readonly byPath: ReadonlyMap<string, Representation>;
   /** A template of `static/` with its `assets/<name>` references replaced. */
   template(name: string): string;
@@ -25,11 +25,16 @@ export interface Assets {
   source(name: string): string;
 }
 
-/** Throws where a file is missing or two modules import each other. `directory` ends in a slash. */
-export function loadAssets(directory: URL): Assets {
-  const sources = new Map<string, string>();
-  for (const name of readdirSync(directory)) {
-    if (extname(name) in CONTENT_TYPES) sources.set(name, readFileSync(new URL(name, directory), 'utf8'));
+/**
+ * Throws where a file is missing or two modules import each other. `directory` ends in a slash and has the templates; `shared` are directories
+ * whose files may be named as well, `made` are texts that stand in no directory.
+ */
+export function loadAssets(directory: URL, shared: readonly URL[] = [], made: ReadonlyMap<string, string> = new Map()): Assets {
+  const sources = new Map(made);
+  for (const folder of [...shared, directory]) {
+    for (const name of readdirSync(folder)) {
+      if (extname(name) in CONTENT_TYPES) sources.set(name, readFileSync(new URL(name, folder), 'utf8'));
+    }
   }
   const hashed = new Map<string, string>();
   const byPath = new Map<string, Representation>();
@@ -50,8 +55,6 @@ export function loadAssets(directory: URL): Assets {
     byPath.set(`/assets/${published}`, represent(text, CONTENT_TYPES[extension] ?? '', FOR_EVER));
     return published;
   }
-  for (const name of sources.keys()) publish(name, []);
-
   return {
     byPath,
     template(name) {

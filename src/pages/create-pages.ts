@@ -11,7 +11,7 @@ import { loadAssets } from './assets.ts';
 import { createHomePage } from './home-page.ts';
 import type { PriceList } from './price-list.ts';
 import { priceListJson } from './price-display.ts';
-import { answer, type PageRequestHeaders, type PageResponse, type Representation, represent } from './representation.ts';
+import { type PageRequestHeaders, type PageResponse, type Representation, represent, responder } from './representation.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 export interface PagesOptions {
@@ -38,9 +38,9 @@ export function isPagePath(path: string): boolean {
 }
 
 /** Browsers revalidate each time; the ETag makes that cheap. */
-const REVALIDATE = 'no-cache';
+export const REVALIDATE = 'no-cache';
 const PRICES_CACHE = 'public, max-age=5, must-revalidate';
-const HTML_TYPE = 'text/html; charset=utf-8';
+export const HTML_TYPE = 'text/html; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Throws an Error where a file of `static/` is missing. */
@@ -49,7 +49,7 @@ export function createPages({ publicBaseUrl: baseUrl, prices }: PagesOptions): P
   const exampleDirectory = new URL('examples/', directory);
   const assets = loadAssets(directory);
 
-  const fixed = new Map<string, Representation>(assets.byPath);
+  const fixed = new Map<string, Representation>();
   fixed.set('/favicon.ico', represent(assets.source('mizu.svg'), 'image/svg+xml', 'public, max-age=86400'));
   const docs = createApiDocs({ template: assets.template('apidocs.html'), exampleDirectory, baseUrl, reference: API_REFERENCE });
   fixed.set('/apidocs', represent(docs, HTML_TYPE, REVALIDATE));
@@ -81,26 +81,8 @@ export function createPages({ publicBaseUrl: baseUrl, prices }: PagesOptions): P
   function find(path: string): Representation | undefined {
     if (path === '/') return current().home;
     if (path === '/prices.json') return current().prices;
-    return fixed.get(path);
+    return fixed.get(path) ?? assets.byPath.get(path);
   }
 
-  return {
-    respond(method, path, headers) {
-      const representation = find(path);
-      if (representation === undefined) return undefined;
-      if (method === 'GET' || method === 'HEAD') return answer(representation, method, headers, SECURITY_HEADERS);
-      const body = Buffer.from('Method not allowed.\n');
-      return {
-        status: 405,
-        headers: {
-          ...SECURITY_HEADERS,
-          allow: 'GET, HEAD',
-          'cache-control': 'no-store',
-          'content-type': 'text/plain; charset=utf-8',
-          'content-length': String(body.length),
-        },
-        body,
-      };
-    },
-  };
+  return { respond: responder(find, SECURITY_HEADERS) };
 }

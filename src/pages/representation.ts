@@ -51,8 +51,29 @@ export function digestOf(bytes: string | Buffer): string {
   return createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 }
 
+/** Answers a method and a path with what `find` knows: GET and HEAD with it, any other method with 405. Undefined: it knows nothing there. */
+export function responder(find: (path: string) => Representation | undefined, security: Readonly<Record<string, string>>) {
+  return (method: string, path: string, headers: PageRequestHeaders): PageResponse | undefined => {
+    const representation = find(path);
+    if (representation === undefined) return undefined;
+    if (method === 'GET' || method === 'HEAD') return answer(representation, method, headers, security);
+    const body = Buffer.from('Method not allowed.\n');
+    return {
+      status: 405,
+      headers: {
+        ...security,
+        allow: 'GET, HEAD',
+        'cache-control': 'no-store',
+        'content-type': 'text/plain; charset=utf-8',
+        'content-length': String(body.length),
+      },
+      body,
+    };
+  };
+}
+
 /** 200 or 304 for GET and HEAD; `method` is one of the two. */
-export function answer(
+function answer(
   representation: Representation,
   method: string,
   request: PageRequestHeaders,

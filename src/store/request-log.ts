@@ -87,6 +87,8 @@ export interface RequestLogQuery {
   readonly after?: number;
   /** Only rows with a smaller seq (newest first, the default direction): for paging. */
   readonly before?: number;
+  /** Only rows with a greater seq, in whichever direction: bounds what is looked through. */
+  readonly above?: number;
   /** 1 to 1000, default 100. */
   readonly limit?: number;
 }

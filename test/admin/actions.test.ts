@@ -297,6 +297,61 @@ test('exchanges: filtered, paged, one whole with its attempts and charge; the ov
   assert.deepEqual((await done(gateway, 'overview', 'overview')).data, []);
 });
 
+test('a look at the log is bounded: a page says how far it looked, and the next one goes on there', async (t) => {
+  const gateway = await adminGateway(t);
+  const owner = await funded(gateway.store, 1n);
+  for (let n = 1; n <= 3_000; n += 1) {
+    const more = n === 7 ? { channelId: 'rare' } : { channelId: 'common' };
+    void gateway.store.settlements.settle({ entry: entry(owner, `ex_${n}`, 0n, more) });
+  }
+  await gateway.store.settlements.flush();
+  const found: string[] = [];
+  let before = '';
+  let pages = 0;
+  do {
+    const page = await done(
+      gateway,
+      'listExchanges',
+      `exchanges?channel=rare&limit=1${before === '' ? '' : `&before=${before}`}`,
+    );
+    found.push(...page.data.map(({ exchangeId }: Json) => exchangeId));
+    assert.ok(page.nextCursor === undefined || before === '' || Number(page.nextCursor) < Number(before), 'it goes on');
+    before = page.nextCursor ?? '';
+    pages += 1;
+  } while (before !== '' && pages < 100);
+  assert.deepEqual(found, ['ex_7']);
+  const whole = await done(gateway, 'listExchanges', 'exchanges?limit=1000&channel=common');
+  assert.deepEqual([whole.data.length, whole.data[0].exchangeId, whole.nextCursor], [1000, 'ex_3000', '2001']);
+});
+
+test('a look of the live tail shows the newest rows up to its limit, and says how many it passed over', async (t) => {
+  const gateway = await adminGateway(t);
+  const owner = await funded(gateway.store, 1n);
+  for (let n = 1; n <= 30; n += 1) {
+    const more = n % 2 === 0 ? { status: 'error' as const } : {};
+    void gateway.store.settlements.settle({ entry: entry(owner, `ex_${n}`, 0n, more) });
+  }
+  await gateway.store.settlements.flush();
+  const first = async (query: string): Promise<[number, string[]]> => {
+    const controller = new AbortController();
+    const answer = await fetch(`http://127.0.0.1:${gateway.port}/admin/v1/exchanges/live?after=0&${query}`, {
+      headers: { authorization: `Bearer ${gateway.tokens.read}` },
+      signal: controller.signal,
+    });
+    let text = '';
+    for await (const chunk of answer.body ?? []) {
+      text += Buffer.from(chunk).toString('utf8');
+      if (/event: exchanges\ndata: .*\n\n/.test(text)) break;
+    }
+    controller.abort();
+    const rows: Json = JSON.parse(/event: exchanges\ndata: (.*)/.exec(text)?.[1] ?? '[]');
+    return [Number(/"count":(\d+)/.exec(text)?.[1] ?? 0), rows.map(({ exchangeId }: Json) => exchangeId)];
+  };
+  assert.deepEqual(await first('limit=2'), [28, ['ex_29', 'ex_30']]);
+  assert.deepEqual(await first('limit=2&status=error'), [13, ['ex_28', 'ex_30']], 'what does not fit was not passed over');
+  assert.equal((await first('limit=1000'))[1].length, 30);
+});
+
 test('the live tail shows what comes, in order, in batches, and what a filter chooses', async (t) => {
   const gateway = await adminGateway(t);
   const owner = await funded(gateway.store, 10n ** 12n);

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import type { TestContext } from 'node:test';
 import { createAdminActions } from '../../src/cli/admin.ts';
+import { createConsoleSite } from '../../src/cli/site.ts';
 import { codecs } from '../../src/codecs/registry.ts';
 import type { Config } from '../../src/http/config/config.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
@@ -63,7 +64,7 @@ const FILE = {
   models: { fast: { price: { input: '1', output: '5' } }, free: {} },
 };
 
-export async function adminGateway(t: TestContext, options: AdminGatewayOptions = {}): Promise<AdminGateway> {
+export async function adminGateway(t: Pick<TestContext, 'after'>, options: AdminGatewayOptions = {}): Promise<AdminGateway> {
   const store = options.store ?? (await openStore(t, { clock: realClock }));
   const clock = options.clock ?? systemClock;
   const parsed = (file: object): Config =>
@@ -86,6 +87,7 @@ export async function adminGateway(t: TestContext, options: AdminGatewayOptions 
     chargeFor,
     log,
     processFigures: false,
+    consoleSite: createConsoleSite(),
     admin: (reports) => ({
       actions: createAdminActions({
         reports,

@@ -25,6 +25,9 @@ eachStore(({ openStore }) => {
     assert.equal(await ids({ channelId: 'c1' }), 'dba');
     assert.equal(await ids({ channelId: 'c1', limit: 2 }), 'db');
     assert.equal(await ids({ channelId: 'c1', after: 0, limit: 1 }), 'a');
+    assert.equal(await ids({ channelId: 'c1', above: 1 }), 'db');
+    assert.equal(await ids({ above: 2, before: 4 }), 'c');
+    assert.equal(await ids({ after: 1, above: 2 }), 'cd');
     assert.equal(await ids({ channelId: 'c2' }), 'c');
     assert.equal(await ids({ channelId: 'c' }), '');
     assert.equal(await ids({ model: 'm1' }), 'a');

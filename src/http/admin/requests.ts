@@ -216,6 +216,7 @@ export const LiveQuery = Type.Object(
   {
     ...EXCHANGES,
     after: Optional(Count(0, Number.MAX_SAFE_INTEGER, 'Only rows behind this one. Default: those that come from now on.')),
+    limit: Optional(Count(1, 1000, 'The most rows of one look, every half a second; of more the newest. Default 1000.')),
   },
   closed,
 );

@@ -111,6 +111,8 @@ const EXCHANGE = {
   firstOutputMs: Optional(Type.Number()),
   attempts: Count,
   inputTokens: Optional(Count),
+  cachedInputTokens: Optional(Count),
+  cacheWriteTokens: Optional(Count),
   outputTokens: Optional(Count),
   charge: Usd,
 };

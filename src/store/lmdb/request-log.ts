@@ -67,7 +67,8 @@ function list(tables: Tables, query: RequestLogQuery): RequestLogRow[] {
   const limit = Math.min(Math.max(query.limit ?? DEFAULT_LIMIT, 1), MAX_LIMIT);
   const head = metaOf(tables, 'logHead')?.seq ?? 0;
   const forward = query.after !== undefined;
-  const lowest = Math.max((query.after ?? 0) + 1, query.sinceMs === undefined ? 1 : firstAt(tables, query.sinceMs, head));
+  const { after = 0, above = 0, sinceMs } = query;
+  const lowest = Math.max(after + 1, above + 1, sinceMs === undefined ? 1 : firstAt(tables, sinceMs, head));
   const last = query.untilMs === undefined ? head : firstAt(tables, query.untilMs, head) - 1;
   const highest = Math.min((query.before ?? head + 1) - 1, last);
   if (lowest > highest) return [];

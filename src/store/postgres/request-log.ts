@@ -98,6 +98,7 @@ function listOf(query: RequestLogQuery): { readonly statement: Statement; readon
   where('f', 'logged_at_ms >=', query.sinceMs);
   where('t', 'logged_at_ms <', query.untilMs);
   where('n', 'seq >', query.after);
+  where('b', 'seq >', query.above);
   where('p', 'seq <', query.before);
   values.push(limitOf(query));
   const order = query.after === undefined ? 'DESC' : 'ASC';

@@ -71,7 +71,11 @@ export function options(path: string, more: Partial<StoreOptions> = {}): StoreOp
 }
 
 /** A store of its own for one test, closed after it. */
-export async function openStore(t: TestContext, more: Partial<StoreOptions> = {}, seams: Seams = {}): Promise<Store> {
+export async function openStore(
+  t: Pick<TestContext, 'after'>,
+  more: Partial<StoreOptions> = {},
+  seams: Seams = {},
+): Promise<Store> {
   const path = more.path ?? mkdtempSync(join(tmpdir(), 'mizu-store-'));
   const store = await openLmdbStore(options(path, more), seams);
   t.after(async () => {

@@ -1,0 +1,143 @@
+/** The gateway itself: its health, its configuration file, and who may use the console. */
+import { change, health, path } from './api.js';
+import { button, facts, h, id as code, section, speak, table, tag, time } from './dom.js';
+import { openForm, showSecret, WHY } from './dialog.js';
+
+export const view = {
+  async load({ get }) {
+    const [tokens, check, found] = await Promise.all([get('tokens'), get('config/check'), health()]);
+    return { tokens: tokens.data, check, found };
+  },
+
+  draw({ tokens, check, found }, context) {
+    const { may } = context;
+    return [
+      h('h1', {}, 'Gateway'),
+      section('Health', found === undefined ? h('p', { class: 'empty' }, 'It does not say.') : healthOf(found)),
+      section(
+        'Configuration file',
+        checked(check),
+        may &&
+          h(
+            'p',
+            { class: 'buttons' },
+            button('Reload', () => reloadConfig(context), { id: 'reload' }),
+          ),
+      ),
+      section(
+        'Admin tokens',
+        h('p', { class: 'note' }, 'A token of the role read sees everything here and changes nothing.'),
+        table({
+          caption: 'Admin tokens',
+          columns: [
+            ...TOKENS,
+            ...(may
+              ? [
+                  {
+                    name: 'Do',
+                    of: (token) => button('Delete', () => remove(token, context), { 'aria-label': `Delete ${token.name}` }),
+                  },
+                ]
+              : []),
+          ],
+          rows: tokens,
+          empty: 'None.',
+        }),
+        may &&
+          h(
+            'p',
+            { class: 'buttons' },
+            button('New token', () => create(context), { id: 'new-token' }),
+          ),
+      ),
+    ];
+  },
+};
+
+const TOKENS = [
+  { name: 'Token', of: ({ name }) => name },
+  { name: 'Role', of: ({ role }) => tag(role) },
+  { name: 'Begins, ends', of: ({ prefix, last4 }) => code(`${prefix}…${last4}`) },
+  { name: 'Made, UTC', of: ({ createdAtMs }) => time(createdAtMs) },
+];
+
+/** The report's own names, whichever it has. */
+function healthOf({ status, reasons = [], ...rest }) {
+  const text = (value) =>
+    typeof value === 'object' && value !== null
+      ? Object.entries(value)
+          .map(([name, own]) => `${name.replaceAll('_', ' ')} ${text(own)}`)
+          .join(', ')
+      : String(value);
+  return facts([
+    ['Status', [tag(status, status === 'ok' ? 'good' : 'bad'), reasons.length === 0 ? '' : ` ${reasons.join(', ')}`]],
+    ...Object.entries(rest).map(([name, value]) => [name.replaceAll('_', ' '), text(value)]),
+  ]);
+}
+
+function checked({ valid, notes = [], problems = [] }) {
+  return [
+    h('p', {}, valid ? tag('valid', 'good') : tag('not valid: the gateway goes on with the old one', 'bad')),
+    problems.length > 0 &&
+      table({
+        caption: 'Problems',
+        columns: [
+          { name: 'Where', of: ({ path: where }) => code(where) },
+          { name: 'What', of: ({ message }) => message },
+        ],
+        rows: problems,
+        empty: '',
+      }),
+    notes.map((note) => h('p', { class: 'note' }, note)),
+  ];
+}
+
+function reloadConfig({ reload }) {
+  openForm({
+    title: 'Reload the configuration',
+    intro: 'The file is read again and used from now on, by every process, where it is valid. Open streams go on.',
+    fields: [WHY],
+    send: 'Reload',
+    submit: (values, once) => change('POST', 'config/reload', values, once),
+    done: () => void reload(),
+  });
+}
+
+function create({ reload }) {
+  openForm({
+    title: 'New admin token',
+    fields: [
+      { name: 'name', label: 'Name', required: true, hint: 'What the journal calls whoever uses it.' },
+      {
+        name: 'role',
+        label: 'Role',
+        type: 'select',
+        value: 'read',
+        options: [
+          ['read', 'read'],
+          ['write', 'write'],
+        ],
+      },
+      WHY,
+    ],
+    send: 'Create',
+    submit: (values, once) => change('POST', 'tokens', values, once),
+    done: ({ token }) => showSecret({ title: 'The new admin token', secret: token, done: () => void reload() }),
+  });
+}
+
+function remove({ name }, { reload }) {
+  openForm({
+    title: `Delete ${name}`,
+    intro: 'It is refused from then on, on every machine, and its sessions end. It cannot be undone.',
+    fields: [WHY],
+    typed: name,
+    send: 'Delete',
+    isDanger: true,
+    submit: (values, once) => change('DELETE', path('tokens', name), values, once),
+    done: () => {
+      speak(`${name} is deleted`);
+      void reload();
+    },
+  });
+}
