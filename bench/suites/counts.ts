@@ -25,8 +25,8 @@ const WORDS = { paced: 96, short: 4 } as const;
 const LAP = { count: 1_000, concurrency: 8 };
 const PACED_LAP = { count: 320, concurrency: 32 };
 const WARM_LAPS = 4;
-/** An exchange that is over should leave nothing; twice this means that dead ones keep the next ones alive. */
-const GROWN_OLD_KIB = 6;
+/** An exchange that is over should leave nothing; more than this was seen where dead ones kept the next ones alive (12 to 14). */
+const GROWN_OLD_KIB = 8;
 /** Until what was allocated for the last answers is counted. */
 const REST_MS = 300;
 /** Calls that are fewer are noise. */
