@@ -1,5 +1,5 @@
 /** What every endpoint of one simulator shares: clock, ids, seals, memory, the model, the pictures, the tasks. */
-import type { NgramModel } from './ngram.ts';
+import type { Knowledge } from './corpus.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import type { Seals } from './seals.ts';
 import type { VideoJobs } from './video-jobs.ts';
@@ -10,7 +10,7 @@ export interface SimulatorContext {
   readonly mint: (prefix: string) => string;
   readonly seals: Seals;
   readonly memory: ResponseMemory;
-  readonly model: () => NgramModel;
+  readonly knowledge: () => Knowledge;
   /** A picture for a prompt, base64 PNG. */
   readonly draw: (prompt: string) => string;
   readonly videos: VideoJobs;

@@ -1,7 +1,15 @@
-/** What the demonstration's model learns from: the prose of the repository's own documents, read when it is first needed. */
+/** What the demonstration's model knows: the prose of the repository's own documents, read when it is first needed. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type NgramModel, trainNgram } from './ngram.ts';
+import { type Recall, recallFrom } from './recall.ts';
+
+export interface Knowledge {
+  readonly paragraphs: readonly string[];
+  readonly recall: Recall;
+  /** How likely each word of a paragraph is. */
+  readonly ngrams: NgramModel;
+}
 
 /** Read where the folder holds no documents, so that the model always has something to say. */
 const FALLBACK = [
@@ -11,13 +19,17 @@ const FALLBACK = [
   'The second rule of the gateway is that nothing is lost silently between the client and the model.',
 ];
 
-/** A model that is trained at its first use and then kept. `folder`: the repository's root. */
-export function lazyModel(folder: string | undefined): () => NgramModel {
-  let model: NgramModel | undefined;
+/** Learnt at its first use and then kept. `folder`: the repository's root. */
+export function lazyKnowledge(folder: string | undefined): () => Knowledge {
+  let knowledge: Knowledge | undefined;
   return () => {
-    model ??= trainNgram(paragraphsIn(folder));
-    return model;
+    knowledge ??= learn(paragraphsIn(folder));
+    return knowledge;
   };
+}
+
+export function learn(paragraphs: readonly string[]): Knowledge {
+  return { paragraphs, recall: recallFrom(paragraphs), ngrams: trainNgram(paragraphs) };
 }
 
 function paragraphsIn(folder: string | undefined): readonly string[] {

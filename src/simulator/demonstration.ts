@@ -1,25 +1,27 @@
 /**
- * What the demonstration's model answers: text of the n-gram model with true logprobs, tool calls that fit their schemas,
- * answers about tool results, reasoning when asked for. Deterministic in the prompt and the seed. Knows no dialect.
+ * What the demonstration's model answers: a paragraph of the documents that is about the question, with the logprobs of an n-gram model, calls of
+ * tools that are demanded, answers about tool results, reasoning when asked for. Deterministic in the prompt and the seed. Knows no dialect.
  */
 import type { Prompt, PromptTool } from './dialect.ts';
+import type { Knowledge } from './corpus.ts';
 import { type Context, type NgramModel, PARAGRAPH_START, tokenize } from './ngram.ts';
-import { type Random, seededRandom, seedOf } from './random.ts';
+import { pick, type Random, seededRandom, seedOf } from './random.ts';
 import type { Piece, Reply, TokenLogprob } from './reply.ts';
 import { sampleSchema } from './sample-schema.ts';
 
 /** A picture for `drawImage`, base64 PNG. */
 export type Draw = (prompt: string) => string;
 
-/** An answer without a cap ends by itself; this stops a model that will not. */
+/** An answer without a cap ends by itself; this is for a paragraph that does not. */
 const LONGEST = 220;
-const LONGEST_THOUGHT = 60;
+/** Paragraphs about a question that chance may choose among. */
+const CHOICE = 3;
 
-export function demonstrate(prompt: Prompt, model: NgramModel, draw: Draw): Reply {
+export function demonstrate(prompt: Prompt, knowledge: Knowledge, draw: Draw): Reply {
   const random = seededRandom(prompt.seed === undefined ? seedOf(prompt.text) : prompt.seed >>> 0);
   const input = Math.max(1, tokenize(prompt.text).length);
   const faces = prompt.reasoning;
-  const thought = faces !== undefined ? think(model, random) : [];
+  const thought = faces !== undefined ? think(prompt, knowledge) : [];
   const pieces: Piece[] = [];
   // Vendors count reasoning into the output cap.
   const reasoning = Math.min(thought.length, prompt.maxTokens ?? Number.POSITIVE_INFINITY);
@@ -43,7 +45,7 @@ export function demonstrate(prompt: Prompt, model: NgramModel, draw: Draw): Repl
     const output = calls.reduce((sum, call) => sum + tokenize(`${call.name}${call.arguments}`).length, 0);
     return { pieces: [...pieces, ...calls], usage: { input, output: reasoning + output, reasoning } };
   }
-  const said = speak(prompt, model, random);
+  const said = speak(prompt, knowledge, random);
   const { tokens, stopped, capped } = limit(said, prompt.stop, prompt.maxTokens === undefined ? LONGEST : left);
   pieces.push({
     type: 'text',
@@ -59,27 +61,32 @@ export function demonstrate(prompt: Prompt, model: NgramModel, draw: Draw): Repl
   };
 }
 
-function think(model: NgramModel, random: Random): readonly string[] {
-  return generate(model, random, LONGEST_THOUGHT, 0).map(({ token }) => token);
+function think({ lastUserText }: Prompt, { recall }: Knowledge): readonly string[] {
+  const found = recall(lastUserText).length;
+  const known =
+    found === 0 ? 'None of the documents that I know is about it' : `${found} paragraphs that I know share words with it`;
+  return tokenize(`The question has ${tokenize(lastUserText).length} words. ${known}, so I answer with one of them.`);
 }
 
-function generate(model: NgramModel, random: Random | undefined, most: number, top: number): TokenLogprob[] {
-  const tokens: TokenLogprob[] = [];
+/** A paragraph about the question where there is one; the best at temperature 0, else one of the best by chance. */
+function paragraphFor({ lastUserText, temperature }: Prompt, { recall, paragraphs }: Knowledge, random: Random): string {
+  const found = recall(lastUserText);
+  const choice = found.length > 0 ? found.slice(0, CHOICE) : paragraphs;
+  return (temperature === 0 ? choice[0] : pick(random, choice)) ?? '';
+}
+
+function inTokens(text: string, model: NgramModel, top: number): TokenLogprob[] {
   let context: Context = PARAGRAPH_START;
-  while (tokens.length < most) {
-    const token = model.next(context, random);
-    if (token === undefined) break;
-    tokens.push({
+  return tokenize(text).map((token) => {
+    const likeliest = top === 0 ? [] : model.likeliest(context, top);
+    const entry = {
       token,
       logprob: Math.log(model.probability(context, token)),
-      top:
-        top === 0
-          ? []
-          : model.likeliest(context, top).map((entry) => ({ token: entry.token, logprob: Math.log(entry.probability) })),
-    });
+      top: likeliest.map((each) => ({ token: each.token, logprob: Math.log(each.probability) })),
+    };
     context = [context[1], token];
-  }
-  return tokens;
+    return entry;
+  });
 }
 
 /** A text that could not be otherwise: probability one a token. */
@@ -87,7 +94,7 @@ function certain(text: string, top: number): TokenLogprob[] {
   return tokenize(text).map((token) => ({ token, logprob: 0, top: top === 0 ? [] : [{ token, logprob: 0 }] }));
 }
 
-function speak(prompt: Prompt, model: NgramModel, random: Random): TokenLogprob[] {
+function speak(prompt: Prompt, knowledge: Knowledge, random: Random): TokenLogprob[] {
   const top = prompt.topLogprobs ?? 0;
   if (prompt.answerSchema !== undefined) {
     const schema = Object.keys(prompt.answerSchema).length === 0 ? JSON_OBJECT : prompt.answerSchema;
@@ -95,8 +102,7 @@ function speak(prompt: Prompt, model: NgramModel, random: Random): TokenLogprob[
   }
   const results = prompt.toolResults.map(({ name, text }) => `The tool ${name || 'called'} answered: ${text.slice(0, 400)}`);
   const opening = results.length === 0 ? [] : certain(`${results.join('\n')}\n`, top);
-  const chance = prompt.temperature === 0 ? undefined : random;
-  const body = generate(model, chance, LONGEST, top);
+  const body = inTokens(paragraphFor(prompt, knowledge, random), knowledge.ngrams, top);
   return opening.length === 0 && body.length === 0 ? certain('Yes.', top) : [...opening, ...body];
 }
 
@@ -143,14 +149,15 @@ function trimTo(tokens: readonly TokenLogprob[], length: number): TokenLogprob[]
   return kept;
 }
 
-/** The tools to call now: the one demanded, those that the user names, or the first when any is demanded. */
+/** The tools to call now: the one demanded, those that the user says to use or call, or the first when any is demanded. */
 function callsFor(prompt: Prompt): readonly PromptTool[] {
-  const { tools, toolChoice } = prompt;
+  const { tools, toolChoice, lastUserText } = prompt;
   if (toolChoice === 'none' || tools.length === 0) return [];
   if (typeof toolChoice === 'object') return tools.filter(({ name }) => name === toolChoice.name).slice(0, 1);
   // After a result the model answers, even where a call is demanded each time, so that a loop ends only by the caller's choice.
   if (prompt.toolResults.length > 0 && toolChoice === 'auto') return [];
-  const text = prompt.lastUserText.toLowerCase();
+  // The name alone is no demand: `read` and `look` are words, too.
+  const text = /\b(use|call)\b/i.test(lastUserText) ? lastUserText.toLowerCase() : '';
   const named = tools.filter(({ name }) => text.includes(name.toLowerCase()));
   if (named.length > 0) return prompt.parallel ? named : named.slice(0, 1);
   return toolChoice === 'required' ? tools.slice(0, 1) : [];

@@ -3,7 +3,7 @@ import { type Answer, jsonAnswer, streamAnswer, withDone } from './answer.ts';
 import { namedFrame } from './frame.ts';
 import type { ReceivedRequest } from './journal.ts';
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, objectOf, stringOf } from './json.ts';
-import { makePng, type PngSize, readPng } from './png.ts';
+import { coloursOf, makePng, type PngSize, readPng } from './png.ts';
 import { seedOf } from './random.ts';
 import { roughTokens } from './reply.ts';
 import type { Script } from './script.ts';
@@ -182,7 +182,9 @@ function draw(
   const pictures =
     scripted.length > 0
       ? scripted.map(({ data }) => data)
-      : Array.from({ length: count }, (_, index) => makePng(size, seedOf(`${prompt}\n${index}`), transparent).toString('base64'));
+      : Array.from({ length: count }, (_, index) =>
+          makePng(size, seedOf(`${prompt}\n${index}`), transparent, coloursOf(prompt)).toString('base64'),
+        );
   const meta = {
     background: transparent ? 'transparent' : 'opaque',
     output_format: 'png',

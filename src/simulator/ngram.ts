@@ -2,8 +2,6 @@
  * A trigram model over words, interpolated with its bigrams and unigrams, so that every token of the vocabulary has a
  * probability and all of them sum to one. Knows text and chance; knows no dialect and no file.
  */
-import type { Random } from './random.ts';
-
 /** The token before a paragraph and after it: never said. */
 const EDGE = '\u0000';
 
@@ -19,8 +17,6 @@ export interface NgramModel {
   readonly vocabulary: readonly string[];
   /** P(token | the two tokens before it). */
   probability(context: Context, token: string): number;
-  /** The next token by chance, or the likeliest when `random` is absent. `undefined`: the paragraph ends. */
-  next(context: Context, random?: Random): string | undefined;
   /** The likeliest tokens, best first; the end of a paragraph is not among them. */
   likeliest(context: Context, count: number): { readonly token: string; readonly probability: number }[];
 }
@@ -90,10 +86,6 @@ export function trainNgram(paragraphs: Iterable<string>): NgramModel {
   return {
     vocabulary: [...unigrams.of.keys()],
     probability,
-    next(context, random) {
-      const token = random === undefined ? ranked(context)[0]?.token : draw(estimates(context), random);
-      return token === EDGE ? undefined : token;
-    },
     likeliest: (context, count) =>
       ranked(context)
         .filter(({ token }) => token !== EDGE)
@@ -113,23 +105,4 @@ function countsAt(map: Map<string, Counts>, key: string): Counts {
 function add(counts: Counts, token: string): void {
   counts.total += 1;
   counts.of.set(token, (counts.of.get(token) ?? 0) + 1);
-}
-
-/** First an estimate by its share, then a token by its count: exactly the interpolated distribution. */
-function draw(estimates: readonly { readonly share: number; readonly counts: Counts }[], random: Random): string | undefined {
-  let ticket = random();
-  let chosen = estimates.at(-1)?.counts;
-  for (const { share, counts } of estimates) {
-    if (ticket < share) {
-      chosen = counts;
-      break;
-    }
-    ticket -= share;
-  }
-  let place = random() * (chosen?.total ?? 0);
-  for (const [token, count] of chosen?.of ?? []) {
-    place -= count;
-    if (place < 0) return token;
-  }
-  return undefined;
 }

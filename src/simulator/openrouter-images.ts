@@ -3,7 +3,7 @@ import { type Answer, jsonAnswer, streamAnswer, withDone } from './answer.ts';
 import { dataFrame } from './frame.ts';
 import type { ReceivedRequest } from './journal.ts';
 import { isArray, isObject, type JsonObject, objectOf, stringOf } from './json.ts';
-import { makePng } from './png.ts';
+import { coloursOf, makePng } from './png.ts';
 import { seedOf } from './random.ts';
 import { roughTokens } from './reply.ts';
 import type { Script } from './script.ts';
@@ -43,6 +43,7 @@ export function answerRouterImages(request: ReceivedRequest, script: Script | un
             { width: Number(width), height: Number(height) },
             seedOf(`${prompt}\n${index}`),
             body.background === 'transparent',
+            coloursOf(prompt),
           ).toString('base64'),
         );
   const created = Math.floor(context.now() / 1000);

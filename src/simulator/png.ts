@@ -1,10 +1,24 @@
-/** A real PNG of any size: stripes in a colour made from a seed, with or without transparency. */
+/** A real PNG of any size: stripes in the colours of its prompt's words, else in those of a seed, with or without transparency. */
 import { crc32, deflateSync } from 'node:zlib';
 
 export interface PngSize {
   readonly width: number;
   readonly height: number;
 }
+
+type Rgb = readonly [red: number, green: number, blue: number];
+
+const BLACK: Rgb = [24, 24, 28];
+const WHITE: Rgb = [244, 244, 240];
+const BLUE: Rgb = [44, 98, 180];
+const GREEN: Rgb = [52, 132, 72];
+const YELLOW: Rgb = [240, 204, 72];
+const COLOURS: Readonly<Record<string, Rgb>> = {
+  ...{ red: [196, 48, 44], orange: [228, 128, 44], yellow: YELLOW, green: GREEN, blue: BLUE, purple: [116, 68, 152] },
+  ...{ pink: [232, 148, 176], brown: [120, 80, 48], black: BLACK, white: WHITE, grey: [128, 132, 136], gray: [128, 132, 136] },
+  ...{ sky: [132, 184, 228], sea: BLUE, water: BLUE, grass: GREEN, forest: GREEN, tree: GREEN, sun: YELLOW, gold: YELLOW },
+  ...{ night: BLACK, snow: WHITE, fire: [220, 84, 32], sand: [216, 192, 144], wood: [120, 80, 48] },
+};
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const RGB = 2;
@@ -13,15 +27,13 @@ const RGBA = 6;
 const UP = 2;
 
 /** `alpha`: the left half is transparent, as a mask has it. */
-export function makePng({ width, height }: PngSize, seed: number, alpha: boolean): Buffer {
+export function makePng({ width, height }: PngSize, seed: number, alpha: boolean, colours: readonly Rgb[] = []): Buffer {
   const depth = alpha ? 4 : 3;
   const row = Buffer.alloc(1 + width * depth);
   for (let x = 0; x < width; x += 1) {
     const at = 1 + x * depth;
     const stripe = Math.floor((x * 8) / width);
-    row[at] = (seed + stripe * 31) & 0xff;
-    row[at + 1] = ((seed >>> 8) + stripe * 17) & 0xff;
-    row[at + 2] = ((seed >>> 16) + stripe * 7) & 0xff;
+    row.set(colours[stripe % Math.max(1, colours.length)] ?? seeded(seed, stripe), at);
     if (alpha) row[at + 3] = x * 2 < width ? 0 : 255;
   }
   const pixels = Buffer.alloc(row.length * height);
@@ -37,6 +49,17 @@ export function makePng({ width, height }: PngSize, seed: number, alpha: boolean
     chunk('IDAT', deflateSync(pixels, { level: 6 })),
     chunk('IEND', Buffer.alloc(0)),
   ]);
+}
+
+function seeded(seed: number, stripe: number): Rgb {
+  return [(seed + stripe * 31) & 0xff, ((seed >>> 8) + stripe * 17) & 0xff, ((seed >>> 16) + stripe * 7) & 0xff];
+}
+
+/** Each of the prompt's words that has a colour, in order. */
+export function coloursOf(prompt: string): readonly Rgb[] {
+  return (prompt.toLowerCase().match(/[a-z]+/g) ?? []).flatMap((word) =>
+    Object.hasOwn(COLOURS, word) ? [COLOURS[word] ?? BLACK] : [],
+  );
 }
 
 function chunk(type: string, data: Buffer): Buffer {

@@ -8,11 +8,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type Answer, jsonAnswer } from './answer.ts';
 import { type Clouds, cloudDoors } from './clouds/door.ts';
 import type { Door, Entered } from './clouds/entered.ts';
-import { lazyModel } from './corpus.ts';
+import { lazyKnowledge } from './corpus.ts';
 import { planAnswer, type Plan } from './faults.ts';
 import { Journal, type ReceivedRequest } from './journal.ts';
 import { play } from './player.ts';
-import { makePng } from './png.ts';
+import { coloursOf, makePng } from './png.ts';
 import { seedOf } from './random.ts';
 import { receive } from './received.ts';
 import { ResponseMemory } from './response-memory.ts';
@@ -125,8 +125,8 @@ function createContext(options: SimulatorOptions, origin: () => string): Simulat
     mint: options.mint ?? ((prefix) => `${prefix}${randomBytes(16).toString('hex')}`),
     seals: createSeals(options.secret ?? randomBytes(32)),
     memory: new ResponseMemory(1000),
-    model: lazyModel(options.docs),
-    draw: (prompt) => makePng({ width: 1024, height: 1024 }, seedOf(prompt), false).toString('base64'),
+    knowledge: lazyKnowledge(options.docs),
+    draw: (prompt) => makePng({ width: 1024, height: 1024 }, seedOf(prompt), false, coloursOf(prompt)).toString('base64'),
     videos: createVideoJobs(now, options.video ?? {}),
     origin,
   };

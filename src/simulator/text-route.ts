@@ -36,7 +36,7 @@ export function answerText(
       if (!isObject(request.body)) throw malformedBody(request.text);
       dialect.check(turn);
     }
-    const reply = scripted ?? demonstrate(dialect.prompt(turn), context.model(), context.draw);
+    const reply = scripted ?? demonstrate(dialect.prompt(turn), context.knowledge(), context.draw);
     const answer = streamed
       ? streamAnswer(dialect.stream(reply, turn), dialect.streamType, headers)
       : jsonAnswer(200, dialect.whole(reply, turn), headers);

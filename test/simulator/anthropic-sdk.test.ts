@@ -75,6 +75,15 @@ test('the demonstration holds a conversation with thinking and a tool, and refus
   const thinking = { type: 'enabled' as const, budget_tokens: 1024 };
   const first: Anthropic.MessageParam = { role: 'user', content: 'please use get_weather' };
   const base = { model: 'm', max_tokens: 3000, thinking, tools };
+  // No tool can be demanded beside thinking.
+  sim.enqueue({
+    reply: {
+      pieces: [
+        { type: 'reasoning', raw: 'I should look.', opaque: true },
+        { type: 'tool', name: 'get_weather', arguments: '{"city":"Oslo"}' },
+      ],
+    },
+  });
   const turn = await client.messages.stream({ ...base, messages: [first] }).finalMessage();
   const call = turn.content.find((block) => block.type === 'tool_use');
   assert.ok(call !== undefined && turn.content[0]?.type === 'thinking');

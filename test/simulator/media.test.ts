@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { inflateSync } from 'node:zlib';
 import OpenAI, { toFile } from 'openai';
-import { makePng, readPng } from '../../src/simulator/png.ts';
+import { coloursOf, makePng, readPng } from '../../src/simulator/png.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask, dataOf } from './ask.ts';
 
@@ -28,6 +28,16 @@ test('a PNG inflates to exactly its pixels, with and without alpha', () => {
   }
   assert.equal(readPng(Buffer.from('no picture')), undefined);
   assert.ok(makePng({ width: 1024, height: 1024 }, 1, false).length < 20_000);
+});
+
+test('a picture has the colours of its prompt’s words, in order', () => {
+  assert.deepEqual(coloursOf('A red door under a blue sky'), [...coloursOf('red'), ...coloursOf('blue'), ...coloursOf('sky')]);
+  assert.deepEqual(coloursOf('nothing of the kind'), []);
+  const [first] = coloursOf('red');
+  const png = makePng({ width: 16, height: 2 }, 1, false, coloursOf('red'));
+  const at = png.indexOf('IDAT');
+  const pixels = inflateSync(png.subarray(at + 4, at + 4 + png.readUInt32BE(at - 4)));
+  assert.deepEqual([...pixels.subarray(1, 4)], first);
 });
 
 const pngOf = (b64 = '') => readPng(Buffer.from(b64, 'base64'));

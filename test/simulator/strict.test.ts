@@ -88,7 +88,7 @@ test('responses: its own encrypted reasoning comes back, foreign, changed and ea
     tools: [tool],
   };
   const user = { role: 'user', content: 'please look' };
-  const first = await post('/v1/responses', { ...base, input: [user] });
+  const first = await post('/v1/responses', { ...base, tool_choice: 'required', input: [user] });
   const [reasoning, call] = first.json.output;
   assert.deepEqual([reasoning.type, call.type], ['reasoning', 'function_call']);
   assert.ok(typeof JSON.parse(call.arguments).at === 'string');
@@ -106,7 +106,7 @@ test('responses: its own encrypted reasoning comes back, foreign, changed and ea
   const { encrypted_content: _, ...bare } = reasoning;
   assert.equal((await again(bare)).status, 404);
   assert.equal((await post('/v1/responses', { ...base, input: [user, reasoning] })).status, 400);
-  const { text } = await ask(`${sim.url}/v1/responses`, { ...base, input: [user], stream: true });
+  const { text } = await ask(`${sim.url}/v1/responses`, { ...base, tool_choice: 'required', input: [user], stream: true });
   const events = dataOf(text) as Answer['json'][];
   const early = events.find(({ type }) => type === 'response.output_item.added').item;
   const done = events.find(({ type }) => type === 'response.output_item.done').item;
@@ -132,7 +132,7 @@ test('responses: outputs need calls, calls need outputs, previous_response_id is
   assert.match(orphan.json.error.message, /No tool call found/);
   const waiting = await post('/v1/responses', body(user, { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }));
   assert.match(waiting.json.error.message, /No tool output found/);
-  const stored = await post('/v1/responses', { model: 'm', input: 'look', tools: [tool] });
+  const stored = await post('/v1/responses', { model: 'm', input: 'look', tools: [tool], tool_choice: 'required' });
   const call = stored.json.output.at(-1);
   const next = {
     model: 'm',
@@ -220,6 +220,9 @@ test('gemini: signatures of the current turn, the skip sentinel, foreign values'
   const path = '/v1beta/models/gemini-3-pro:generateContent';
   const tools = [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: tool.parameters }, { name: 'listen' }] }];
   const user = { role: 'user', parts: [{ text: 'look and listen' }] };
+  const [look, listen] = ['look', 'listen'].map((name) => ({ type: 'tool' as const, name, arguments: '{}' }));
+  assert.ok(look !== undefined && listen !== undefined);
+  sim.enqueue({ reply: { pieces: [{ ...look, signature: true }, listen] } });
   const first = await post(path, { contents: [user], tools });
   const { content } = first.json.candidates[0];
   assert.deepEqual(
