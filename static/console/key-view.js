@@ -17,9 +17,14 @@ export const view = {
   },
 
   draw({ key, balance }, context) {
-    const { id, name, accountId, models, ips, limits, rateLimits, expiresAtMs, createdAtMs, prefix, last4 } = key;
+    const { id, name, accountId, models, ips, limits, rateLimits, expiresAtMs, createdAtMs, deletedAtMs, prefix, last4 } = key;
     return [
-      h('div', { class: 'head' }, h('h1', {}, name || '(unnamed key)'), context.may && actions(key, context)),
+      h(
+        'div',
+        { class: 'head' },
+        h('h1', {}, name || '(unnamed key)'),
+        context.may && deletedAtMs === undefined && actions(key, context),
+      ),
       facts([
         ['State', keyState(key)],
         ['Account', accountLink(accountId)],
@@ -29,6 +34,7 @@ export const view = {
         ['Models', models?.join(', ') ?? 'all'],
         ['Addresses', ips?.join(', ') ?? 'everywhere'],
         ['Made', time(createdAtMs)],
+        ['Deleted', deletedAtMs && time(deletedAtMs)],
         ['Expires', expiresAtMs === undefined ? 'never' : time(expiresAtMs)],
         ['Begins, ends', code(`${prefix}…${last4}`)],
         ['Id', code(id)],
@@ -109,7 +115,7 @@ function actions(key, { reload }) {
   const remove = () =>
     openForm({
       title: `Delete ${title}`,
-      intro: 'It cannot be undone. Its exchanges stay in the log, and what it spent in the ledger.',
+      intro: 'It is refused for good. Its exchanges stay in the log, and what it spent in the ledger.',
       fields: [WHY],
       typed: title,
       send: 'Delete',

@@ -6,7 +6,8 @@ import { rateFields, rateMembers, rateText, spendFields, spendMembers, spendText
 import { LIMIT, pages, searchForm } from './lists.js';
 import { accountLink, accountOptions, forgetNames, readNames } from './names.js';
 
-export function keyState({ disabled, expiresAtMs }) {
+export function keyState({ disabled, expiresAtMs, deletedAtMs }) {
+  if (deletedAtMs !== undefined) return tag('deleted', 'bad');
   if (disabled) return tag('disabled', 'bad');
   return expiresAtMs !== undefined && expiresAtMs <= Date.now() ? tag('expired', 'bad') : tag('active', 'good');
 }

@@ -24,6 +24,12 @@ export const view = {
             button('Reload', () => reloadConfig(context), { id: 'reload' }),
           ),
       ),
+      may &&
+        section(
+          'Envelope secret',
+          h('p', { class: 'note' }, 'Encrypted reasoning and signatures travel in envelopes that are sealed with it.'),
+          h('p', { class: 'buttons' }, button('Rotate', rotateSecret, { id: 'rotate-secret' })),
+        ),
       section(
         'Admin tokens',
         h('p', { class: 'note' }, 'A token of the role read sees everything here and changes nothing.'),
@@ -100,6 +106,18 @@ function reloadConfig({ reload }) {
     send: 'Reload',
     submit: (values, once) => change('POST', 'config/reload', values, once),
     done: () => void reload(),
+  });
+}
+
+function rotateSecret() {
+  openForm({
+    title: 'Rotate the envelope secret',
+    intro: 'New envelopes are sealed with a new secret; older ones still open. It cannot be undone.',
+    fields: [WHY],
+    send: 'Rotate',
+    isDanger: true,
+    submit: (values, once) => change('POST', 'secrets/rotate', values, once),
+    done: ({ secret }) => speak(`Secret ${secret} is in use`),
   });
 }
 

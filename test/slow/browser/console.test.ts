@@ -5,6 +5,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { AdminRole } from '../../../src/store/admin-tokens.ts';
 import { findings } from '../../support/pages/axe.ts';
 import { launch, skip, type Visit, visit } from '../../support/pages/browser.ts';
+import { adminGateway } from '../../admin/admin-gateway.ts';
+import { openStore, realClock } from '../../store/support/store.ts';
 import { type ConsoleDay, consoleDay, MARKUP } from '../../support/pages/console-day.ts';
 
 const options = { skip, timeout: 120_000 };
@@ -21,7 +23,12 @@ after(async () => {
   for (const end of ends.reverse()) await end();
 });
 
-async function signedIn(role: AdminRole, view: string, context: BrowserContextOptions = {}, on = day): Promise<Visit> {
+async function signedIn(
+  role: AdminRole,
+  view: string,
+  context: BrowserContextOptions = {},
+  on: Pick<ConsoleDay, 'origin' | 'tokens'> = day,
+): Promise<Visit> {
   const visited = await visit(browser, `${on.origin}/console#/${view}`, context);
   const { page } = visited;
   await page.fill('#token', on.tokens[role]);
@@ -308,6 +315,26 @@ test('while the gateway or its store is away it says so, keeps what it showed, a
   await page.press('#token', 'Enter');
   await page.locator('h1', { hasText: 'Prices' }).waitFor();
   assert.deepEqual(own(complaints), []);
+});
+
+test('a gateway that restarts: the console waits, asks for the token again and goes on where one was', options, async (t) => {
+  const store = await openStore(t, { clock: realClock });
+  const stopped: (() => unknown)[] = [];
+  const first = await adminGateway({ after: (end: () => unknown) => void stopped.push(end) }, { store });
+  const { port, tokens } = first;
+  const on = { origin: `http://127.0.0.1:${port}`, tokens };
+  await using opened = await signedIn('read', 'channels', {}, on);
+  const { page } = opened;
+  for (const end of stopped) await end();
+  const banner = page.locator('#banner');
+  await banner.locator('p', { hasText: 'does not answer' }).waitFor({ timeout: 20_000 });
+  assert.equal(await page.locator('h1', { hasText: 'Channels' }).isVisible(), true);
+  await adminGateway(t, { store, tokens, file: { operations: { port } } });
+  await page.locator('#problem', { hasText: 'session has ended' }).waitFor({ timeout: 30_000 });
+  assert.equal(await banner.isHidden(), true);
+  await page.fill('#token', tokens.read);
+  await page.press('#token', 'Enter');
+  await page.locator('h1', { hasText: 'Channels' }).waitFor();
 });
 
 test('a gateway that nobody used yet says what comes next', options, async (t) => {

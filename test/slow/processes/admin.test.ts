@@ -50,6 +50,12 @@ test('with workers: read and change over the primary, a Channel out of service i
     );
 
   assert.equal(await all(), '200');
+  const page = await fetch(`http://127.0.0.1:${port}/console`);
+  assert.deepEqual(
+    [page.status, page.headers.get('content-type')],
+    [200, 'text/html; charset=utf-8'],
+    'the primary has the console',
+  );
   const { json: credited } = await ask('accounts/tests/credit', { amount: '1' });
   assert.equal((await ask('accounts/tests/credit', { amount: '1' })).json.balance, credited.balance, 'once');
   const rows = async () => (await ask('exchanges?limit=1000')).json.data.length;
