@@ -65,6 +65,17 @@ test('what passes alone is named, and the run is good', () => {
   assert.equal(runTexts({ once: ONCE }, { MIZU_AGAIN: '0' }).code, 1);
 });
 
+test('a process that ended early, even as if all were well, has all its files run again, also those that it did not reach', () => {
+  const quits = DIES.replace('process.exit(3)', 'process.exit(0)');
+  const first = runTexts({ aQuits: quits, good: GOOD });
+  assert.match(first.output, /again, each alone: \S*aQuits\.test\.ts \S*good\.test\.ts\n/);
+  assert.equal(first.code, 0);
+  assert.equal(runTexts({ aQuits: quits, good: GOOD }, { MIZU_AGAIN: '0' }).code, 1);
+  const unreached = runTexts({ aOnce: ONCE, bDies: DIES.replaceAll('/ran', '/died'), cBad: BAD });
+  assert.match(unreached.output, /again, each alone: \S*aOnce\.test\.ts \S*bDies\.test\.ts \S*cBad\.test\.ts\n/);
+  assert.equal(unreached.code, 1);
+});
+
 test('a process that died has all its files run again', () => {
   const { code, output } = runTexts({ dies: DIES, good: GOOD });
   assert.match(output, /again, each alone: \S*dies\.test\.ts \S*good\.test\.ts\n/);
