@@ -7,7 +7,13 @@ import { checkVerb } from '../../src/cli/check.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import { typed } from '../support/verbs.ts';
 
-async function notesOf(file: object, readFile = () => ''): Promise<string[]> {
+interface Checked {
+  readonly notes: string[];
+  readonly problems: { readonly path: string; readonly message: string }[];
+}
+
+/** What the verb prints of a file; its exit code must be `expected`. */
+async function checked(expected: number, file: object, readFile = () => ''): Promise<Checked> {
   const printed: string[] = [];
   const config = () =>
     parseConfig(JSON.stringify(file), {
@@ -21,10 +27,11 @@ async function notesOf(file: object, readFile = () => ''): Promise<string[]> {
     { config },
     (text) => void printed.push(text),
   );
-  assert.equal(code, 0);
-  const { notes }: { notes: string[] } = JSON.parse(printed.join(''));
-  return notes;
+  assert.equal(code, expected);
+  return JSON.parse(printed.join(''));
 }
+
+const notesOf = async (file: object, readFile?: () => string): Promise<string[]> => (await checked(0, file, readFile)).notes;
 
 const channel = (type: string, models: readonly string[], options: object = {}) => ({
   ...{ id: type, type, base_url: 'https://h.example', models, options },
@@ -115,21 +122,7 @@ test('every mistake is named at once, with its path: one in the shape hides none
     ],
     models: { text: { price }, 'odd one': { price: { input: 'much' }, kindd: 'text' }, late: { price, fallback: ['lost'] } },
   };
-  const printed: string[] = [];
-  const config = () =>
-    parseConfig(JSON.stringify(file), {
-      ...{ env: {}, readFile: () => '', parsePrice, path: '/etc/mizu/mizu.config.json' },
-      ...{ revision: 1, nowMs: 0 },
-    });
-  const code = await typed(
-    [checkVerb(codecs.textTypes)],
-    ['check'],
-    { json: true },
-    { config },
-    (text) => void printed.push(text),
-  );
-  assert.equal(code, 1);
-  const { problems }: { problems: { path: string; message: string }[] } = JSON.parse(printed.join(''));
+  const { problems } = await checked(1, file);
   assert.deepEqual(problems.map(({ path }) => path).sort(), [
     'channels[0].base_urll',
     'channels[1].models',

@@ -120,6 +120,30 @@ function create(client: AnthropicBedrock | AnthropicVertex, asked: object, isBet
   return isBeta ? client.beta.messages.create(asked as never) : client.messages.create(asked as never);
 }
 
+/** Each body, with betas and without: byte for byte what the package sends. `more` is held of what the gateway sent. */
+async function sameMessages(
+  gateway: TestGateway,
+  simulator: Simulator,
+  client: AnthropicBedrock | AnthropicVertex,
+  model: string,
+  more: (ours: ReceivedRequest) => void = () => undefined,
+): Promise<void> {
+  for (const body of MESSAGES) {
+    for (const betas of BETAS) {
+      const headers = { 'anthropic-version': VERSION, ...(betas === undefined ? {} : { 'anthropic-beta': betas.join(',') }) };
+      const asked = { ...structuredClone(body), model, ...(betas === undefined ? {} : { betas: [...betas] }) };
+      const [theirs, ours] = await both(gateway, simulator, () => create(client, asked, betas !== undefined), [
+        '/v1/messages',
+        { ...body, model: 'm' },
+        headers,
+      ]);
+      assert.deepEqual(comparable(ours), comparable(theirs));
+      assert.equal(ours.text, theirs.text);
+      more(ours);
+    }
+  }
+}
+
 /** The clock stands still. */
 function frozen(t: { readonly mock: typeof test.mock }): void {
   t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-03-04T05:06:07Z') });
@@ -141,19 +165,7 @@ for (const upstream of [
     const options = { region: 'us-east-1', credentials: { static: KEYS } };
     const channel = { type: 'messages', platform: 'bedrock', models: { m: upstream }, options };
     await using gateway = await gatewayOf(simulator, channel);
-    for (const body of MESSAGES) {
-      for (const betas of BETAS) {
-        const headers = { 'anthropic-version': VERSION, ...(betas === undefined ? {} : { 'anthropic-beta': betas.join(',') }) };
-        const asked = { ...structuredClone(body), model: upstream, ...(betas === undefined ? {} : { betas: [...betas] }) };
-        const [theirs, ours] = await both(gateway, simulator, () => create(client, asked, betas !== undefined), [
-          '/v1/messages',
-          { ...body, model: 'm' },
-          headers,
-        ]);
-        assert.deepEqual(comparable(ours), comparable(theirs));
-        assert.equal(ours.text, theirs.text);
-      }
-    }
+    await sameMessages(gateway, simulator, client, upstream);
   });
 }
 
@@ -208,20 +220,9 @@ test('vertex sends what @anthropic-ai/vertex-sdk sends', async (t) => {
   const options = { project: 'p', location: 'us-east5', credentials: METADATA(simulator.url) };
   const channel = { type: 'messages', platform: 'vertex', models: { m: upstream }, options };
   await using gateway = await gatewayOf(simulator, channel);
-  for (const body of MESSAGES) {
-    for (const betas of BETAS) {
-      const headers = { 'anthropic-version': VERSION, ...(betas === undefined ? {} : { 'anthropic-beta': betas.join(',') }) };
-      const asked = { ...structuredClone(body), model: upstream, ...(betas === undefined ? {} : { betas: [...betas] }) };
-      const [theirs, ours] = await both(gateway, simulator, () => create(client, asked, betas !== undefined), [
-        '/v1/messages',
-        { ...body, model: 'm' },
-        headers,
-      ]);
-      assert.deepEqual(comparable(ours), comparable(theirs));
-      assert.equal(ours.text, theirs.text);
-      assert.match(ours.headers.authorization ?? '', /^Bearer token_/);
-    }
-  }
+  await sameMessages(gateway, simulator, client, upstream, (ours) =>
+    assert.match(ours.headers.authorization ?? '', /^Bearer token_/),
+  );
 });
 
 test('a client of the first version is named to each cloud by that cloud’s own word for it', async (t) => {
