@@ -77,7 +77,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   for (const [index, { item, status }] of kept.items.entries()) {
     const head = wholeHead(item);
     writer.write({ type: 'item.start', index, head });
-    for (const delta of missingDeltas(newlyOpen(head), item)) writer.write({ type: 'item.delta', index, delta });
+    for (const delta of missingDeltas(newlyOpen(index, head), item)) writer.write({ type: 'item.delta', index, delta });
     writer.write({ type: 'item.end', index, item, status });
   }
   writer.finish();
