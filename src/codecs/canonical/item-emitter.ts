@@ -2,18 +2,25 @@
  * Writes the items of one answer as canonical events: what decoders make `item.*` events with. Items get their indices in the order in
  * which they start. What an open item has streamed is kept here, so that a decoder remembers only the facts of its own dialect.
  */
-import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
-import { extend, newlyOpen, type OpenItem, partialItem } from './fold.ts';
+import type { CanonicalEvent, ItemDelta, ItemEvent, ItemHead } from './event.ts';
+import { extend, newlyOpen, type OpenItem, partialItem, type WholeItem } from './fold.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem } from './item.ts';
+import { missingDeltas } from './missing-deltas.ts';
 import type { Opaque } from './opaque.ts';
 
 /** What the end of an item tells beside its deltas, or in their place. */
 export interface EndFacts {
+  readonly id?: string;
+  readonly raw?: string;
+  readonly summary?: readonly string[];
   readonly citations?: readonly Citation[];
   /** Undefined: the tokens that were streamed do not count. */
   readonly logprobs?: Logprobs | undefined;
   readonly opaque?: Opaque;
 }
+
+/** Starts an item, with whatever else that means where it is used. */
+export type StartItem = ItemEmitter['start'];
 
 export class ItemEmitter {
   #count = 0;
@@ -47,6 +54,17 @@ export class ItemEmitter {
   whole(item: OutputItem, status: ItemStatus, out: CanonicalEvent[]): void {
     this.endAs(this.start(headOf(item), out), item, status, out);
   }
+}
+
+/** The events that a whole item folds from. */
+export function unfold(index: number, { item, status }: WholeItem): ItemEvent[] {
+  const head = headOf(item);
+  const deltas = missingDeltas(newlyOpen(index, head), item);
+  return [
+    { type: 'item.start', index, head },
+    ...deltas.map((delta) => ({ type: 'item.delta', index, delta }) as const),
+    { type: 'item.end', index, item, status },
+  ];
 }
 
 /** The head of an item that is known whole. */
