@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { ResponseContext } from '../../src/codecs/codec.ts';
 import { openForTests } from '../support/wire.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
-import { bytesOf, decodeBytes, decodeContext, encodeSteps, ownerOf, responseContext } from '../support/wire.ts';
+import { bytesOf, decodeBytes, decodeContext, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
 
 const upstreamOf = (dialect: Dialect) => UPSTREAMS.find((codec) => codec.dialect === dialect) ?? assert.fail(dialect);
 const clientOf = (dialect: Dialect) => CLIENTS.find((codec) => codec.dialect === dialect) ?? assert.fail(dialect);
@@ -249,6 +249,14 @@ test('an end of the bytes inside an event is good behind the finish, and a trunc
   assert.equal(cut('messages', `${stopped.slice(0, stopped.indexOf('data: {"type":"message_delta"'))}data: {"type":"mess`), bad);
   assert.equal(cut('gemini', `${geminiEnd('STOP')}data: {"usageMeta`), good);
   assert.equal(cut('gemini', `${sse([{ candidates: [{ content: { parts: [{ text: 'x' }] } }] }])}data: {"cand`), bad);
+});
+
+test('an end inside an event behind the finish is good, too, where calls may have to be unwrapped', () => {
+  const request = requestOf('messages', { tools: [{ kind: 'function', tool: { name: 'run' }, parameters: {}, at: 'tools[0]' }] });
+  const said = sse([chat({ content: 'Hi' }), chat({}, 'stop')]);
+  const { failure, fold: folded } = decodeBytes(upstreamOf('chat'), [bytesOf(`${said}data: [DON`)], { request });
+  assert.equal(failure, undefined);
+  assert.equal(folded.outcome?.status, 'completed');
 });
 
 test('reasoning above the output is added where the total shows that it stands outside', () => {

@@ -177,7 +177,7 @@ export function partialItem(open: OpenItem): OutputItem | undefined {
         ...id,
       };
     case 'toolCall':
-      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, input: open.text, ...id };
+      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, ...id, input: open.text };
     case 'media':
     case 'native':
       return undefined;

@@ -10,9 +10,6 @@ import type { Opaque } from './opaque.ts';
 
 /** What the end of an item tells beside its deltas, or in their place. */
 export interface EndFacts {
-  readonly id?: string;
-  readonly raw?: string;
-  readonly summary?: readonly string[];
   readonly citations?: readonly Citation[];
   /** Undefined: the tokens that were streamed do not count. */
   readonly logprobs?: Logprobs | undefined;
@@ -52,7 +49,7 @@ export class ItemEmitter {
 
   /** An item that is known whole. */
   whole(item: OutputItem, status: ItemStatus, out: CanonicalEvent[]): void {
-    this.endAs(this.start(headOf(item), out), item, status, out);
+    out.push(...unfold(this.#count++, { item, status }));
   }
 }
 

@@ -5,11 +5,12 @@
 import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent, ItemHead } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
-import type { ItemStatus, OutputItem } from '../../canonical/item.ts';
+import type { ItemStatus, OutputItem, ReasoningItem } from '../../canonical/item.ts';
 import { headOf, ItemEmitter } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { contradiction, restOf } from '../../canonical/missing-deltas.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { defined } from '../../defined.ts';
 import { readLogprobs } from '../../answers/logprobs.ts';
 import { readAnnotation } from '../annotations.ts';
 import {
@@ -214,9 +215,15 @@ export class Assembler {
       this.#unstarted.delete(slot);
       return;
     }
-    const { kind: _, ...facts } = final ?? {};
-    const id = nonEmptyString(slot.item, 'id');
-    this.#items.end(this.#startReasoning(slot, events), status, events, { ...facts, ...(id === undefined ? {} : { id }) });
+    const open = this.#startReasoning(slot, events);
+    const { raw = open.text, summary = open.summary, opaque, id } = final ?? {};
+    const whole: ReasoningItem = {
+      kind: 'reasoning',
+      ...(raw === '' ? {} : { raw }),
+      ...(summary.length === 0 ? {} : { summary }),
+      ...defined({ opaque, id: nonEmptyString(slot.item, 'id') ?? id }),
+    };
+    this.#items.endAs(open, whole, status, events);
   }
 
   #finishCall(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
@@ -247,11 +254,17 @@ export class Assembler {
   /** An item that was not streamed. */
   emitWhole(item: OutputItem, status: ItemStatus, events: Events): void {
     this.hasAudio ||= item.kind === 'media' && item.media.type === 'audio';
-    this.#items.endAs(this.#start(headOf(item), events), item, status, events);
+    this.#startWaiting(events);
+    this.#items.whole(item, status, events);
   }
 
   #start(head: ItemHead, events: Events): OpenItem {
-    if (head.kind !== 'reasoning') for (const slot of this.#unstarted) this.#startReasoning(slot, events);
+    if (head.kind !== 'reasoning') this.#startWaiting(events);
     return this.#items.start(head, events);
+  }
+
+  /** An item of another kind begins. */
+  #startWaiting(events: Events): void {
+    for (const slot of this.#unstarted) this.#startReasoning(slot, events);
   }
 }
