@@ -107,13 +107,14 @@ export class Upstreams {
 
   #openHosted(channel: HostedChannel, outgoing: Outgoing, options: SendOptions, call: UpstreamCall): void {
     const { platform } = this.session(channel);
-    const adapted = options.listed === undefined ? platform.adapt(outgoing, options, channel.basePath) : outgoing;
+    const whole = { ...outgoing, headers: upstreamHeaders(channel, outgoing, options) };
+    const adapted = options.listed === undefined ? platform.adapt(whole, options, channel.basePath) : whole;
     const { body } = adapted;
     const request = {
       method: options.method ?? 'POST',
       origin: options.listed?.origin ?? channel.origin,
       path: adapted.path,
-      headers: upstreamHeaders(channel, adapted, options),
+      headers: adapted.headers,
       body,
     };
     const send = (authorisation: Readonly<Record<string, string>>): void => {

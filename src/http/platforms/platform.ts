@@ -33,7 +33,7 @@ export interface Refused {
 }
 
 export interface Platform {
-  /** The request as this cloud wants it: its path is the whole path after the origin. `prefix`: the path of the base URL. */
+  /** The request, with all its headers, as this cloud wants it: its path is the whole path after the origin. `prefix`: the path of the base URL. */
   adapt(outgoing: Outgoing, asked: Asked, prefix: string): Outgoing;
   /** The headers that authorise it: at once where a valid credential is at hand. Rejects with a {@link GatewayError}. */
   authorise(request: Unsigned): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;

@@ -14,11 +14,11 @@ import type { RequestLogEntry } from '../../../src/store/request-log.ts';
 import { type Clock, systemClock } from '../../../src/streams/clock.ts';
 import {
   AWS_KEYS,
-  AZURE_KEY,
   CLOUD_FORMS,
   type CloudForm,
   cloudChannel,
   ENTRA_SECRET,
+  SECRETS,
   simulatedClouds,
 } from '../../support/clouds.ts';
 import { ask, eventually, MODELS, type TestGateway, testGateway } from '../../support/test-gateway.ts';
@@ -31,8 +31,6 @@ const formOf = (name: string, source?: string): CloudForm => {
 const BEDROCK = formOf('messages on bedrock');
 const VERTEX = formOf('messages on vertex');
 const AZURE = formOf('chat on azure');
-
-const SECRETS = [AWS_KEYS.secretAccessKey, AWS_KEYS.sessionToken, AZURE_KEY, ENTRA_SECRET, 'token_', 'PRIVATE KEY', 'eyJ'];
 
 interface Rig {
   readonly simulator: Simulator;
