@@ -19,7 +19,7 @@ export function createAdmission(environment: Environment, reservations: Reservat
   };
 
   return {
-    async admit(principal, estimateNanos, nowMs) {
+    admit(principal, estimateNanos, nowMs) {
       const { key } = principal;
       environment.requireHealth();
       return environment.look((tables) => {
