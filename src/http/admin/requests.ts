@@ -207,6 +207,7 @@ const EXCHANGES = {
   key: Optional(KeyId),
   model: Optional(Text('As clients name it.')),
   channel: Optional(Text('The Channel that answered.')),
+  code: Optional(Text('The error code, or the status of a row without one that is no success.')),
   status: Optional(
     Type.Union([Type.Literal('success'), Type.Literal('error'), Type.Literal('interrupted')], { description: 'How it ended.' }),
   ),

@@ -6,6 +6,7 @@ import { hourOf } from '../rollups.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
+import { filtersAfter } from './log-index.ts';
 import { entryText, placedText } from './row-shapes.ts';
 import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
@@ -94,6 +95,10 @@ function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry, te
   const { seq, loggedAtMs } = known;
   for (const name of otherNames(known)) work.remove(tables.logIds, [name, seq]);
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
+  if (seq > filtersAfter(tables)) {
+    work.logIndex.remove(known, seq);
+    work.logIndex.enter(entry, seq);
+  }
   work.put<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, loggedAtMs));
   return loggedAtMs;
 }
@@ -101,7 +106,7 @@ function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry, te
 /** Gives when the row was logged. The index of exchanges has its place already. */
 function appendLog(work: Work, entry: RequestLogEntry, text: string, nowMs: number): number {
   const { tables } = work;
-  const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
+  const { seq, atMs } = work.takeLogRow(entry, nowMs);
   work.append<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, atMs));
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
   return atMs;

@@ -17,7 +17,7 @@ import { StoreError } from '../store-error.ts';
 import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
 import { columnsOf } from './rollup-rows.ts';
-import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
+import { filterColumns, int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
 
@@ -273,5 +273,6 @@ function logColumns(entry: RequestLogEntry, entryText: string) {
     status,
     charged_nanos: (charge?.total ?? 0n).toString(),
     entry: entryText,
+    ...filterColumns(entry),
   };
 }
