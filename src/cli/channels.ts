@@ -53,9 +53,9 @@ function missingModels(channel: Channel, listed: readonly string[]): string[] {
 async function probe(upstreams: Upstreams, channel: Channel, clock: Clock): Promise<Probe> {
   const started = clock.monotonic();
   try {
-    const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS));
+    const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS), clock);
     const { status } = head;
-    const { result, note } = judgeModelList(head);
+    const { result, note } = judgeModelList(head, channel);
     const answered = { id: channel.id, ok: result !== 'bad', status, note };
     if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
       const missing = missingModels(channel, decodeModelList(await readWhole(head.body, MAX_LIST_BYTES)));

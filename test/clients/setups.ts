@@ -40,6 +40,8 @@ export interface Setup {
   readonly compacts?: true;
   /** The agent's last message in what it printed; by default anywhere in it. */
   lastMessage?(text: string): string;
+  /** How often it asks again for a turn that its upstream refuses, also where no gateway stands between them. */
+  readonly asksAgain?: number;
   /** What the agent makes of a turn that breaks off: it asks again, tells its user, or does not look (it knows no `response.failed`). */
   readonly broken: 'retried' | 'told' | 'missed';
 }
@@ -131,6 +133,9 @@ function claudeResult(text: string): string {
   return result;
 }
 
+/** It leaves out one beta after the other, whatever the refusal says. */
+const CLAUDE_ASKS_AGAIN = 5;
+
 const CLAUDE_ENV = {
   ANTHROPIC_API_KEY: KEY,
   ANTHROPIC_MODEL: MODEL,
@@ -146,6 +151,7 @@ const claude: Setup = {
   agent: 'claude',
   tool: CLAUDE_TOOL,
   broken: 'retried',
+  asksAgain: CLAUDE_ASKS_AGAIN,
   resumes: true,
   lastMessage: claudeResult,
   prepare: ({ url, prompt, isResumed }) => ({
@@ -159,6 +165,7 @@ const claudeSdk: Setup = {
   agent: 'claude-agent-sdk',
   tool: CLAUDE_TOOL,
   broken: 'retried',
+  asksAgain: CLAUDE_ASKS_AGAIN,
   resumes: true,
   lastMessage: claudeResult,
   prepare: ({ url, prompt, isResumed }) => ({
@@ -207,12 +214,12 @@ function openaiAgents(api: 'chat' | 'responses' | 'websocket'): Setup {
   };
 }
 
-function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, string>>, socket?: Setup['socket']): Setup {
+function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, string>>, more: Partial<Setup> = {}): Setup {
   return {
     title: `Copilot CLI over ${title}`,
     agent: 'copilot',
     tool: OWN_TOOL,
-    ...(socket === undefined ? {} : { socket }),
+    ...more,
     broken: 'retried',
     resumes: true,
     prepare: ({ url, prompt, isResumed }) => ({
@@ -315,7 +322,8 @@ export const SETUPS: readonly Setup[] = [
     'WebSocket',
     '/v1',
     { COPILOT_PROVIDER_WIRE_API: 'responses', COPILOT_PROVIDER_TRANSPORT: 'websockets' },
-    { version: 'unannounced', turns: 3 },
+    // On a socket it reads the code of an error and not its status: whatever it does not know it takes for the server's fault.
+    { socket: { version: 'unannounced', turns: 3 }, asksAgain: 5 },
   ),
   copilot('messages', '', { COPILOT_PROVIDER_TYPE: 'anthropic' }),
 ];

@@ -79,14 +79,20 @@ export async function reserve(
   throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
 }
 
-/** The limits by time of the key, its account, the model and the account's class. Throws `rate_limit_exceeded`. */
-export async function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> {
+/**
+ * The limits by time of the key, its account, the model and the account's class: undefined where there are none. Rejects with
+ * `rate_limit_exceeded`.
+ */
+export function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> | undefined {
   const taking = takeLimits(call, principal, model, demand);
-  await fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
-    // The caller is told what was thrown; what is still taken for it later is given back.
-    taking.then(() => call.notes.limit?.release()).catch(() => undefined);
-    throw thrown;
-  });
+  return (
+    taking &&
+    fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
+      // The caller is told what was thrown; what is still taken for it later is given back.
+      taking.then(() => call.notes.limit?.release()).catch(() => undefined);
+      throw thrown;
+    })
+  );
 }
 
 /** A rough upper bound: the estimated input, and the output up to its cap. */

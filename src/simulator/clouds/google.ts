@@ -13,7 +13,7 @@ export interface GoogleCloud {
   readonly models?: readonly string[];
   readonly accounts?: readonly { readonly email: string; readonly publicKey: string }[];
   /** Of a workload identity: what is exchanged, and for which provider. */
-  readonly federation?: { readonly audience: string; readonly subjectToken: string };
+  readonly federation?: { readonly audience: string; readonly subjectToken: string; readonly issuerKey?: string };
   readonly tokenLifeS?: number;
   /** No token is good any more. */
   readonly revoked?: () => boolean;
@@ -108,6 +108,12 @@ function asideAnswer(
     return isRight
       ? give()
       : oauthError('invalid_grant', `The subject token ${form.get('subject_token') ?? ''} is not accepted.`);
+  }
+  if (path === '/issuer/token') {
+    const isKnown = headers['x-issuer-key'] === cloud?.federation?.issuerKey;
+    return isKnown
+      ? jsonAnswer(200, JSON.stringify({ value: cloud?.federation?.subjectToken }))
+      : jsonAnswer(401, '{"message":"no"}');
   }
   if (LENDS.test(path)) {
     if (!tokens.isGood(headers.authorization))

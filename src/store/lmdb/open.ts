@@ -7,6 +7,7 @@ import { closeOnce } from '../closing.ts';
 import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
 import { createAdminTokens } from '../admin-tokens.ts';
+import { StoreProcess } from '../processes.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
@@ -16,7 +17,7 @@ import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { hasOlderRows, indexSlice } from './log-index.ts';
-import { StoreProcess } from './processes.ts';
+import { createRegistry } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
 import { createUsageByHour } from './rollups.ts';
 import { createSecrets } from './secrets.ts';
@@ -28,7 +29,7 @@ import { createVideos } from './videos.ts';
 export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): Promise<Store> {
   const environment = await Environment.open(options, seams);
   const secrets = await createSecrets(environment);
-  const process = await StoreProcess.register(environment);
+  const process = await StoreProcess.register(createRegistry(environment));
   const settlements = new SettlementQueue(createSettlementEngine(environment, process), logOf(environment, process));
   process.everyBeat(async () => void (await settlements.closeInterrupted()));
   await settlements.closeInterrupted();
@@ -75,7 +76,7 @@ function logOf(environment: Environment, process: StoreProcess): SettlementLog {
     path: logPath(options),
     storeId: environment.look(({ journal }) => storeIdOf(journal.get(1)?.hash)),
     processId: process.id,
-    mayLive: (id) => environment.read((tables) => process.mayLive(tables, id)),
+    mayLive: (id) => process.mayLive(id),
     onProblem: options.onProblem,
   });
 }

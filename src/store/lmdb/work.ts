@@ -5,10 +5,10 @@
 import type { Database, Key } from 'lmdb';
 import type { Movement, MoneyBooks } from '../books/books.ts';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
-import type { KeyRecord } from '../keys.ts';
 import {
   chainHash,
   FIRST_HASH,
+  isOfExchange,
   type JournalHead,
   type JournalKind,
   type JournalRow,
@@ -26,9 +26,8 @@ import { LogIndexChanges } from './log-places.ts';
 import { addRollups } from './rollup-rows.ts';
 import { closedText, type LogHead, metaOf, type Tables } from './tables.ts';
 
-/** The key that something is charged to, and where the money comes from. */
 interface Payer {
-  readonly key: KeyRecord;
+  readonly accountId: string;
   readonly from: LedgerAccount;
 }
 
@@ -98,7 +97,7 @@ export class Work implements MoneyBooks {
     const key = this.tables.keys.get(keyId);
     if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
     const unlimited = this.tables.accounts.get(key.accountId)?.unlimited ?? false;
-    const payer = { key, from: payerOf(key, unlimited) };
+    const payer = { accountId: key.accountId, from: payerOf(key, unlimited) };
     this.#payers.set(keyId, payer);
     return payer;
   }
@@ -118,16 +117,11 @@ export class Work implements MoneyBooks {
 
   /** Writes the journal row and moves the money. Throws when the cause is already journaled: callers check before. */
   move(movement: Movement): void {
-    if (!this.add(this.tables.journalRefs, [storable(movement.ref), movement.kind], this.nextJournalSeq)) {
-      throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
-    }
-    this.moveOfExchange(movement);
-  }
-
-  /** {@link move} for a cause that `exchange-index.ts` has entered with this row. */
-  moveOfExchange(movement: Movement): void {
-    const { ref, from, to, nanos, by, note } = movement;
-    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
+    const { kind, ref, from, to, nanos, by, note } = movement;
+    // That of an exchange was entered with this row (`exchange-index.ts`).
+    if (!isOfExchange(kind) && !this.add(this.tables.journalRefs, [storable(ref), kind], this.nextJournalSeq))
+      throw new StoreError('corrupt', `${kind} of ${ref} is already journaled`);
+    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${kind} of ${nanos} nano-dollars`);
     if (nanos !== 0n) {
       this.#setBalance(from, this.balance(from) - nanos);
       this.#setBalance(to, this.balance(to) + nanos);

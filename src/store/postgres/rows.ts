@@ -1,5 +1,6 @@
 /** Rows as the driver gives them and records as the store means them. Whatever has not the expected type is `corrupt`. */
 import type { Account, AccountRecord } from '../accounts.ts';
+import type { Registration } from '../books/books.ts';
 import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
 import { filterWords } from '../log-filters.ts';
@@ -186,6 +187,13 @@ function ledgerAccountOf(name: string): LedgerAccount {
 
 function isLedgerAccount(name: string): name is LedgerAccount {
   return /^(external|revenue|transit|(wallet|sub|house|hold):.+)$/s.test(name);
+}
+
+/** Columns of `owners`: the clock of the database is the one that all machines share. */
+export const REGISTRATION = 'host, pid, (extract(epoch FROM clock_timestamp() - heartbeat) * 1000)::bigint AS age_ms';
+
+export function registrationOf(row: Row): Registration {
+  return { host: text(row, 'host'), pid: int(row, 'pid'), ageMs: int(row, 'age_ms') };
 }
 
 export function holdOf(row: Row): HoldRow {

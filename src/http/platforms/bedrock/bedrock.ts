@@ -7,7 +7,7 @@ import { editJson, type JsonEdit } from '../../../codecs/json/edit.ts';
 import type { Outgoing } from '../../dispatch/outgoing.ts';
 import { hostedVersion } from '../anthropic-version.ts';
 import { pathSegment } from '../path-segment.ts';
-import type { Asked, Means, Platform, Refused, Unsigned } from '../platform.ts';
+import type { Asked, Means, Platform, Refused, Signed, Unsigned } from '../platform.ts';
 import { Renewed } from '../renewed.ts';
 import type { AwsKeys, BedrockSettings } from '../settings.ts';
 import { awsKeys } from './credentials.ts';
@@ -24,7 +24,7 @@ export function bedrockPlatform(settings: BedrockSettings, means: Means): Platfo
   const { source } = settings;
   if (source === undefined) {
     const key = { authorization: `Bearer ${means.apiKey ?? ''}` };
-    return { adapt, authorise: () => key, refused: (answer) => ({ answer: readableRefusal(answer), again: false }), models };
+    return { adapt, authorise: () => key, refused: (answer) => ({ ...readableRefusal(answer), again: false }), models };
   }
   const signing = new Signing(
     settings.region,
@@ -35,7 +35,7 @@ export function bedrockPlatform(settings: BedrockSettings, means: Means): Platfo
   return {
     adapt,
     authorise: (request) => signing.authorise(request),
-    refused: (answer, sentAt) => signing.refused(answer, sentAt),
+    refused: (answer, request) => signing.refused(answer, request),
     models,
   };
 }
@@ -86,12 +86,12 @@ class Signing {
     return keys instanceof Promise ? keys.then((arrived) => this.#sign(request, arrived)) : this.#sign(request, keys);
   }
 
-  refused(answer: UpstreamAnswer, sentAt: number): Refused {
+  refused(answer: UpstreamAnswer, request: Signed): Refused {
     const name = exceptionOf(answer);
     const again = SKEWED.test(name)
       ? this.#learnSkew(answer)
-      : UNSIGNED.test(name) && this.#renewable && this.#keys.refused(sentAt);
-    return { answer: readableRefusal(answer), again };
+      : UNSIGNED.test(name) && this.#renewable && this.#keys.refused(request);
+    return { ...readableRefusal(answer), again };
   }
 
   #sign({ method, origin, path, headers, body = '' }: Unsigned, keys: AwsKeys): Record<string, string> {

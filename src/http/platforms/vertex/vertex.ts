@@ -2,15 +2,16 @@
  * Vertex AI: Claude by `rawPredict`, as `@anthropic-ai/vertex-sdk` asks it, and Gemini as `@google/genai` does, with the model in the path
  * and an OAuth token.
  */
-import { isObject, type JsonValue, tryJson } from '../../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../../../codecs/canonical/json.ts';
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
 import { textOf } from '../../../codecs/errors/upstream.ts';
+import { geminiUpstream } from '../../../codecs/gemini/index.ts';
 import { editJson } from '../../../codecs/json/edit.ts';
 import type { Outgoing } from '../../dispatch/outgoing.ts';
 import { hostedVersion } from '../anthropic-version.ts';
 import { bearerOf } from '../bearer.ts';
 import { pathSegment } from '../path-segment.ts';
-import type { Asked, Means, Platform } from '../platform.ts';
+import type { Asked, Means, Platform, Refused } from '../platform.ts';
 import type { VertexSettings } from '../settings.ts';
 import { googleToken } from './credentials.ts';
 
@@ -22,7 +23,10 @@ export function vertexPlatform(settings: VertexSettings, means: Means): Platform
   return {
     adapt: (outgoing, asked, prefix) => adapt(`${versioned(prefix, settings)}/${home(settings)}`, outgoing, asked),
     authorise: () => bearer.headers(),
-    refused: (answer, sentAt) => ({ answer: readable(answer), again: answer.status === 401 && bearer.refused(sentAt) }),
+    refused: (answer, request) => ({
+      ...readable(answer, settings.publisher),
+      again: answer.status === 401 && bearer.refused(request),
+    }),
     models: (prefix) => ({ path: `${prefix.replace(VERSION_AT_END, '')}/v1beta1/publishers/${settings.publisher}/models` }),
   };
 }
@@ -59,17 +63,21 @@ function adaptGemini(at: string, outgoing: Outgoing): Outgoing {
   return { ...outgoing, path: resource === '' ? at.slice(0, at.indexOf('/publishers/')) + outgoing.path : `${at}/${resource}` };
 }
 
-/** Google's words for a model that this location or project does not have, with statuses that speak of the request. */
+/** Google's words for a model that this location or project does not have, with statuses that speak of the request or of a right. */
 const LACKS_MODEL =
-  /^(publisher model .{1,400} (is not servable in region|was not found|is not allowed)|project .{1,200} is not allowed to use publisher model|the requested model .{1,300} is not (available|supported) in)/i;
+  /^(publisher model .{1,400} (is not servable in region|was not found|is not allowed)|project .{1,200} is not allowed to use publisher model|the requested model .{1,300} is not (available|supported) in|permission 'aiplatform\.endpoints\.predict' denied on resource '[^']{1,400}\/models\/)/i;
 
-function readable(answer: UpstreamAnswer): UpstreamAnswer {
-  if (answer.status !== 400 && answer.status !== 403) return answer;
+/** What Claude itself refuses comes through in its own protocol, and everything else in Google's. */
+function readable(answer: UpstreamAnswer, publisher: VertexSettings['publisher']): Pick<Refused, 'answer' | 'error'> {
   const json = tryJson(answer.text);
-  return LACKS_MODEL.test(messageOf(Array.isArray(json) ? json[0] : json)) ? { ...answer, status: 404 } : answer;
+  const error = errorOf(Array.isArray(json) ? json[0] : json);
+  const lacksModel = (answer.status === 400 || answer.status === 403) && LACKS_MODEL.test(textOf(error?.['message']) ?? '');
+  const told = lacksModel ? { ...answer, status: 404 } : answer;
+  const isForeign = publisher === 'anthropic' && textOf(error?.['status']) !== undefined;
+  return { answer: told, ...(isForeign ? { error: geminiUpstream.decodeError(told) } : {}) };
 }
 
-function messageOf(json: JsonValue | undefined): string {
+function errorOf(json: JsonValue | undefined): JsonObject | undefined {
   const error = isObject(json) ? json['error'] : undefined;
-  return (isObject(error) ? textOf(error['message']) : undefined) ?? '';
+  return isObject(error) ? error : undefined;
 }
