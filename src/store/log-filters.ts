@@ -2,6 +2,7 @@
 import type { RequestLogEntry, RequestLogQuery, RequestLogRow } from './request-log.ts';
 import type { StoreOptions } from './store.ts';
 import { storable } from './storable.ts';
+import { StoreError } from './store-error.ts';
 
 /** Those that fit fewest rows first. The names are the format of the LMDB store. */
 export const LOG_FILTERS = ['code', 'key', 'channel', 'model', 'account', 'status'] as const;
@@ -64,7 +65,8 @@ export function indexOlderRows(
     try {
       next((await slice()) ? SLICE_MS : LOOK_MS);
     } catch (error) {
-      onProblem?.({ what: 'log_index_failed', error });
+      // What ails the store is told by itself, and this is tried again.
+      if (!(error instanceof StoreError)) onProblem?.({ what: 'log_index_failed', error });
       next(LOOK_MS);
     }
   };
