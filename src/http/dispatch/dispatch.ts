@@ -170,7 +170,8 @@ class AttemptLoop<Answer> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
     if (!health.isFit(channel.id, this.#circuit)) return this.#passOver(channel);
-    const release = await this.#slot(channel);
+    const taking = this.#slot(channel);
+    const release = taking instanceof Promise ? await taking : taking;
     if (release === undefined) {
       this.#crowded = true;
       return { failure: undefined };
