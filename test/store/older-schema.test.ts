@@ -18,7 +18,8 @@ const settle = async (store: Store, row: ReturnType<typeof entry>) => {
 /** Writes everything as schema 2 had it: lists in MessagePack, and every row of the journal in one index. */
 async function rewriteAsSchema2(path: string): Promise<void> {
   await editTables(path, (tables, root) => {
-    const plain = (name: string) => root.openDB<unknown, number | string | [string, string | number]>({ name, encoding: 'msgpack' });
+    const plain = (name: string) =>
+      root.openDB<unknown, number | string | [string, string | number]>({ name, encoding: 'msgpack' });
     const rewrite = <V>(name: string, rows: { key: number; value: V }[], shape: Listed<V>): void => {
       for (const { key, value } of rows) plain(name).putSync(key, old(shape.list(value), value));
     };
