@@ -3,6 +3,7 @@
  * with Signature Version 4 or sent with an API key.
  */
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
+import { isObject, tryJson } from '../../../codecs/canonical/json.ts';
 import { editJson, type JsonEdit } from '../../../codecs/json/edit.ts';
 import type { Outgoing } from '../../dispatch/outgoing.ts';
 import { hostedVersion } from '../anthropic-version.ts';
@@ -47,18 +48,26 @@ const MOVED: readonly JsonEdit[] = [
 ];
 
 function adapt(outgoing: Outgoing, { stream, upstreamModel }: Asked, prefix: string): Outgoing {
-  const { 'anthropic-version': version, ...headers } = outgoing.headers;
+  const { 'anthropic-version': version, 'anthropic-user-profile-id': profile, ...headers } = outgoing.headers;
   const { body } = outgoing;
   const betas = headers['anthropic-beta'];
   const edits: JsonEdit[] = [...MOVED, { path: ['anthropic_version'], value: JSON.stringify(hostedVersion(version, VERSION)) }];
   if (betas !== undefined)
     edits.push({ path: ['anthropic_beta'], value: JSON.stringify(betas.split(',').map((beta) => beta.trim())) });
+  if (profile !== undefined && typeof body === 'string' && !namesProfile(body))
+    edits.push({ path: ['user_profile_id'], value: JSON.stringify(profile) });
   return {
     ...outgoing,
     path: `${prefix}/model/${pathSegment(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
     headers: { ...headers, accept: 'application/json' },
     ...(typeof body === 'string' ? { body: editJson(body, edits) } : {}),
   };
+}
+
+/** The body's own name of a profile stands. */
+function namesProfile(body: string): boolean {
+  const json = tryJson(body);
+  return isObject(json) && 'user_profile_id' in json;
 }
 
 /** A clock that is further off than this has its signatures refused. */

@@ -19,9 +19,10 @@ const VERSION = 'vertex-2023-10-16';
 
 export function vertexPlatform(settings: VertexSettings, means: Means): Platform {
   const bearer = bearerOf(means.clock, () => googleToken(settings.source, means));
+  const at = `projects/${pathSegment(settings.project)}/locations/${pathSegment(settings.location)}`;
   const adapt = settings.publisher === 'anthropic' ? adaptMessages : adaptGemini;
   return {
-    adapt: (outgoing, asked, prefix) => adapt(`${versioned(prefix, settings)}/${home(settings)}`, outgoing, asked),
+    adapt: (outgoing, asked, prefix) => adapt(outgoing, asked, `${versioned(prefix, settings)}/`, at),
     authorise: () => bearer.headers(),
     refused: (answer, request) => ({
       ...readable(answer, settings.publisher),
@@ -38,29 +39,37 @@ function versioned(prefix: string, { apiVersion }: VertexSettings): string {
   return VERSION_AT_END.test(prefix) ? prefix : `${prefix}/${apiVersion}`;
 }
 
-function home({ project, location, publisher }: VertexSettings): string {
-  return `projects/${pathSegment(project)}/locations/${pathSegment(location)}/publishers/${publisher}`;
-}
-
-function adaptMessages(at: string, outgoing: Outgoing, { stream, upstreamModel }: Asked): Outgoing {
-  const { 'anthropic-version': version, ...headers } = outgoing.headers;
+function adaptMessages(outgoing: Outgoing, { stream, upstreamModel }: Asked, version: string, at: string): Outgoing {
+  const { 'anthropic-version': dated, ...headers } = outgoing.headers;
   const { body } = outgoing;
   const edits = [
     { path: ['model'], value: undefined },
-    { path: ['anthropic_version'], value: JSON.stringify(hostedVersion(version, VERSION)) },
+    { path: ['anthropic_version'], value: JSON.stringify(hostedVersion(dated, VERSION)) },
   ];
+  // A server that drops what follows a `;` would drop the verb.
+  const model = pathSegment(upstreamModel).replaceAll(';', '%3B');
   return {
     ...outgoing,
-    path: `${at}/models/${pathSegment(upstreamModel)}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
+    path: `${version}${at}/publishers/anthropic/models/${model}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
     headers: { ...headers, accept: 'application/json' },
     ...(typeof body === 'string' ? { body: editJson(body, edits) } : {}),
   };
 }
 
-/** The codec's own path is `/models/MODEL:VERB`, or that of a resource. */
-function adaptGemini(at: string, outgoing: Outgoing): Outgoing {
-  const [, resource = ''] = /^\/(?:publishers\/google\/)?(models\/.*)$/.exec(outgoing.path) ?? [];
-  return { ...outgoing, path: resource === '' ? at.slice(0, at.indexOf('/publishers/')) + outgoing.path : `${at}/${resource}` };
+/** The codec's own path ends with the verb. */
+function adaptGemini(outgoing: Outgoing, { upstreamModel }: Asked, version: string, at: string): Outgoing {
+  const verb = outgoing.path.slice(outgoing.path.lastIndexOf(':'));
+  return { ...outgoing, path: version + resourceOf(upstreamModel, at) + verb };
+}
+
+/** A resource of a project is its own path; `PUBLISHER/MODEL` and a bare name are models of publishers, as Google's package reads them. */
+function resourceOf(model: string, at: string): string {
+  const segments = model.split('/').map(pathSegment);
+  const [first = '', ...others] = segments;
+  const path = segments.join('/');
+  if (first === 'projects') return path;
+  if (first === 'publishers' || first === 'models') return `${at}/${path}`;
+  return others.length === 0 ? `${at}/publishers/google/models/${path}` : `${at}/publishers/${first}/models/${others.join('/')}`;
 }
 
 /** Google's words for a model that this location or project does not have, with statuses that speak of the request or of a right. */
