@@ -1,15 +1,17 @@
 /** The books of a transaction on PostgreSQL: the statements that read and write a record of each kind. */
 import type { AccountRecord } from '../accounts.ts';
-import type { Books, VideoReplacement } from '../books/books.ts';
+import type { Books, Registration, VideoReplacement } from '../books/books.ts';
 import type { ControlKind } from '../controls.ts';
 import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
+import type { OpenExchange } from '../settlement.ts';
+import { exchangeOf } from '../settlements/records.ts';
 import { StoreError } from '../store-error.ts';
 import { isStorable, storable } from '../storable.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId } from '../video-rules.ts';
 import { type NewVideo, VIDEO, type VideoTask } from '../videos.ts';
-import { accountOf, bytes, holdOf, int, keyOf, type Row, text } from './rows.ts';
+import { accountOf, bytes, holdOf, int, keyOf, REGISTRATION, registrationOf, type Row, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { Work } from './work.ts';
 
@@ -85,6 +87,13 @@ const CLAIM: Statement = { name: 'claim_put', text: 'INSERT INTO operator_claims
 
 type Runner = Pick<Session, 'run'>;
 
+const OPEN_OF: Statement = {
+  name: 'open_of',
+  text: 'SELECT exchange FROM open_exchanges WHERE owner_id = $1 ORDER BY exchange_id LIMIT $2',
+};
+const PROCESS: Statement = { name: 'owner_find', text: `SELECT ${REGISTRATION} FROM owners WHERE id = $1` };
+const REMOVE_PROCESS: Statement = { name: 'owner_leave', text: 'DELETE FROM owners WHERE id = $1' };
+
 export class PostgresBooks extends Work implements Books {
   async account(id: string): Promise<AccountRecord | undefined> {
     if (!isStorable(id)) return undefined;
@@ -138,6 +147,18 @@ export class PostgresBooks extends Work implements Books {
 
   async closeHold({ id }: HoldRow, state: HoldState, atMs: number): Promise<void> {
     await this.run(CLOSE_HOLD, [id, state, atMs]);
+  }
+
+  async openExchanges(processId: string, limit: number): Promise<OpenExchange[]> {
+    return (await this.run(OPEN_OF, [processId, limit])).map((row) => exchangeOf(text(row, 'exchange')));
+  }
+
+  process(id: string): Promise<Registration | undefined> {
+    return findProcess(this, id);
+  }
+
+  async removeProcess(id: string): Promise<void> {
+    await this.run(REMOVE_PROCESS, [id]);
   }
 
   async holdsLease(name: string, token: number): Promise<boolean> {
@@ -199,6 +220,11 @@ export class PostgresBooks extends Work implements Books {
   async addClaim(name: string, hash: string, atMs: number): Promise<void> {
     await this.run(CLAIM, [name, hash, atMs]);
   }
+}
+
+export async function findProcess(runner: Runner, id: string): Promise<Registration | undefined> {
+  const [row] = await runner.run(PROCESS, [id]);
+  return row && registrationOf(row);
 }
 
 export async function insertAccount(runner: Runner, account: AccountRecord): Promise<void> {

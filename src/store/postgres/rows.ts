@@ -1,8 +1,11 @@
 /** Rows as the driver gives them and records as the store means them. Whatever has not the expected type is `corrupt`. */
 import type { Account, AccountRecord } from '../accounts.ts';
+import type { Registration } from '../books/books.ts';
 import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
+import { filterWords } from '../log-filters.ts';
 import type { RateLimits } from '../rate-limits.ts';
+import type { RequestLogEntry } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { defined } from '../defined.ts';
 import { StoreError } from '../store-error.ts';
@@ -70,6 +73,12 @@ export function object(json: string): Row {
   const value: unknown = JSON.parse(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new StoreError('corrupt', 'a row is no object');
   return Object.fromEntries(Object.entries(value));
+}
+
+/** Of the request log: copies of what is in the entry. */
+export function filterColumns(entry: RequestLogEntry): { readonly channel_id: string; readonly error_code: string } {
+  const [code, , channel] = filterWords(entry);
+  return { channel_id: channel ?? '', error_code: code ?? '' };
 }
 
 /** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */
@@ -178,6 +187,13 @@ function ledgerAccountOf(name: string): LedgerAccount {
 
 function isLedgerAccount(name: string): name is LedgerAccount {
   return /^(external|revenue|transit|(wallet|sub|house|hold):.+)$/s.test(name);
+}
+
+/** Columns of `owners`: the clock of the database is the one that all machines share. */
+export const REGISTRATION = 'host, pid, (extract(epoch FROM clock_timestamp() - heartbeat) * 1000)::bigint AS age_ms';
+
+export function registrationOf(row: Row): Registration {
+  return { host: text(row, 'host'), pid: int(row, 'pid'), ageMs: int(row, 'age_ms') };
 }
 
 export function holdOf(row: Row): HoldRow {

@@ -14,11 +14,11 @@ import type { RequestLogEntry } from '../../../src/store/request-log.ts';
 import { type Clock, systemClock } from '../../../src/streams/clock.ts';
 import {
   AWS_KEYS,
-  AZURE_KEY,
   CLOUD_FORMS,
   type CloudForm,
   cloudChannel,
   ENTRA_SECRET,
+  SECRETS,
   simulatedClouds,
 } from '../../support/clouds.ts';
 import { ask, eventually, MODELS, type TestGateway, testGateway } from '../../support/test-gateway.ts';
@@ -31,8 +31,6 @@ const formOf = (name: string, source?: string): CloudForm => {
 const BEDROCK = formOf('messages on bedrock');
 const VERTEX = formOf('messages on vertex');
 const AZURE = formOf('chat on azure');
-
-const SECRETS = [AWS_KEYS.secretAccessKey, AWS_KEYS.sessionToken, AZURE_KEY, ENTRA_SECRET, 'token_', 'PRIVATE KEY', 'eyJ'];
 
 interface Rig {
   readonly simulator: Simulator;
@@ -189,7 +187,7 @@ test('a revoked account and a wrong secret, in the words of the token endpoint, 
 
 test('tokens that are revoked in use: one more is asked for, and then the refusal is told', async (t) => {
   const google = { revoked: () => true };
-  await failsOver(t, VERTEX, { clouds: { google } }, '401', /invalid authentication credentials/);
+  await failsOver(t, VERTEX, { clouds: { google } }, 'UNAUTHENTICATED', /invalid authentication credentials/);
   await failsOver(t, AZURE, { clouds: { azure: { revoked: () => true } } }, '401', /invalid subscription key/);
 });
 
@@ -262,10 +260,16 @@ test('a region, a project or a resource that lacks the model rests the Channel f
     t,
     VERTEX,
     { clouds: { google: { models: ['another'] } } },
-    '404',
+    'NOT_FOUND',
     /was not found or your project does not have access/,
   );
-  await failsOver(t, VERTEX, { options: { location: 'us-central1' } }, '400', /not servable in region us-central1/);
+  await failsOver(
+    t,
+    VERTEX,
+    { options: { location: 'us-central1' } },
+    'FAILED_PRECONDITION',
+    /not servable in region us-central1/,
+  );
   await failsOver(
     t,
     AZURE,
