@@ -10,7 +10,7 @@ import { type EventStreamMessage, eventStreamDecode } from '../../../streams/eve
 import type { SseEvent } from '../../../streams/sse-decode.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { StreamError } from '../../../streams/stream-error.ts';
-import { errorBodyOf } from './errors.ts';
+import { streamErrorBody } from './errors.ts';
 
 /** Base64 makes four bytes of three, and the vendor pads its messages. */
 const WIDENED = 2;
@@ -68,5 +68,5 @@ function nameOf(data: string): string | undefined {
 
 function failure(name: string, json: unknown): SseEvent {
   const said: JsonObject = isObject(json) ? json : {};
-  return { event: 'error', data: errorBodyOf(name, textOf(said['message']) ?? textOf(said['Message']) ?? '') };
+  return { event: 'error', data: streamErrorBody(name, textOf(said['message']) ?? textOf(said['Message']) ?? '') };
 }
