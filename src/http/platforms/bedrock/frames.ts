@@ -58,12 +58,12 @@ class BedrockEvents implements Stage<EventStreamMessage, SseEvent> {
 
 const BEGINNING = /^\{"type":"([a-z_]+)"/;
 
-/** The type of an event; empty for what is no JSON, which its decoder refuses; undefined for an object without one. */
+/** The type of an event; empty for what is no JSON, which its decoder refuses; undefined for an object without one that is no error. */
 function nameOf(data: string): string | undefined {
   const quick = BEGINNING.exec(data)?.[1];
   if (quick !== undefined) return quick;
   const json = tryJson(data);
-  return isObject(json) ? textOf(json['type']) : '';
+  return isObject(json) ? (textOf(json['type']) ?? (json['error'] === undefined ? undefined : 'error')) : '';
 }
 
 function failure(name: string, json: unknown): SseEvent {
