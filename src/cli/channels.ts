@@ -1,8 +1,11 @@
-/** `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. */
+/**
+ * `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. A Channel that has no list, or
+ * whose list says nothing, is asked a question; with `--inference` each is.
+ */
 import type { Static } from 'typebox';
 import { isObject, tryJson } from '../codecs/canonical/json.ts';
+import { codecs } from '../codecs/registry.ts';
 import { decodeModelList } from '../codecs/images/index.ts';
-import type { Clock } from '../streams/clock.ts';
 import { askModelList, judgeModelList } from '../http/dispatch/model-list.ts';
 import { readErrorText, readWhole } from '../http/dispatch/upstream-body.ts';
 import { Upstreams } from '../http/dispatch/upstream.ts';
@@ -12,6 +15,7 @@ import { errorCode } from '../http/errors.ts';
 import { isHosted } from '../http/platforms/session.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { TestChannels } from '../http/admin/requests.ts';
+import { INFERENCE_MS, type InferenceParts, modelToAsk, testByInference } from './test-inference.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
 /** How a Channel answered. */
@@ -21,16 +25,23 @@ export interface Probe {
   readonly status?: number;
   readonly ms: number;
   readonly note: string;
+  /** It was asked a question of this model. */
+  readonly model?: string;
 }
 
 /** Asks every Channel, or the one that is named, at the same time. Throws RefusedError where there is none. */
-export async function testChannels(context: VerbContext, { id: only }: Static<typeof TestChannels>): Promise<Probe[]> {
+export async function testChannels(
+  context: VerbContext,
+  { id: only, inference = false, model }: Static<typeof TestChannels>,
+): Promise<Probe[]> {
+  const { clock, mint } = context;
   const config = context.config();
   const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
   if (wanted.length === 0) throw whyNone(config, only);
-  const upstreams = new Upstreams(context.clock);
+  const upstreams = new Upstreams(clock);
+  const ask = { parts: { config, codecs, upstreams, clock, mint }, isWanted: inference || model !== undefined, model };
   try {
-    return await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
+    return await Promise.all(wanted.map((channel) => probe(channel, ask)));
   } finally {
     await upstreams.close();
   }
@@ -60,26 +71,56 @@ async function missingModels(upstreams: Upstreams, channel: Channel, { body }: U
   return isObject(list) ? models.filter((model) => has(list, model) === false) : [];
 }
 
-async function probe(upstreams: Upstreams, channel: Channel, clock: Clock): Promise<Probe> {
+interface Ask {
+  readonly parts: InferenceParts;
+  /** Each Channel is asked a question. */
+  readonly isWanted: boolean;
+  readonly model: string | undefined;
+}
+
+async function probe(channel: Channel, { parts, isWanted, model: name }: Ask): Promise<Probe> {
+  const { clock } = parts;
   const started = clock.monotonic();
+  const model = modelToAsk(channel, parts.config, name);
+  const timed = (found: Omit<Probe, 'id' | 'ms'>): Probe => ({
+    id: channel.id,
+    ms: Math.round(clock.monotonic() - started),
+    ...found,
+  });
+  const none =
+    name === undefined ? 'no model that answers with text, so nothing was asked' : `no model ${name} that answers with text`;
   try {
-    const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS), clock);
-    const { status } = head;
-    const { result, note } = judgeModelList(head, channel);
-    const missing = result === 'good' && status < 300 ? await missingModels(upstreams, channel, head) : [];
-    await readErrorText(head, clock);
-    const told = missing.length === 0 ? note : `not in its list: ${missing.join(', ')}`;
-    // A router lists every model that it serves; a cloud serves some that its list lacks.
-    const ok = result !== 'bad' && (missing.length === 0 || isHosted(channel));
-    return { id: channel.id, ok, status, ms: Math.round(clock.monotonic() - started), note: told };
+    if (isWanted)
+      return timed(model === undefined ? { ok: name === undefined, note: none } : await testByInference(channel, model, parts));
+    const { isSilent, ...listed } = await probeList(channel, parts);
+    return timed(isSilent && model !== undefined ? await testByInference(channel, model, parts) : listed);
   } catch (error) {
-    return { id: channel.id, ok: false, ms: Math.round(clock.monotonic() - started), note: whyOf(error) };
+    return timed({ ok: false, note: whyOf(error, isWanted ? INFERENCE_MS : PROBE_MS) });
   }
 }
 
+/** `isSilent`: nothing was learnt of whether it would answer. */
+async function probeList(
+  channel: Channel,
+  { upstreams, clock }: InferenceParts,
+): Promise<Omit<Probe, 'id' | 'ms'> & { readonly isSilent: boolean }> {
+  const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS), clock);
+  const { status } = head;
+  const { result, note } = judgeModelList(head, channel);
+  const missing = result === 'good' && status < 300 ? await missingModels(upstreams, channel, head) : [];
+  await readErrorText(head, clock);
+  return {
+    // A router lists every model that it serves; a cloud serves some that its list lacks.
+    ok: result !== 'bad' && (missing.length === 0 || isHosted(channel)),
+    status,
+    note: missing.length === 0 ? note : `not in its list: ${missing.join(', ')}`,
+    isSilent: status === 404 || status === 405 || (status === 403 && result === 'unsure'),
+  };
+}
+
 /** The code of the connection error, with an explanation where there is one. */
-function whyOf(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${PROBE_MS / 1000} s`;
+function whyOf(error: unknown, patienceMs: number): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${patienceMs / 1000} s`;
   const code = errorCode(error);
   if (code === undefined) return error instanceof Error ? error.message : String(error);
   return `${code}${WORDS[code] === undefined ? '' : `: ${WORDS[code]}`}`;
@@ -101,7 +142,7 @@ const WORDS: Readonly<Record<string, string>> = {
 export const CHANNELS: readonly Verb[] = [
   verb({
     name: 'channels test',
-    usage: 'test [ID]',
+    usage: 'test [ID] [--inference] [--model M]',
     options: TestChannels,
     arguments: ['id'],
     run: testChannels,

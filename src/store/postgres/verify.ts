@@ -8,7 +8,7 @@ import type { VideoTask } from '../videos.ts';
 import { controlOf } from './controls.ts';
 import { logRowOf } from './request-log.ts';
 import { rollupOf } from './rollup-rows.ts';
-import { accountOf, big, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
+import { accountOf, big, filterColumns, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { countsOfDay } from './spend.ts';
 import { taskOf } from './books.ts';
@@ -110,5 +110,7 @@ function checkedLog(recount: Recount, row: Row): RequestLogRow {
   recount.expect('exchange', `charge column of ${exchangeId}`, entry.charge?.total ?? 0n, big(row, 'charged_nanos'));
   recount.expect('exchange', `key column of ${exchangeId}`, entry.keyId, text(row, 'key_id'));
   recount.expect('exchange', `account column of ${exchangeId}`, entry.accountId, text(row, 'account_id'));
+  for (const [column, word] of Object.entries(filterColumns(entry)))
+    if (row[column] !== null) recount.expect('index', `${column} of ${exchangeId}`, word, text(row, column));
   return entry;
 }
