@@ -3,7 +3,7 @@ import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.
 import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { forgetLogRow } from './exchange-index.ts';
-import { exchangeNamedAfter, loggedExchange, otherNames } from './settle.ts';
+import { exchangeNamedAfter, firstAt, loggedExchange, otherNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
@@ -118,17 +118,4 @@ function* sequence(
     const seqs = value.filter((seq) => seq >= lowest && seq <= highest);
     yield* forward ? seqs : seqs.reverse();
   }
-}
-
-/** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */
-export function firstAt(tables: Tables, ms: number, head: number): number {
-  let [low, high] = [1, head + 1];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    // A missing row was pruned, so it is older than everything that is left.
-    const at = tables.log.get(middle)?.loggedAtMs ?? Number.NEGATIVE_INFINITY;
-    if (at < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -1,9 +1,8 @@
 /** The request log on PostgreSQL. */
-import { logEntryOf } from '../log-text.ts';
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { int, type Row, text } from './rows.ts';
+import { int, logRowOf } from './rows.ts';
 import type { Statement, Value } from './session.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -72,10 +71,6 @@ export function createRequestLog(database: Database): RequestLog {
       }
     },
   };
-}
-
-export function logRowOf(row: Row): RequestLogRow {
-  return { ...logEntryOf(text(row, 'entry')), seq: int(row, 'seq'), loggedAtMs: int(row, 'logged_at_ms') };
 }
 
 /** One statement for each combination of what is asked, so that each has a plan of its own. */
