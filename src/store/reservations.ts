@@ -30,8 +30,12 @@ export type NotAdmitted =
   | { readonly reason: 'spend_limit_reached'; readonly window: SpendWindow };
 
 export interface Admission {
-  /** `estimateNanos`: input estimate + output cap × rate. */
-  admit(principal: Principal, estimateNanos: bigint, nowMs: number): Promise<Result<Reservation, NotAdmitted>>;
+  /** `estimateNanos`: input estimate + output cap × rate. No promise where the engine need not wait; it throws then where it would reject. */
+  admit(
+    principal: Principal,
+    estimateNanos: bigint,
+    nowMs: number,
+  ): Result<Reservation, NotAdmitted> | Promise<Result<Reservation, NotAdmitted>>;
   /** Nano-dollars that this process has in flight, for one key or for all. */
   reserved(keyId?: string): bigint;
 }

@@ -36,6 +36,8 @@ export interface Setup {
   readonly socket?: { readonly version: string; readonly turns: number };
   /** It can go on with a conversation that another process of it began. */
   readonly resumes?: true;
+  /** It can ask for an answer in a schema and read it. */
+  readonly parses?: true;
   /** It compacts a conversation whose usage comes near the end of its window, by a request without tools. */
   readonly compacts?: true;
   /** The agent's last message in what it printed; by default anywhere in it. */
@@ -236,6 +238,13 @@ function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, s
   };
 }
 
+const python = (title: string, agent: string, api: 'chat' | 'responses' | 'messages'): Setup => ({
+  ...kit(`${title} for Python`, `python-${agent}`, api),
+  // The client reads a `response.failed` as an answer like others.
+  broken: api === 'responses' ? 'missed' : 'told',
+  parses: true,
+});
+
 const kit = (title: string, agent: string, api: 'chat' | 'responses' | 'messages'): Setup => ({
   title: `${title} over ${api}`,
   agent,
@@ -310,6 +319,11 @@ export const SETUPS: readonly Setup[] = [
   claudeSdk,
   ...(['chat', 'responses', 'messages'] as const).map((api) => kit('AI SDK', 'ai-sdk', api)),
   ...(['chat', 'responses', 'messages'] as const).map((api) => kit('Mastra', 'mastra', api)),
+  python('OpenAI', 'openai', 'chat'),
+  python('OpenAI', 'openai', 'responses'),
+  python('Anthropic', 'anthropic', 'messages'),
+  python('LangGraph', 'langgraph', 'chat'),
+  python('LangGraph', 'langgraph', 'responses'),
   qwen,
   cline,
   continueCli,

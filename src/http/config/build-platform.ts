@@ -48,7 +48,7 @@ export function buildPlatform(
     case 'vertex':
       return vertexOf(entry, refuse);
     case 'azure':
-      return azureOf(entry);
+      return azureOf(entry, refuse);
   }
 }
 
@@ -56,7 +56,7 @@ export function buildPlatform(
 export function defaultAddress(entry: HostedEntry): string {
   switch (entry.platform) {
     case 'bedrock':
-      return `https://bedrock-runtime.${entry.options.region}.amazonaws.com`;
+      return awsAddress('bedrock-runtime', entry.options.region);
     case 'vertex': {
       const { location } = entry.options;
       if (location === 'global') return 'https://aiplatform.googleapis.com';
@@ -68,10 +68,25 @@ export function defaultAddress(entry: HostedEntry): string {
   }
 }
 
+/** Domains of AWS's partitions but the first, by the beginning of their regions. */
+const DOMAINS: readonly (readonly [RegExp, string])[] = [
+  [/^cn-/, 'amazonaws.com.cn'],
+  [/^eusc-/, 'amazonaws.eu'],
+  [/^us-iso-/, 'c2s.ic.gov'],
+  [/^us-isob-/, 'sc2s.sgov.gov'],
+  [/^eu-isoe-/, 'cloud.adc-e.uk'],
+  [/^us-isof-/, 'csp.hci.ic.gov'],
+];
+
+function awsAddress(service: string, region: string): string {
+  const domain = DOMAINS.find(([regions]) => regions.test(region))?.[1] ?? 'amazonaws.com';
+  return `https://${service}.${region}.${domain}`;
+}
+
 function bedrockOf(entry: EntryOf<'bedrock'>, env: Environment, refuse: Refuse): BedrockSettings | undefined {
   const { region, credentials } = entry.options;
   const own = entry.base_url === undefined ? undefined : URL.parse(entry.base_url)?.origin;
-  const controlOrigin = own ?? `https://bedrock.${region}.amazonaws.com`;
+  const controlOrigin = own ?? awsAddress('bedrock', region);
   if (credentials === undefined) return { platform: 'bedrock', region, controlOrigin };
   const source = awsSource(credentials, region, env, refuse);
   return source === undefined ? undefined : { platform: 'bedrock', region, controlOrigin, source };
@@ -114,7 +129,7 @@ function webIdentity(
   const at = 'options.credentials.web_identity';
   if (!roleArn) return refuse(`${at}.role_arn`, 'is needed where AWS_ROLE_ARN is not set');
   if (!tokenFile) return refuse(`${at}.token_file`, 'is needed where AWS_WEB_IDENTITY_TOKEN_FILE is not set');
-  const url = identity.url ?? `https://sts.${region}.amazonaws.com`;
+  const url = identity.url ?? awsAddress('sts', region);
   return { from: 'web_identity', roleArn, tokenFile, sessionName: identity.session_name, url };
 }
 
@@ -209,7 +224,10 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
-function azureOf({ options }: EntryOf<'azure'>): AzureSettings {
+function azureOf({ base_url: url, options }: EntryOf<'azure'>, refuse: Refuse): AzureSettings | undefined {
+  // As the portal shows it: the deployment and the version would be there twice.
+  if (/\/openai\/deployments\b/.test(url))
+    return refuse('base_url', 'ends before /openai: the deployment is a name in models, or options.deployment');
   const { api_version: apiVersion, deployment, credentials } = options;
   return { platform: 'azure', ...defined({ apiVersion, deployment, source: entraSource(credentials) }) };
 }

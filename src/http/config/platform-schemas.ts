@@ -59,7 +59,7 @@ const GoogleCredentials = credentials({
     key: Text('The key file as JSON; best read from a file, as secrets are.'),
     url: Url('The token endpoint. If absent, `https://oauth2.googleapis.com/token`.'),
   }),
-  workload_identity: source('Workload identity federation: a token of another issuer, is exchanged.', {
+  workload_identity: source('Workload identity federation: a token of another issuer is exchanged.', {
     audience: Text('The provider, as `//iam.googleapis.com/projects/…/providers/…`.'),
     token_file: PathTo('A file with the issuer’s token. It is read again for each exchange.'),
     token_url: Url('Where the issuer gives its token, instead of a file.'),

@@ -7,7 +7,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { contentTypeOf } from './call-upstream.ts';
 import { readErrorText } from './upstream-body.ts';
 import type { Upstreams } from './upstream.ts';
-import { headerOf, type UpstreamHead } from './upstream-call.ts';
+import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 
 /** Video upstreams have none. */
 export function hasModelList(type: ChannelType): boolean {
@@ -36,18 +36,18 @@ async function askHostedList(
 ): Promise<UpstreamHead> {
   const { platform } = upstreams.session(channel);
   const { path, ...listed } = platform.models(channel.basePath);
-  const ask = (): Promise<UpstreamHead> =>
-    upstreams.send(
+  const ask = (): UpstreamCall =>
+    upstreams.open(
       channel,
       { path, headers: {} },
       { method: 'GET', stream: false, signal, clientHeaders: {}, upstreamModel: '', listed },
     );
-  const openedAt = clock.monotonic();
-  const head = await ask();
+  const call = ask();
+  const head = await call.head;
   if (head.status !== 401 && head.status !== 403) return head;
   const text = await readErrorText(head, clock);
-  const { again } = platform.refused({ status: head.status, headers: head.headers, text }, openedAt);
-  return again ? await ask() : head;
+  const { again } = platform.refused({ status: head.status, headers: head.headers, text }, call);
+  return again ? await ask().head : head;
 }
 
 export interface ListVerdict {

@@ -22,6 +22,8 @@ export function headerOf(headers: UpstreamHead['headers'], name: string): string
 }
 
 export class UpstreamCall implements Dispatcher.DispatchHandler {
+  /** When it was signed and given to its connection, by the monotonic clock; behind a platform alone. */
+  signedAt: number | undefined;
   /** Rejects with undici's error, or with the reason of the abort. */
   readonly head: Promise<UpstreamHead>;
   readonly #resolve: (head: UpstreamHead) => void;

@@ -118,7 +118,9 @@ export class Upstreams {
       body,
     };
     const send = (authorisation: Readonly<Record<string, string>>): void => {
-      if (!call.over) this.#dispatch(channel, { ...request, headers: { ...request.headers, ...authorisation } }, call);
+      if (call.over) return;
+      call.signedAt = this.#clock.monotonic();
+      this.#dispatch(channel, { ...request, headers: { ...request.headers, ...authorisation } }, call);
     };
     const unsigned = { ...request, body: body === undefined || isPieces(body) ? undefined : body };
     const authorisation = platform.authorise(unsigned);

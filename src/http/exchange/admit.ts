@@ -67,16 +67,22 @@ export async function reserve(
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
   const admitting = store.admission.admit(principal, nanos(rates), clock.now());
-  const admitted = await fromStore(clock, admitting).catch((thrown: unknown) => {
-    // Nobody is left to give back what the store may still reserve.
-    admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);
-    throw thrown;
-  });
+  const admitted = admitting instanceof Promise ? await inTime(clock, admitting) : admitting;
   if (admitted.ok) return { rates, reservation: admitted.value };
   if (admitted.refusal.reason === 'insufficient_balance') {
     throw new GatewayError('insufficient_balance', 'The balance is too low.');
   }
   throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
+}
+
+type Admitting = Awaited<ReturnType<Gateway['store']['admission']['admit']>>;
+
+function inTime(clock: Gateway['clock'], admitting: Promise<Admitting>): Promise<Admitting> {
+  return fromStore(clock, admitting).catch((thrown: unknown) => {
+    // Nobody is left to give back what the store may still reserve.
+    admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);
+    throw thrown;
+  });
 }
 
 /**

@@ -2,6 +2,7 @@
  * A cloud that serves a protocol behind its own door. The codec makes the request as the vendor itself would get it; the platform changes
  * where it goes, what its body says beside the conversation, and what it is signed with, and reads the cloud's own refusals.
  */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../streams/clock.ts';
@@ -25,9 +26,18 @@ export interface Unsigned {
   readonly body: string | Uint8Array | undefined;
 }
 
+export interface Signed {
+  /** By the monotonic clock; undefined: it was never signed. */
+  readonly signedAt: number | undefined;
+}
+
 /** An answer that is no success, as the Channel's codec reads it. */
 export interface Refused {
   readonly answer: UpstreamAnswer;
+  /** What was refused in the words of another protocol than the Channel's, already read. */
+  readonly error?: GatewayError;
+  /** How often the cloud asks that such a request be sent again. */
+  readonly repeats?: number;
   /** The credential was the fault, and another one may be had: the same request may go well if it is signed anew. */
   readonly again: boolean;
 }
@@ -37,8 +47,8 @@ export interface Platform {
   adapt(outgoing: Outgoing, asked: Asked, prefix: string): Outgoing;
   /** The headers that authorise it: at once where a valid credential is at hand. Rejects with a {@link GatewayError}. */
   authorise(request: Unsigned): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-  /** Reads a refusal of a request that was sent at `sentAt`, by the monotonic clock. A credential that was refused is forgotten. */
-  refused(answer: UpstreamAnswer, sentAt: number): Refused;
+  /** Reads the refusal of a request. A credential that was refused is forgotten. */
+  refused(answer: UpstreamAnswer, request: Signed): Refused;
   /** Where its models are listed. `prefix`: the path of the base URL. */
   models(prefix: string): ModelListing;
 }

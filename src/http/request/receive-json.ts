@@ -21,12 +21,14 @@ export async function receiveJson(
 ): Promise<ReceivedJson> {
   const { gateway, config, request, response } = call;
   const { bodyMs, jsonValues } = config.limits;
-  const { slot, weigh } = await arrivingBody(call, principal, maxBytes);
+  const arriving = arrivingBody(call, principal, maxBytes);
+  const { slot, weigh } = arriving instanceof Promise ? await arriving : arriving;
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
-  const { text, json } = await parseJsonBodyInTurns(bytes, {
+  const parsed = parseJsonBodyInTurns(bytes, {
     maxValues: jsonValues,
     weigh: (values) => slot.setWeight(bytes.length, values),
   });
+  const { text, json } = parsed instanceof Promise ? await parsed : parsed;
   return { text, json, slot };
 }

@@ -36,7 +36,8 @@ export type Prepare = (
 /** Throws only before anything was sent to the client. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = unchanged): Promise<void> {
   const principal = await identify(call);
-  const prepared = await prepare(call, principal, await receiveJson(call, principal));
+  const preparing = prepare(call, principal, await receiveJson(call, principal));
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   // Returned without `await`: a suspended frame would keep the body in memory for as long as the answer lasts.
   return answerText(call, codec, prepared, new Waiting(call));
 }

@@ -20,7 +20,7 @@ export interface GoogleCloud {
 }
 
 const PREDICT =
-  /^\/(v1|v1beta1)\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(rawPredict|streamRawPredict|generateContent|streamGenerateContent)$/;
+  /^\/(v1|v1beta1)\/projects\/([^/]+)\/locations\/([^/]+)\/(?:publishers\/([^/]+)\/models|endpoints|models)\/([^/:]+):(rawPredict|streamRawPredict|generateContent|streamGenerateContent)$/;
 const LISTS = /^\/v1beta1\/publishers\/(anthropic|google)\/models$/;
 const LENDS = /^\/v1\/projects\/-\/serviceAccounts\/([^/:]+):generateAccessToken$/;
 const METADATA = '/computeMetadata/v1/instance/service-accounts/default/token';
@@ -36,7 +36,7 @@ export function googleDoor(cloud: GoogleCloud | undefined, now: () => number, mi
     const model = decodeURIComponent(segment);
     const refusal = cloud === undefined ? undefined : refusalOf(request, cloud, tokens, { project, location, model, publisher });
     if (refusal !== undefined) return { request, answer: refusal };
-    if (publisher === 'google') return { request: { ...request, path: `/v1beta/models/${segment}:${verb}`, model } };
+    if (publisher !== 'anthropic') return { request: { ...request, path: `/v1beta/models/${segment}:${verb}`, model } };
     const { anthropic_version: version, ...body } = objectOf(request.body);
     const stream = verb === 'streamRawPredict';
     const wrong =

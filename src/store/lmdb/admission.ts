@@ -7,7 +7,7 @@ import type { Tables } from './tables.ts';
 
 export function createAdmission(environment: Environment, reservations: Reservations): Admission {
   return {
-    async admit(principal, estimateNanos, nowMs) {
+    admit(principal, estimateNanos, nowMs) {
       environment.requireHealth();
       return environment.look((tables) => reservations.admit(principal, new Stored(tables), estimateNanos, nowMs));
     },

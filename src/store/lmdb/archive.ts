@@ -99,7 +99,7 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       work.put(tables.log, row.seq, row);
       enterLogRow(work, row);
       for (const name of otherNames(row)) work.put(tables.logIds, [name, row.seq], true);
-      work.put(tables.logKeys, [row.keyId, row.seq], [row.seq]);
+      work.logIndex.enter(row, row.seq);
       return;
     case 'video': {
       const due = dueKey(row);

@@ -1,6 +1,7 @@
 /** Opens the store on LMDB and puts its parts together. Several processes may have the same path open. */
 import { join } from 'node:path';
 import type { Store, StoreOptions } from '../store.ts';
+import { indexOlderRows } from '../log-filters.ts';
 import { Reservations } from '../reservations.ts';
 import { closeOnce } from '../closing.ts';
 import { SettlementLog, storeIdOf } from '../settlements/log.ts';
@@ -15,6 +16,7 @@ import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
+import { hasOlderRows, indexSlice } from './log-index.ts';
 import { createRegistry } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
 import { createUsageByHour } from './rollups.ts';
@@ -31,6 +33,11 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
   const settlements = new SettlementQueue(createSettlementEngine(environment, process), logOf(environment, process));
   process.everyBeat(async () => void (await settlements.closeInterrupted()));
   await settlements.closeInterrupted();
+  const stopIndexing = indexOlderRows(options, async () => {
+    const isLeft = environment.look(hasOlderRows);
+    if (isLeft) await environment.transact(indexSlice);
+    return isLeft;
+  });
   const reservations = new Reservations();
   const controls = createControls(environment);
   return {
@@ -49,7 +56,14 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     controls,
     adminTokens: createAdminTokens(controls, options),
     health: () => environment.health(),
-    close: closeOnce({ settlements, process, engine: () => environment.close() }),
+    close: closeOnce({
+      settlements,
+      process,
+      engine: async () => {
+        await stopIndexing();
+        await environment.close();
+      },
+    }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import { EXCHANGE_PREFIX } from '../settlement.ts';
 import { storable } from '../storable.ts';
 import { exchangeEntry } from './exchange-index.ts';
+import { filtersAfter } from './log-index.ts';
 import { placedText } from './row-shapes.ts';
 import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
@@ -38,13 +39,17 @@ export function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEn
   const { seq, loggedAtMs } = known;
   for (const name of otherNames(known)) work.remove(tables.logIds, [name, seq]);
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
+  if (seq > filtersAfter(tables)) {
+    work.logIndex.remove(known, seq);
+    work.logIndex.enter(entry, seq);
+  }
   work.put<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, loggedAtMs));
 }
 
 /** Gives when the row was logged. The index of exchanges has its place already. */
 export function appendLog(work: Work, entry: RequestLogEntry, text: string, nowMs: number): number {
   const { tables } = work;
-  const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
+  const { seq, atMs } = work.takeLogRow(entry, nowMs);
   work.append<RequestLogRow | string, number>(tables.log, seq, placedText(text, seq, atMs));
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
   return atMs;

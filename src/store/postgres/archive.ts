@@ -12,7 +12,7 @@ import { Database } from './database.ts';
 import { migratePostgres } from './migrate.ts';
 import type { PostgresOptions } from './options.ts';
 import { ADD_DAYS, ADD_HOURS, columnsOf } from './rollup-rows.ts';
-import { int, type Row } from './rows.ts';
+import { filterColumns, int, type Row } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 import { verify } from './verify.ts';
 
@@ -41,7 +41,7 @@ const PUT_JOURNAL = statement(
 const PUT_BALANCE = statement('put_balance', 'INSERT INTO balances SELECT $1, $2, seq FROM ledger_head');
 const PUT_SPEND = statement('put_spend', 'INSERT INTO spend VALUES ($1, $2, $3, $4, $5, $6, $7)');
 const PUT_DAY = statement('put_day', 'INSERT INTO days VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
-const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
+const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)');
 const PUT_LEASE = statement('put_lease', 'INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, $3, $4)');
 const PUT_SECRET = statement('put_secret', 'INSERT INTO envelope_secrets VALUES ($1, $2)');
 const PUT_HEADS = statement(
@@ -127,7 +127,8 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
       const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
       const names = [storable(exchangeId), storable(requestId), clientRequestId && storable(clientRequestId.slice(0, 256))];
       const rest = [accountId, keyId, storable(model), status, charge?.total ?? 0n, logText(entry)];
-      await session.run(PUT_LOG, [seq, loggedAtMs, ...names, ...rest]);
+      const { channel_id, error_code } = filterColumns(entry);
+      await session.run(PUT_LOG, [seq, loggedAtMs, ...names, ...rest, channel_id, error_code]);
       return;
     }
     case 'video':

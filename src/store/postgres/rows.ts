@@ -4,8 +4,9 @@ import type { Registration } from '../books/books.ts';
 import { logEntryOf } from '../log-text.ts';
 import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
+import { filterWords } from '../log-filters.ts';
 import type { RateLimits } from '../rate-limits.ts';
-import type { RequestLogRow } from '../request-log.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { defined } from '../defined.ts';
 import { StoreError } from '../store-error.ts';
@@ -74,6 +75,12 @@ export function object(json: string): Row {
   const value: unknown = JSON.parse(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new StoreError('corrupt', 'a row is no object');
   return Object.fromEntries(Object.entries(value));
+}
+
+/** Of the request log: copies of what is in the entry. */
+export function filterColumns(entry: RequestLogEntry): { readonly channel_id: string; readonly error_code: string } {
+  const [code, , channel] = filterWords(entry);
+  return { channel_id: channel ?? '', error_code: code ?? '' };
 }
 
 /** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */

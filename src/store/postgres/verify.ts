@@ -6,7 +6,7 @@ import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
 import { allRows, openIds } from './all-rows.ts';
 import { rollupOf } from './rollup-rows.ts';
-import { big, int, type Row, text } from './rows.ts';
+import { big, filterColumns, int, type Row, text } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 
 export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
@@ -41,8 +41,11 @@ function checkTask(recount: Recount, task: VideoTask, row: Row): void {
 }
 
 /** The columns beside the entry are copies of what is in it. */
-function checkLogged(recount: Recount, { exchangeId, charge, keyId, accountId }: RequestLogRow, row: Row): void {
+function checkLogged(recount: Recount, logged: RequestLogRow, row: Row): void {
+  const { exchangeId, charge, keyId, accountId } = logged;
   recount.expect('exchange', `charge column of ${exchangeId}`, charge?.total ?? 0n, big(row, 'charged_nanos'));
   recount.expect('exchange', `key column of ${exchangeId}`, keyId, text(row, 'key_id'));
   recount.expect('exchange', `account column of ${exchangeId}`, accountId, text(row, 'account_id'));
+  for (const [column, word] of Object.entries(filterColumns(logged)))
+    if (row[column] !== null) recount.expect('index', `${column} of ${exchangeId}`, word, text(row, column));
 }

@@ -19,7 +19,7 @@ import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
 import { KnownExchanges } from './exchanges.ts';
 import { columnsOf } from './rollup-rows.ts';
-import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
+import { filterColumns, int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
 
@@ -302,5 +302,6 @@ function logColumns(entry: RequestLogEntry, entryText: string) {
     status,
     charged_nanos: (charge?.total ?? 0n).toString(),
     entry: entryText,
+    ...filterColumns(entry),
   };
 }

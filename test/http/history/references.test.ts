@@ -70,6 +70,25 @@ test('a responses upstream gets the reference as it is, and so does a model that
   }
 });
 
+test('a reference that a responses upstream does not know is a mistake that it tells, and no failure that is worth another try', async () => {
+  await using gateway = await testGateway(configOf());
+  const ask = { model: 'responses', tools: TOOLS, input: inputOf({ type: 'item_reference', id: 'fc_gone' }) };
+  for (const stream of [false, true]) {
+    const answer = await gateway.post('/v1/responses', { ...ask, stream });
+    const { error } = JSON.parse(await answer.text());
+    assert.deepEqual([answer.status, error.type], [404, 'invalid_request_error']);
+    assert.match(error.message, /fc_gone/);
+  }
+  const socket = await connect(gateway);
+  assert.equal((await socket.turn({ type: 'response.create', ...ask }))[0]?.['status'], 404);
+  socket.ws.close();
+  assert.equal(
+    (await gateway.post('/v1/responses', { model: 'responses', input: 'hi' })).status,
+    200,
+    'the Channel is not blamed',
+  );
+});
+
 test('an item that is named twice is said once', async () => {
   await using gateway = await testGateway(configOf());
   simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'Blue.' }] } });

@@ -187,7 +187,7 @@ test('a revoked account and a wrong secret, in the words of the token endpoint, 
 
 test('tokens that are revoked in use: one more is asked for, and then the refusal is told', async (t) => {
   const google = { revoked: () => true };
-  await failsOver(t, VERTEX, { clouds: { google } }, '401', /invalid authentication credentials/);
+  await failsOver(t, VERTEX, { clouds: { google } }, 'UNAUTHENTICATED', /invalid authentication credentials/);
   await failsOver(t, AZURE, { clouds: { azure: { revoked: () => true } } }, '401', /invalid subscription key/);
 });
 
@@ -260,10 +260,16 @@ test('a region, a project or a resource that lacks the model rests the Channel f
     t,
     VERTEX,
     { clouds: { google: { models: ['another'] } } },
-    '404',
+    'NOT_FOUND',
     /was not found or your project does not have access/,
   );
-  await failsOver(t, VERTEX, { options: { location: 'us-central1' } }, '400', /not servable in region us-central1/);
+  await failsOver(
+    t,
+    VERTEX,
+    { options: { location: 'us-central1' } },
+    'FAILED_PRECONDITION',
+    /not servable in region us-central1/,
+  );
   await failsOver(
     t,
     AZURE,

@@ -84,6 +84,8 @@ test('a credential is needed, has one source, and stands beside no key', () => {
   refused({ ...VERTEX, options: PLACE }, /credentials/);
   refused({ ...VERTEX, api_key: 'k', options: { ...PLACE, credentials: { metadata: {} } } }, /api_key: is not taken by vertex/);
   refused({ ...AZURE, options: {} }, /options\.credentials: is needed/);
+  const portal = `${AZURE.base_url}/openai/deployments/my-gpt-5`;
+  refused({ ...AZURE, base_url: portal, api_key: 'k', options: {} }, /base_url: ends before \/openai/);
   parse({ ...BEDROCK, api_key: 'k', options: { region: 'us-east-1' } });
   parse({ ...AZURE, api_key: 'k', options: {} });
 });
