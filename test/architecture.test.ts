@@ -114,6 +114,19 @@ test('only codecs/registry.ts names every protocol', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('from an endpoint’s row to its handler are two files: the table of handlers, and the one that defines it', () => {
+  const table = 'src/http/routes/handlers.ts';
+  const lines = [...(text.get(table) ?? '').matchAll(/^import \{ ([^}]+) \} from '([^']+)';/gm)];
+  assert.ok(lines.length > 5);
+  const passedOn = lines.flatMap(([, names = '', path = '']) => {
+    const file = normalize(`${dirname(table)}/${path}`).replaceAll('\\', '/');
+    const defined = (name: string) =>
+      new RegExp(`^export (const|function|async function) ${name}\\b`, 'm').test(text.get(file) ?? '');
+    return names.split(', ').flatMap((name) => (defined(name) ? [] : [`${name} of ${file}`]));
+  });
+  assert.deepEqual(passedOn, []);
+});
+
 /** `name`, `type Name`, `name as other` and `name: other`, of one import. */
 const IMPORTED = /(?:type\s+)?(\w+)(?:\s*(?:as\s|:)\s*\w+)?/g;
 
