@@ -251,6 +251,14 @@ test('an end of the bytes inside an event is good behind the finish, and a trunc
   assert.equal(cut('gemini', `${sse([{ candidates: [{ content: { parts: [{ text: 'x' }] } }] }])}data: {"cand`), bad);
 });
 
+test('an end inside an event behind the finish is good, too, where calls may have to be unwrapped', () => {
+  const request = requestOf('messages', { tools: [{ kind: 'function', tool: { name: 'run' }, parameters: {}, at: 'tools[0]' }] });
+  const said = sse([chat({ content: 'Hi' }), chat({}, 'stop')]);
+  const { failure, fold: folded } = decodeBytes(upstreamOf('chat'), [bytesOf(`${said}data: [DON`)], { request });
+  assert.equal(failure, undefined);
+  assert.equal(folded.outcome?.status, 'completed');
+});
+
 test('reasoning above the output is added where the total shows that it stands outside', () => {
   const output = (usage: object): unknown => {
     const text = `${sse([chat({ content: 'x' }), chat({}, 'stop', { usage })])}data: [DONE]\n\n`;
