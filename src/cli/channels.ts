@@ -104,7 +104,7 @@ async function probeList(
     isSilent: status === 404 || status === 405 || (status === 403 && result === 'unsure'),
   };
   if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
-    const missing = missingModels(channel, decodeModelList(await readWhole(head.body, MAX_LIST_BYTES)));
+    const missing = missingModels(channel, decodeModelList(await readWhole(head, MAX_LIST_BYTES)));
     return missing.length === 0 ? answered : { ...answered, ok: false, note: `not in its list: ${missing.join(', ')}` };
   }
   await readErrorText(head, clock);
