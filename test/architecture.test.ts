@@ -172,6 +172,11 @@ const BANS: readonly { readonly what: string; readonly pattern: RegExp; readonly
   { what: 'V13: code made of text', pattern: /\beval\(|\bnew Function\(|\bimport\((?!['"])/, where: () => true },
   { what: 'Readable.toWeb', pattern: /Readable\.toWeb|\bfetch\(/, where: () => true },
   {
+    what: 'an item event that a dialect makes by itself: decoders write through canonical/item-emitter.ts',
+    pattern: /^(?!.*\bExtract<).*\{ type: 'item\.\w+', index/m,
+    where: (file) => /^src\/codecs\/\w+\/answer\//.test(file),
+  },
+  {
     // V8 makes such a function in the old generation, where it keeps all that it can see until the next full collection.
     what: 'a function literal assigned to a property',
     pattern: /\.#?\w+\s*(?:\?\?)?=\s*(?:async\s*)?(?:function\b|(?:\([^()]*(?:\([^()]*\)[^()]*)*\)(?:\s*:\s*[^=;]+?)?|\w+)\s*=>)/,

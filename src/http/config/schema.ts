@@ -108,10 +108,16 @@ export const MODEL_SCHEMA = Type.Object(
       Type.Literal('summary', { description: 'The same for every Channel of the model that says nothing else.' }),
     ),
     min_thinking_budget: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'The smallest thinking budget that its upstreams take, in tokens.' }),
+      Type.Integer({
+        minimum: 0,
+        description: 'The smallest thinking budget that its upstreams take, in tokens. Default: that of the Gemini 2.5 model.',
+      }),
     ),
     max_thinking_budget: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The largest thinking budget that its upstreams take, in tokens.' }),
+      Type.Integer({
+        minimum: 1,
+        description: 'The largest thinking budget that its upstreams take, in tokens. Default: that of the Gemini 2.5 model.',
+      }),
     ),
     max_output_tokens: Type.Optional(
       Type.Integer({
