@@ -80,7 +80,7 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
   if (!isAllowed) losses.note('reasoning effort');
   const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
-  const sampling = encodeSampling(request, thinks, losses);
+  const sampling = encodeSampling(request, thinks, target.facts, losses);
   const members: string[] = [];
   const add = (key: string, text: string | undefined) => {
     if (text !== undefined) members.push(`"${key}":${text}`);
