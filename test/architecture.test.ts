@@ -34,7 +34,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   pages: ['src/pages/', 'src/codecs/canonical/dialect.ts', 'src/codecs/canonical/error.ts', 'src/http/server/route-table.ts'],
   // The manifest knows the version.
   cli: ['src/', 'package.json'],
-  'main.ts': ['src/cli/command-line.ts'],
+  'main.ts': ['src/cli/enter.ts'],
 };
 
 test('imports run in one direction: streams <- codecs <- http -> store, and no room imports an annex', () => {
@@ -112,6 +112,19 @@ test('only codecs/registry.ts names every protocol', () => {
       from !== 'src/codecs/registry.ts',
   );
   assert.deepEqual(wrong, []);
+});
+
+test('from an endpoint’s row to its handler are two files: the table of handlers, and the one that defines it', () => {
+  const table = 'src/http/routes/handlers.ts';
+  const lines = [...(text.get(table) ?? '').matchAll(/^import \{ ([^}]+) \} from '([^']+)';/gm)];
+  assert.ok(lines.length > 5);
+  const passedOn = lines.flatMap(([, names = '', path = '']) => {
+    const file = normalize(`${dirname(table)}/${path}`).replaceAll('\\', '/');
+    const defined = (name: string) =>
+      new RegExp(`^export (const|function|async function) ${name}\\b`, 'm').test(text.get(file) ?? '');
+    return names.split(', ').flatMap((name) => (defined(name) ? [] : [`${name} of ${file}`]));
+  });
+  assert.deepEqual(passedOn, []);
 });
 
 /** `name`, `type Name`, `name as other` and `name: other`, of one import. */

@@ -3,13 +3,16 @@
  * whose list says nothing, is asked a question; with `--inference` each is.
  */
 import type { Static } from 'typebox';
+import { isObject, tryJson } from '../codecs/canonical/json.ts';
 import { codecs } from '../codecs/registry.ts';
 import { decodeModelList } from '../codecs/images/index.ts';
 import { askModelList, judgeModelList } from '../http/dispatch/model-list.ts';
 import { readErrorText, readWhole } from '../http/dispatch/upstream-body.ts';
 import { Upstreams } from '../http/dispatch/upstream.ts';
+import type { UpstreamHead } from '../http/dispatch/upstream-call.ts';
 import type { Channel, Config } from '../http/config/config.ts';
 import { errorCode } from '../http/errors.ts';
+import { isHosted } from '../http/platforms/session.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { TestChannels } from '../http/admin/requests.ts';
 import { INFERENCE_MS, type InferenceParts, modelToAsk, testByInference } from './test-inference.ts';
@@ -55,10 +58,17 @@ function whyNone({ disabledChannels }: Config, only: string | undefined): Refuse
 const PROBE_MS = 15_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
-/** A router lists every model that it serves, so a wrong mapping can be found here. */
-function missingModels(channel: Channel, listed: readonly string[]): string[] {
-  const known = new Set(listed);
-  return [...new Set(channel.models.values())].filter((model) => !known.has(model));
+/** Models of the Channel that a router or a cloud does not list: a wrong mapping, or a region that lacks them. */
+async function missingModels(upstreams: Upstreams, channel: Channel, head: UpstreamHead): Promise<string[]> {
+  const models = [...new Set(channel.models.values())];
+  if (channel.type === 'openrouter_image') {
+    const known = new Set(decodeModelList(await readWhole(head, MAX_LIST_BYTES)));
+    return models.filter((model) => !known.has(model));
+  }
+  const { has } = isHosted(channel) ? upstreams.session(channel).platform.models(channel.basePath) : {};
+  if (has === undefined) return [];
+  const list = tryJson(await readWhole(head, MAX_LIST_BYTES));
+  return isObject(list) ? models.filter((model) => has(list, model) === false) : [];
 }
 
 interface Ask {
@@ -97,18 +107,15 @@ async function probeList(
   const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS), clock);
   const { status } = head;
   const { result, note } = judgeModelList(head, channel);
-  const answered = {
-    ok: result !== 'bad',
+  const missing = result === 'good' && status < 300 ? await missingModels(upstreams, channel, head) : [];
+  await readErrorText(head, clock);
+  return {
+    // A router lists every model that it serves; a cloud serves some that its list lacks.
+    ok: result !== 'bad' && (missing.length === 0 || isHosted(channel)),
     status,
-    note,
+    note: missing.length === 0 ? note : `not in its list: ${missing.join(', ')}`,
     isSilent: status === 404 || status === 405 || (status === 403 && result === 'unsure'),
   };
-  if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
-    const missing = missingModels(channel, decodeModelList(await readWhole(head, MAX_LIST_BYTES)));
-    return missing.length === 0 ? answered : { ...answered, ok: false, note: `not in its list: ${missing.join(', ')}` };
-  }
-  await readErrorText(head, clock);
-  return answered;
 }
 
 /** The code of the connection error, with an explanation where there is one. */

@@ -159,7 +159,7 @@ export const CLOUD_FORMS: readonly CloudForm[] = [
 export function cloudChannel(
   form: CloudForm,
   url: string,
-  { options = {}, ...changes }: { options?: object } & object = {},
+  { options = {}, ...changes }: { readonly options?: object; readonly [member: string]: unknown } = {},
 ): object {
   const credentials = SOURCES[form.platform]?.[form.source]?.(url);
   return {

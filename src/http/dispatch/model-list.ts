@@ -35,7 +35,7 @@ async function askHostedList(
   clock: Clock,
 ): Promise<UpstreamHead> {
   const { platform } = upstreams.session(channel);
-  const { path, ...listed } = platform.models(channel.basePath);
+  const { path, has: _names, ...listed } = platform.models(channel.basePath);
   const ask = (): UpstreamCall =>
     upstreams.open(
       channel,

@@ -3,6 +3,7 @@
  * where it goes, what its body says beside the conversation, and what it is signed with, and reads the cloud's own refusals.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../streams/clock.ts';
@@ -58,6 +59,8 @@ export interface ModelListing {
   readonly origin?: string;
   /** The whole path after the origin. */
   readonly path: string;
+  /** Whether a list has the model of this name; undefined where it cannot say. Absent: its names are others than those that are asked for. */
+  has?(list: JsonObject, model: string): boolean | undefined;
 }
 
 /** What a platform is made with. */

@@ -9,8 +9,8 @@ import type { DayCounts } from '../day-usage.ts';
 import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState, JournalKind, JournalRow, LedgerAccount } from '../ledger.ts';
-import type { RequestLogEntry } from '../request-log.ts';
-import type { RollupChanges } from '../rollups.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import type { Rollup, RollupChanges, SettledFilm } from '../rollups.ts';
 import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { StoreOptions } from '../store.ts';
@@ -89,7 +89,32 @@ export interface VideoReplacement {
   readonly next: VideoTask;
 }
 
-export interface Books extends ExchangeBooks {
+/** What bounds the hours that can be summed up from rows. */
+export interface LogLimits {
+  /** Of the rows that are left. */
+  readonly oldest: Pick<RequestLogRow, 'seq' | 'loggedAtMs'> | undefined;
+  /** Of all that ever were. */
+  readonly head: { readonly seq: number; readonly atMs: number };
+  /** That has sums, since the epoch. */
+  readonly firstHour: number | undefined;
+}
+
+export interface RollupBooks {
+  logLimits(): Answer<LogLimits>;
+  /** Rows logged from the one time and before the other, above a seq, in their order. */
+  logged(fromMs: number, toMs: number, after: number, limit: number): Answer<readonly RequestLogRow[]>;
+  /** Those that were paid for. */
+  films(): Answer<readonly SettledFilm[]>;
+  /** The sums by key of these hours. */
+  hoursOfKeys(from: number, to: number): Answer<readonly Rollup[]>;
+  /** The sums of these hours and of this day, also those of all keys together. */
+  removeRollups(hours: { readonly from: number; readonly to: number }, day: number): Answer<void>;
+  addRollups(hours: readonly Rollup[], days: readonly Rollup[]): Answer<void>;
+  /** No row of the log is without its sums any more. */
+  allSummedUp(): Answer<void>;
+}
+
+export interface Books extends ExchangeBooks, RollupBooks {
   account(id: string): Answer<AccountRecord | undefined>;
   isNameTaken(name: string): Answer<boolean>;
   addAccount(account: AccountRecord): Answer<void>;

@@ -1,18 +1,20 @@
 /** The books of a transaction on LMDB: which tables a record of each kind is written to. */
 import type { AccountRecord } from '../accounts.ts';
-import type { Books, InterruptedRow, Registration, VideoReplacement } from '../books/books.ts';
+import type { Books, InterruptedRow, LogLimits, Registration, VideoReplacement } from '../books/books.ts';
 import type { ControlKind } from '../controls.ts';
 import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
-import { hourOf } from '../rollups.ts';
+import { filmOf } from '../rollup-recount.ts';
+import { hourOf, type Rollup, type SettledFilm } from '../rollups.ts';
 import { type OpenExchange, openFields } from '../settlement.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId, UNDUE } from '../video-rules.ts';
 import type { NewVideo, VideoTask } from '../videos.ts';
 import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
+import { addAll, keyOf, keyOfAll, rowsBetween } from './rollup-rows.ts';
 import { entryText } from './row-shapes.ts';
-import { appendLog, replaceLog } from './settle.ts';
+import { appendLog, firstAt, replaceLog } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 import { Work } from './work.ts';
 
@@ -113,6 +115,46 @@ export class LmdbBooks extends Work implements Books {
 
   removeProcess(id: string): void {
     this.remove(this.tables.processes, id);
+  }
+
+  logLimits(): LogLimits {
+    const { log, rollupHours } = this.tables;
+    const [oldest] = log.getRange({ limit: 1 });
+    const [first] = rollupHours.getKeys({ start: keyOfAll(0), end: keyOfAll(Number.MAX_SAFE_INTEGER), limit: 1 });
+    return { oldest: oldest?.value, head: metaOf(this.tables, 'logHead') ?? { seq: 0, atMs: 0 }, firstHour: first?.[1] };
+  }
+
+  logged(fromMs: number, toMs: number, after: number, limit: number): RequestLogRow[] {
+    const head = metaOf(this.tables, 'logHead')?.seq ?? 0;
+    const start = Math.max(after + 1, firstAt(this.tables, fromMs, head));
+    const rows = this.tables.log.getRange({ start, end: firstAt(this.tables, toMs, head), limit });
+    return [...rows].map(({ value }) => value);
+  }
+
+  films(): SettledFilm[] {
+    return [...this.tables.videos.getRange()].flatMap(({ value }) => filmOf(value) ?? []);
+  }
+
+  hoursOfKeys(from: number, to: number): Rollup[] {
+    const { keys, rollupHours } = this.tables;
+    return [...keys.getKeys()].flatMap((keyId) => [...rowsBetween(rollupHours, keyId, from, to)]);
+  }
+
+  removeRollups(hours: { readonly from: number; readonly to: number }, day: number): void {
+    const { keys, rollupHours, rollupDays } = this.tables;
+    for (const keyId of ['', ...keys.getKeys()]) {
+      for (const row of [...rowsBetween(rollupHours, keyId, hours.from, hours.to)]) this.remove(rollupHours, keyOf(row));
+      for (const row of [...rowsBetween(rollupDays, keyId, day, day + 1)]) this.remove(rollupDays, keyOf(row));
+    }
+  }
+
+  addRollups(hours: readonly Rollup[], days: readonly Rollup[]): void {
+    addAll(this, this.tables.rollupHours, hours);
+    addAll(this, this.tables.rollupDays, days);
+  }
+
+  allSummedUp(): void {
+    this.remove(this.tables.meta, 'rollupsAfter');
   }
 
   holdsLease(name: string, token: number): boolean {

@@ -5,7 +5,7 @@ import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { forgetLogRow } from './exchange-index.ts';
 import { filtersAfter, placesOf } from './log-index.ts';
-import { exchangeNamedAfter, loggedExchange, otherNames } from './settle.ts';
+import { exchangeNamedAfter, firstAt, loggedExchange, otherNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -94,17 +94,4 @@ function* sequence(tables: Tables, query: RequestLogQuery, lowest: number, highe
   const [start, end] = forward ? [lowest, edge + 1] : [edge, lowest - 1];
   if (lowest <= edge) yield* tables.log.getKeys({ start, end, reverse: !forward });
   if (forward) yield* indexed();
-}
-
-/** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */
-export function firstAt(tables: Tables, ms: number, head: number): number {
-  let [low, high] = [1, head + 1];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    // A missing row was pruned, so it is older than everything that is left.
-    const at = tables.log.get(middle)?.loggedAtMs ?? Number.NEGATIVE_INFINITY;
-    if (at < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -54,3 +54,16 @@ export function appendLog(work: Work, entry: RequestLogEntry, text: string, nowM
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
   return atMs;
 }
+
+/** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */
+export function firstAt(tables: Tables, ms: number, head: number): number {
+  let [low, high] = [1, head + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    // A missing row was pruned, so it is older than everything that is left.
+    const at = tables.log.get(middle)?.loggedAtMs ?? Number.NEGATIVE_INFINITY;
+    if (at < ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -8,15 +8,25 @@ import { otherNames } from './settle.ts';
 import type { Tables } from './tables.ts';
 import { dueKey } from './books.ts';
 
-/** `rows`: of the journal. */
-export function checkIndexes(tables: Tables, recount: Recount, rows: number): void {
-  checkRefs(tables, recount, rows);
+export function checkIndexes(tables: Tables, recount: Recount): void {
+  checkRefs(tables, recount, checkPlaces(tables, recount));
   checkNames(tables, recount);
   checkKeys(tables, recount);
   checkVideos(tables, recount);
   checkLog(tables, recount);
 }
 
+/** That the rows of the journal are numbered from 1 the recount checks: so must be their keys. Gives how many there are. */
+function checkPlaces({ journal }: Tables, recount: Recount): number {
+  let rows = 0;
+  for (const key of journal.getKeys()) {
+    rows += 1;
+    recount.expect('chain', `key of journal row ${rows}`, rows, key);
+  }
+  return rows;
+}
+
+/** `rows`: of the journal. */
 function checkRefs(tables: Tables, recount: Recount, rows: number): void {
   let refs = 0;
   for (const { key, value } of tables.journalRefs.getRange()) {

@@ -1,10 +1,9 @@
 /** The request log on PostgreSQL. */
 import { isWanted } from '../log-filters.ts';
-import { logEntryOf } from '../log-text.ts';
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { filterColumns, int, type Row, text } from './rows.ts';
+import { filterColumns, int, logRowOf, text } from './rows.ts';
 import type { Statement, Value } from './session.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -75,10 +74,6 @@ export function createRequestLog(database: Database): RequestLog {
       }
     },
   };
-}
-
-export function logRowOf(row: Row): RequestLogRow {
-  return { ...logEntryOf(text(row, 'entry')), seq: int(row, 'seq'), loggedAtMs: int(row, 'logged_at_ms') };
 }
 
 /** Of the rows that an older version wrote and whose columns are not filled in yet, those that fit. */

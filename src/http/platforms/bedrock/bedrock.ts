@@ -3,7 +3,8 @@
  * with Signature Version 4 or sent with an API key.
  */
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
-import { isObject, tryJson } from '../../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../../../codecs/canonical/json.ts';
+import { textOf } from '../../../codecs/errors/upstream.ts';
 import { editJson, type JsonEdit } from '../../../codecs/json/edit.ts';
 import type { Outgoing } from '../../dispatch/outgoing.ts';
 import { hostedVersion } from '../anthropic-version.ts';
@@ -21,6 +22,7 @@ export function bedrockPlatform(settings: BedrockSettings, means: Means): Platfo
   const models = (prefix: string) => ({
     origin: settings.controlOrigin,
     path: `${prefix}/foundation-models?byProvider=anthropic`,
+    has: hasModel,
   });
   const { source } = settings;
   if (source === undefined) {
@@ -39,6 +41,14 @@ export function bedrockPlatform(settings: BedrockSettings, means: Means): Platfo
     refused: (answer, request) => signing.refused(answer, request),
     models,
   };
+}
+
+/** A name of several regions is one of them with another beginning; what an account has made for itself is in no list. */
+function hasModel({ modelSummaries: models }: JsonObject, name: string): boolean | undefined {
+  const [, kind = 'foundation-model', own = name] = /^arn:[^/]*:([a-z-]+)\/(.+)$/.exec(name) ?? [];
+  if (!Array.isArray(models) || (kind !== 'foundation-model' && kind !== 'inference-profile')) return undefined;
+  const ids = models.filter(isObject).map(({ modelId }) => textOf(modelId) ?? '');
+  return ids.some((id) => id === own || (id !== '' && own.endsWith(`.${id}`)));
 }
 
 /** What is not in the body any more is in the path. */

@@ -72,9 +72,14 @@ function meaningOf(name: string, message: string): Meaning | undefined {
 }
 
 /** The body of an error of the messages protocol that keeps the exception's name. */
-export function errorBodyOf(name: string, message: string): string {
-  const type = meaningOf(name, message)?.type ?? 'api_error';
+function errorBody(type: string, name: string, message: string): string {
   return JSON.stringify({ type: 'error', error: { type, code: name, message } });
+}
+
+/** Of an exception in a stream: a credential that was good when it began is no fault of the Channel, and the next request has another. */
+export function streamErrorBody(name: string, message: string): string {
+  const meaning = meaningOf(name, message) ?? api;
+  return errorBody((meaning === unsigned ? api : meaning).type, name, message);
 }
 
 /** The name of the exception of an answer; empty where it has none, as from a proxy. */
@@ -93,7 +98,7 @@ export function readableRefusal(answer: UpstreamAnswer): Pick<Refused, 'answer' 
   if (name === '') return { answer };
   const json = tryJson(answer.text);
   const message = (isObject(json) ? (textOf(json['message']) ?? textOf(json['Message'])) : undefined) ?? answer.text;
-  const { status, repeats } = meaningOf(name, message) ?? { status: answer.status };
-  const readable = { ...answer, status, text: errorBodyOf(name, message) };
+  const { status, type, repeats } = meaningOf(name, message) ?? { ...api, status: answer.status };
+  const readable = { ...answer, status, text: errorBody(type, name, message) };
   return { answer: readable, ...(repeats === undefined ? {} : { repeats }) };
 }

@@ -28,8 +28,22 @@ export function vertexPlatform(settings: VertexSettings, means: Means): Platform
       ...readable(answer, settings.publisher),
       again: answer.status === 401 && bearer.refused(request),
     }),
-    models: (prefix) => ({ path: `${prefix.replace(VERSION_AT_END, '')}/v1beta1/publishers/${settings.publisher}/models` }),
+    models: (prefix) => ({
+      path: `${prefix.replace(VERSION_AT_END, '')}/v1beta1/publishers/${settings.publisher}/models?pageSize=1000`,
+      has: hasModel,
+    }),
   };
+}
+
+/** By the last part of a name, without its version; a list that goes on, and resources of a project, say nothing. */
+function hasModel({ publisherModels: models, nextPageToken: more }: JsonObject, name: string): boolean | undefined {
+  if (!Array.isArray(models) || (more !== undefined && more !== '') || name.startsWith('projects/')) return undefined;
+  const own = lastPart(name).split('@')[0];
+  return models.filter(isObject).some((model) => lastPart(textOf(model['name']) ?? '').split('@')[0] === own);
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
 }
 
 const VERSION_AT_END = /\/v\d[^/]*$/;
