@@ -24,9 +24,7 @@ export async function receiveJson(
   const { slot, weigh } = await arrivingBody(call, principal, maxBytes);
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
-  const { text, json } = await parseJsonBodyInTurns(bytes, {
-    maxValues: jsonValues,
-    weigh: (values) => slot.setWeight(bytes.length, values),
-  });
+  const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };
+  const { text, json } = await parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
   return { text, json, slot };
 }

@@ -177,7 +177,7 @@ export class Session {
     this.#queued = undefined;
     this.#outlet.close();
     const turn = this.#turn;
-    if (turn !== undefined) gateway.leavers.leave(() => turn.abort(clientGone()));
+    if (turn !== undefined) gateway.leavers.do(() => turn.abort(clientGone()));
     this.#options.onClosed();
   }
 
