@@ -13,7 +13,7 @@ import { scanJson } from '../../codecs/json/scan.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
-import { isLarge, type LargeWork } from './large-work.ts';
+import type { LargeWork } from './large-work.ts';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -94,15 +94,16 @@ export interface JsonBody {
  * too many values, and what `weigh` throws.
  */
 export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): JsonBody {
-  return atOnce(parseBodyInSteps(bytes, limit));
+  return atOnce(parseJsonBodyInSteps(bytes, limit));
 }
 
 /** {@link parseJsonBody}, with a turn of the event loop for others between its steps where the body is large. */
 export function parseJsonBodyInTurns(bytes: Uint8Array, limit: ValueLimit, work: LargeWork): JsonBody | Promise<JsonBody> {
-  return isLarge(bytes) ? work.run(parseBodyInSteps(bytes, limit)) : parseJsonBody(bytes, limit);
+  return work.of(bytes, parseJsonBodyInSteps(bytes, limit));
 }
 
-function* parseBodyInSteps(bytes: Uint8Array, limit: ValueLimit): Steps<JsonBody> {
+/** {@link parseJsonBody} in steps. */
+export function* parseJsonBodyInSteps(bytes: Uint8Array, limit = UNBOUNDED): Steps<JsonBody> {
   const text = readText(bytes);
   yield;
   const members = checkFigures(text, limit);

@@ -2,7 +2,7 @@
  * Work on a large body is done in steps (read as text, scanned, parsed, decoded, encoded): in a turn of the event loop as many as take a few
  * milliseconds, and those of one body only. So what others wait for is neither the whole of a body nor the sum over many of them.
  */
-import type { Steps } from '../../codecs/steps.ts';
+import { atOnce, type Steps } from '../../codecs/steps.ts';
 import { OneATurn } from '../one-a-turn.ts';
 
 /** Characters or bytes. All steps on less take a few milliseconds at most. */
@@ -19,6 +19,11 @@ export class LargeWork {
   /** Bodies that wait for their next turn. */
   get waiting(): number {
     return this.#turns.waiting;
+  }
+
+  /** The steps of the work on a body of this length: at once where it is small. Throws and rejects as {@link run} does. */
+  of<Result>(body: { readonly length: number }, steps: Steps<Result>, signal?: AbortSignal): Result | Promise<Result> {
+    return isLarge(body) ? this.run(steps, signal) : atOnce(steps);
   }
 
   /** Rejects with what a step throws, and with the reason of `signal` once that is aborted. */

@@ -3,14 +3,12 @@
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
-import { atOnce } from '../../codecs/steps.ts';
 import type { Principal } from '../../store/keys.ts';
 import { checkModel } from '../exchange/admit.ts';
 import { fallbacksOf, inService } from '../exchange/candidates.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { Channel, Model } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
-import { isLarge } from '../request/large-work.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
@@ -62,7 +60,7 @@ async function prepareExchange(
   reply: Reply,
 ): Promise<{ readonly answer: TextAnswer; readonly exchange: Exchange }> {
   const steps = planInSteps(call, codec, prepared, reply);
-  const { answer, asked } = isLarge(prepared.text) ? await call.gateway.largeWork.run(steps, call.gone) : atOnce(steps);
+  const { answer, asked } = await call.gateway.largeWork.of(prepared.text, steps, call.gone);
   return { answer, exchange: await Exchange.admit(call, asked) };
 }
 
