@@ -114,6 +114,19 @@ test('only codecs/registry.ts names every protocol', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('from an endpoint’s row to its handler are two files: the table of handlers, and the one that defines it', () => {
+  const table = 'src/http/routes/handlers.ts';
+  const lines = [...(text.get(table) ?? '').matchAll(/^import \{ ([^}]+) \} from '([^']+)';/gm)];
+  assert.ok(lines.length > 5);
+  const passedOn = lines.flatMap(([, names = '', path = '']) => {
+    const file = normalize(`${dirname(table)}/${path}`).replaceAll('\\', '/');
+    const defined = (name: string) =>
+      new RegExp(`^export (const|function|async function) ${name}\\b`, 'm').test(text.get(file) ?? '');
+    return names.split(', ').flatMap((name) => (defined(name) ? [] : [`${name} of ${file}`]));
+  });
+  assert.deepEqual(passedOn, []);
+});
+
 /** `name`, `type Name`, `name as other` and `name: other`, of one import. */
 const IMPORTED = /(?:type\s+)?(\w+)(?:\s*(?:as\s|:)\s*\w+)?/g;
 
@@ -171,6 +184,11 @@ const BANS: readonly { readonly what: string; readonly pattern: RegExp; readonly
   { what: 'environment or argv outside the entry', pattern: /process\.(env|argv)\b/, where: (file) => file !== 'src/main.ts' },
   { what: 'V13: code made of text', pattern: /\beval\(|\bnew Function\(|\bimport\((?!['"])/, where: () => true },
   { what: 'Readable.toWeb', pattern: /Readable\.toWeb|\bfetch\(/, where: () => true },
+  {
+    what: 'an item event that a dialect makes by itself: decoders write through canonical/item-emitter.ts',
+    pattern: /^(?!.*\bExtract<).*\{ type: 'item\.\w+', index/m,
+    where: (file) => /^src\/codecs\/\w+\/answer\//.test(file),
+  },
   {
     // V8 makes such a function in the old generation, where it keeps all that it can see until the next full collection.
     what: 'a function literal assigned to a property',

@@ -163,7 +163,7 @@ test('what makes no sense is 2 and what cannot be done is 1, each in one line th
     ['store nothing', /^store migrate \| /],
     ['store copy --from a', '--to is missing'],
     ['store copy --from a --to a', '--from and --to are the same place'],
-    ['channels nothing', /^channels test \[ID\] \| list \| out-of-service ID/],
+    ['channels nothing', /^channels test \[ID\] \[--inference\] \[--model M\] \| list \| out-of-service ID/],
     ['admin-tokens create ops', '--role is missing'],
     ['admin-tokens create ops --role root', '--role must be one of read, write'],
     ['prices nothing', /^prices import .* \| check/],

@@ -81,6 +81,18 @@ test('docs/options.md is what the schema of the configuration says, and says som
   );
 });
 
+test('docs/operating.md says something of every metric', () => {
+  const named = new Set(readFileSync('docs/operating.md', 'utf8').match(/mizu_[a-z_]+/g));
+  const metrics = [...readFileSync('src/http/operations/metrics.ts', 'utf8').matchAll(/'(mizu_[a-z_]+)'/g)].map(
+    ([, name = '']) => name,
+  );
+  assert.ok(metrics.length > 20);
+  assert.deepEqual(
+    metrics.filter((name) => !named.has(name)),
+    [],
+  );
+});
+
 test('the state diagrams are those of the tables (npm run docs)', () => {
   const text = readFileSync(ARCHITECTURE, 'utf8');
   assert.equal(text, withDiagrams(text));

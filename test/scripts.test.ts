@@ -1,8 +1,9 @@
 /** The scripts of package.json: what each takes is said by `--help`, and what it does not take ends it with one line. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { SUITES, suitesFor } from './support/suites.ts';
 
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
 const own = Object.values(scripts).flatMap((command) => /^node ((?:bench|test)\/\S+\.ts)/.exec(command)?.[1] ?? []);
@@ -22,4 +23,20 @@ test('a script says how it is used, and refuses what it does not take in a line 
   assert.match(unknown.stderr, /^Unknown option '--nonsense'.*\nusage: npm test /);
   const nothing = run('no-such-part');
   assert.deepEqual([nothing.status, nothing.stderr], [2, `no test file of the suite fast matches no-such-part\n${usage}`]);
+});
+
+test('what a change needs knows every suite of the gate, and only paths that exist', () => {
+  const gate = readFileSync('.ci/run', 'utf8');
+  const suites = [...gate.matchAll(/\bnpm (?:run [\w:]+(?: -- guard)?|test)/g)].map(([command]) => command);
+  const known = Object.keys(SUITES).map((command) => command.replace(/ -- --kills.*/, ''));
+  assert.ok(suites.length > 10);
+  for (const suite of suites) assert.ok(known.includes(suite), suite);
+  for (const path of Object.values(SUITES).flat()) assert.ok(globSync(`${path}*`).length > 0 || path === '', path);
+});
+
+test('a change of the stores is run on PostgreSQL and killed, one of a document is read', () => {
+  assert.deepEqual(suitesFor(['docs/money.md']), ['npm run check', 'npm test', 'npm run test:examples']);
+  const store = suitesFor(['src/store/lmdb/work.ts']);
+  assert.ok(store.includes('npm run test:postgres') && store.some((command) => command.startsWith('npm run test:crash')));
+  assert.ok(!store.includes('npm run test:browser'));
 });

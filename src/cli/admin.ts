@@ -90,9 +90,9 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     transfer: (call, request) => transferToKey(contextOf(call), request),
 
     listChannels: async (call) => ({ data: await listChannels(contextOf(call), await reports.live()) }),
-    testChannels: (call) => listed(testChannels(contextOf(call), {})),
-    testChannel: async (call, { id }) => {
-      const [probe] = await testChannels(contextOf(call), { id });
+    testChannels: (call, request) => listed(testChannels(contextOf(call), request)),
+    testChannel: async (call, request) => {
+      const [probe] = await testChannels(contextOf(call), request);
       return probe;
     },
     takeOut: (call, request) => takeOutOfService(contextOf(call), request),

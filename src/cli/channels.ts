@@ -1,14 +1,21 @@
-/** `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. */
+/**
+ * `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. A Channel that has no list, or
+ * whose list says nothing, is asked a question; with `--inference` each is.
+ */
 import type { Static } from 'typebox';
+import { isObject, tryJson } from '../codecs/canonical/json.ts';
+import { codecs } from '../codecs/registry.ts';
 import { decodeModelList } from '../codecs/images/index.ts';
-import type { Clock } from '../streams/clock.ts';
 import { askModelList, judgeModelList } from '../http/dispatch/model-list.ts';
 import { readErrorText, readWhole } from '../http/dispatch/upstream-body.ts';
 import { Upstreams } from '../http/dispatch/upstream.ts';
+import type { UpstreamHead } from '../http/dispatch/upstream-call.ts';
 import type { Channel, Config } from '../http/config/config.ts';
 import { errorCode } from '../http/errors.ts';
+import { isHosted } from '../http/platforms/session.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { TestChannels } from '../http/admin/requests.ts';
+import { INFERENCE_MS, type InferenceParts, modelToAsk, testByInference } from './test-inference.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
 /** How a Channel answered. */
@@ -18,16 +25,23 @@ export interface Probe {
   readonly status?: number;
   readonly ms: number;
   readonly note: string;
+  /** It was asked a question of this model. */
+  readonly model?: string;
 }
 
 /** Asks every Channel, or the one that is named, at the same time. Throws RefusedError where there is none. */
-export async function testChannels(context: VerbContext, { id: only }: Static<typeof TestChannels>): Promise<Probe[]> {
+export async function testChannels(
+  context: VerbContext,
+  { id: only, inference = false, model }: Static<typeof TestChannels>,
+): Promise<Probe[]> {
+  const { clock, mint } = context;
   const config = context.config();
   const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
   if (wanted.length === 0) throw whyNone(config, only);
-  const upstreams = new Upstreams(context.clock);
+  const upstreams = new Upstreams(clock);
+  const ask = { parts: { config, codecs, upstreams, clock, mint }, isWanted: inference || model !== undefined, model };
   try {
-    return await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
+    return await Promise.all(wanted.map((channel) => probe(channel, ask)));
   } finally {
     await upstreams.close();
   }
@@ -44,36 +58,69 @@ function whyNone({ disabledChannels }: Config, only: string | undefined): Refuse
 const PROBE_MS = 15_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
-/** A router lists every model that it serves, so a wrong mapping can be found here. */
-function missingModels(channel: Channel, listed: readonly string[]): string[] {
-  const known = new Set(listed);
-  return [...new Set(channel.models.values())].filter((model) => !known.has(model));
+/** Models of the Channel that a router or a cloud does not list: a wrong mapping, or a region that lacks them. */
+async function missingModels(upstreams: Upstreams, channel: Channel, { body }: UpstreamHead): Promise<string[]> {
+  const models = [...new Set(channel.models.values())];
+  if (channel.type === 'openrouter_image') {
+    const known = new Set(decodeModelList(await readWhole(body, MAX_LIST_BYTES)));
+    return models.filter((model) => !known.has(model));
+  }
+  const { has } = isHosted(channel) ? upstreams.session(channel).platform.models(channel.basePath) : {};
+  if (has === undefined) return [];
+  const list = tryJson(await readWhole(body, MAX_LIST_BYTES));
+  return isObject(list) ? models.filter((model) => has(list, model) === false) : [];
 }
 
-async function probe(upstreams: Upstreams, channel: Channel, clock: Clock): Promise<Probe> {
+interface Ask {
+  readonly parts: InferenceParts;
+  /** Each Channel is asked a question. */
+  readonly isWanted: boolean;
+  readonly model: string | undefined;
+}
+
+async function probe(channel: Channel, { parts, isWanted, model: name }: Ask): Promise<Probe> {
+  const { clock } = parts;
   const started = clock.monotonic();
+  const model = modelToAsk(channel, parts.config, name);
+  const timed = (found: Omit<Probe, 'id' | 'ms'>): Probe => ({
+    id: channel.id,
+    ms: Math.round(clock.monotonic() - started),
+    ...found,
+  });
+  const none =
+    name === undefined ? 'no model that answers with text, so nothing was asked' : `no model ${name} that answers with text`;
   try {
-    const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS));
-    const { status } = head;
-    const { result, note } = judgeModelList(head);
-    const answered = { id: channel.id, ok: result !== 'bad', status, note };
-    if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
-      const missing = missingModels(channel, decodeModelList(await readWhole(head.body, MAX_LIST_BYTES)));
-      const ms = Math.round(clock.monotonic() - started);
-      return missing.length === 0
-        ? { ...answered, ms }
-        : { ...answered, ok: false, ms, note: `not in its list: ${missing.join(', ')}` };
-    }
-    await readErrorText(head, clock);
-    return { ...answered, ms: Math.round(clock.monotonic() - started) };
+    if (isWanted)
+      return timed(model === undefined ? { ok: name === undefined, note: none } : await testByInference(channel, model, parts));
+    const { isSilent, ...listed } = await probeList(channel, parts);
+    return timed(isSilent && model !== undefined ? await testByInference(channel, model, parts) : listed);
   } catch (error) {
-    return { id: channel.id, ok: false, ms: Math.round(clock.monotonic() - started), note: whyOf(error) };
+    return timed({ ok: false, note: whyOf(error, isWanted ? INFERENCE_MS : PROBE_MS) });
   }
 }
 
+/** `isSilent`: nothing was learnt of whether it would answer. */
+async function probeList(
+  channel: Channel,
+  { upstreams, clock }: InferenceParts,
+): Promise<Omit<Probe, 'id' | 'ms'> & { readonly isSilent: boolean }> {
+  const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS), clock);
+  const { status } = head;
+  const { result, note } = judgeModelList(head, channel);
+  const missing = result === 'good' && status < 300 ? await missingModels(upstreams, channel, head) : [];
+  await readErrorText(head, clock);
+  return {
+    // A router lists every model that it serves; a cloud serves some that its list lacks.
+    ok: result !== 'bad' && (missing.length === 0 || isHosted(channel)),
+    status,
+    note: missing.length === 0 ? note : `not in its list: ${missing.join(', ')}`,
+    isSilent: status === 404 || status === 405 || (status === 403 && result === 'unsure'),
+  };
+}
+
 /** The code of the connection error, with an explanation where there is one. */
-function whyOf(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${PROBE_MS / 1000} s`;
+function whyOf(error: unknown, patienceMs: number): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${patienceMs / 1000} s`;
   const code = errorCode(error);
   if (code === undefined) return error instanceof Error ? error.message : String(error);
   return `${code}${WORDS[code] === undefined ? '' : `: ${WORDS[code]}`}`;
@@ -95,7 +142,7 @@ const WORDS: Readonly<Record<string, string>> = {
 export const CHANNELS: readonly Verb[] = [
   verb({
     name: 'channels test',
-    usage: 'test [ID]',
+    usage: 'test [ID] [--inference] [--model M]',
     options: TestChannels,
     arguments: ['id'],
     run: testChannels,

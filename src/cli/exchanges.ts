@@ -49,8 +49,8 @@ const WINDOW_MS = 8;
 const LOOK_MS = 180;
 
 /**
- * Newest first. A filter that fits few rows may have no index of its own, so the log is looked through in windows, and for so long only: the
- * cursor then stands where it stopped, and the page may have less than `limit` rows, or none.
+ * Newest first. Several filters together may fit few rows of many that each fits, so the log is looked through in windows, and for so long only:
+ * the cursor then stands where it stopped, and the page may have less than `limit` rows, or none.
  */
 async function look(
   context: VerbContext,
@@ -80,11 +80,11 @@ async function look(
   return { data: data.map(exchangeView), ...(top > 1 ? { nextCursor: String(top) } : {}) };
 }
 
-type Filters = Pick<Static<typeof ExchangeQuery>, 'account' | 'key' | 'model' | 'channel' | 'status'>;
+type Filters = Pick<Static<typeof ExchangeQuery>, 'account' | 'key' | 'model' | 'channel' | 'status' | 'code'>;
 
-async function queryOf(context: VerbContext, { account, key, model, channel, status }: Filters): Promise<RequestLogQuery> {
+async function queryOf(context: VerbContext, { account, key, model, channel, status, code }: Filters): Promise<RequestLogQuery> {
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
-  return defined({ accountId, keyId: key, model, channelId: channel, status });
+  return defined({ accountId, keyId: key, model, channelId: channel, status, code });
 }
 
 /** All rows of an exchange as `mizu logs --request ID --json` prints them. */

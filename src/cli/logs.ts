@@ -23,6 +23,7 @@ const Logs = Type.Object(
     account: Type.Optional(Type.String()),
     model: Type.Optional(Type.String()),
     channel: Type.Optional(Type.String()),
+    code: Type.Optional(Type.String()),
     status: Type.Optional(Type.Enum(['success', 'error', 'interrupted'])),
     since: Type.Optional(Type.String()),
     until: Type.Optional(Type.String()),
@@ -33,7 +34,7 @@ const Logs = Type.Object(
 /** A row of the log; with `--request` also its charge, explained. */
 type Shown = RequestLogRow & { readonly explained?: ExplainedCharge };
 
-const FILTERS = ['user', 'key', 'account', 'model', 'channel', 'status', 'since', 'until'] as const;
+const FILTERS = ['user', 'key', 'account', 'model', 'channel', 'code', 'status', 'since', 'until'] as const;
 
 /** A row of the log with the names of its account and key; the first one is preceded by the header. */
 interface Line {
@@ -56,13 +57,13 @@ async function* logLines(context: VerbContext, options: Static<typeof Logs>): As
 
 /** Throws InputError and RefusedError. A key is named by its id, or by a name that is one key's only. */
 async function queryOf(context: VerbContext, options: Static<typeof Logs>): Promise<RequestLogQuery> {
-  const { model, channel, status, since, until } = options;
+  const { model, channel, code, status, since, until } = options;
   const accountId = options.account === undefined ? undefined : (await accountNamed(context, options.account)).id;
   const keyId = options.key === undefined ? undefined : await keyNamed(context, options.key, accountId);
   const time = (text: string | undefined, member: string) =>
     text === undefined ? undefined : past(text, member, context.clock.now());
   const [sinceMs, untilMs] = [time(since, 'since'), time(until, 'until')];
-  return defined({ accountId, keyId, model, channelId: channel, status, sinceMs, untilMs });
+  return defined({ accountId, keyId, model, channelId: channel, code, status, sinceMs, untilMs });
 }
 
 async function keyNamed(context: VerbContext, words: string, accountId: string | undefined): Promise<string> {
@@ -171,7 +172,7 @@ function detail(of: Line): string {
 export const LOGS: Verb = verb({
   name: 'logs',
   usage:
-    '[--user NAME] [--key K] [--account NAME] [--model M] [--channel ID] [--status success|error|interrupted] [--since TIME] [--until TIME] [--limit N | --follow] | --request ID',
+    '[--user NAME] [--key K] [--account NAME] [--model M] [--channel ID] [--code CODE] [--status success|error|interrupted] [--since TIME] [--until TIME] [--limit N | --follow] | --request ID',
   options: Logs,
   run: logLines,
   json: ({ row, account, key }) => ({ ...row, accountName: account, keyName: key }),

@@ -50,7 +50,7 @@ export type ArchiveRow =
 export type ArchiveTable = ArchiveRow['table'];
 
 export interface Archive {
-  /** Every row, table by table in a fixed order, each table in the order of its key (bytes of UTF-8, numbers by size). */
+  /** Every row, table by table in a fixed order, the journal first, each table in the order of its key (bytes of UTF-8, numbers by size). */
   rows(): AsyncIterable<ArchiveRow>;
   /** True when it holds no account, no journal row and no secret. */
   isEmpty(): Promise<boolean>;

@@ -237,6 +237,10 @@ interface Applicable {
 function applicable(usage: BillableUsage, totalInput: number, rates: Rates, flag: Flag): Applicable {
   const isLong = (table: TierRates): boolean => table.longContext !== undefined && totalInput > table.longContext.above;
   const long = isLong(rates) ? rates.longContext : undefined;
+  if (!isServedApart(usage)) {
+    if (long !== undefined) flag('long_context');
+    return { tables: long === undefined ? [[rates]] : [[long], [rates]], multipliers: NO_MULTIPLIERS };
+  }
   const served = [
     ...modifierOf('service_tier', usage.serviceTier, rates.serviceTiers, flag),
     ...modifierOf('speed', usage.speed, rates.speeds, flag),
@@ -250,6 +254,13 @@ function applicable(usage: BillableUsage, totalInput: number, rates: Rates, flag
   for (const { what, name } of served) flag(`${what}:${name}`);
   // A tier that has no long-context rates of its own must not make a long request cheaper than its long-context price.
   return { tables: [ownLong, long === undefined ? own : [...own, long], [rates]], multipliers };
+}
+
+const NO_MULTIPLIERS: readonly Multiplier[] = [];
+
+/** Whether a tier, a speed or a region was named that may have a price of its own. Most answers name none. */
+function isServedApart({ serviceTier, speed, geo }: BillableUsage): boolean {
+  return serviceTier !== undefined || speed !== undefined || geo !== undefined;
 }
 
 /** What was served and has a price, or nothing; what was served without one is flagged. */
@@ -268,8 +279,12 @@ function modifierOf(
 
 function pick(tables: Tables, rateOf: (table: RateTable) => bigint | undefined): bigint | undefined {
   for (const group of tables) {
-    const found = group.map(rateOf).filter((rate) => rate !== undefined);
-    if (found.length > 0) return found.reduce((highest, rate) => (rate > highest ? rate : highest));
+    let highest: bigint | undefined;
+    for (const table of group) {
+      const rate = rateOf(table);
+      if (rate !== undefined && (highest === undefined || rate > highest)) highest = rate;
+    }
+    if (highest !== undefined) return highest;
   }
   return undefined;
 }

@@ -32,16 +32,35 @@ export function addCounts(counts: DayCounts, more: Partial<DayCounts>): DayCount
 
 /** As an owner reads them: reasoning is a part of the output (known failure U14), caches stand beside the input. */
 export function countsOf(usage: BillableUsage): Partial<DayCounts> {
-  const { reasoning = 0, passes = [] } = usage;
-  const sum = (count: (part: BillableUsage) => number): number => passes.reduce((all, pass) => all + count(pass), count(usage));
+  const { reasoning = 0, passes = NO_PASSES } = usage;
+  let input = inputOf(usage);
+  let cachedInput = usage.cachedInput ?? 0;
+  let cacheWrites = cacheWritesOf(usage);
+  let output = outputOf(usage) + reasoning;
+  for (const pass of passes) {
+    input += inputOf(pass);
+    cachedInput += pass.cachedInput ?? 0;
+    cacheWrites += cacheWritesOf(pass);
+    output += outputOf(pass);
+  }
   return {
-    inputTokens: sane(sum(({ input = 0, imageInput = 0, audioInput = 0 }) => input + imageInput + audioInput)),
-    cachedInputTokens: sane(sum(({ cachedInput = 0 }) => cachedInput)),
-    cacheWriteTokens: sane(sum(cacheWritesOf)),
-    outputTokens: sane(sum(({ output = 0, imageOutput = 0, audioOutput = 0 }) => output + imageOutput + audioOutput) + reasoning),
+    inputTokens: sane(input),
+    cachedInputTokens: sane(cachedInput),
+    cacheWriteTokens: sane(cacheWrites),
+    outputTokens: sane(output),
     reasoningTokens: sane(reasoning),
     images: sane(usage.images ?? 0),
   };
+}
+
+const NO_PASSES: NonNullable<BillableUsage['passes']> = [];
+
+function inputOf({ input = 0, imageInput = 0, audioInput = 0 }: BillableUsage): number {
+  return input + imageInput + audioInput;
+}
+
+function outputOf({ output = 0, imageOutput = 0, audioOutput = 0 }: BillableUsage): number {
+  return output + imageOutput + audioOutput;
 }
 
 /** All cache writes, whatever their lifetime. */

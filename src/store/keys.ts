@@ -91,8 +91,11 @@ export interface Keys {
     key: NewKey,
     cause: Cause,
   ): Promise<Result<{ readonly key: KeyRecord; readonly secret: string }, Invalid | UnknownAccount | ReusedCause>>;
-  /** Looks the token up by digest, compares in constant time, checks that it is neither disabled nor expired. */
-  authenticate(token: string, nowMs: number): Promise<Result<Principal, NotAccepted>>;
+  /**
+   * Looks the token up by digest, compares in constant time, checks that it is neither disabled nor expired. No promise where the engine need not
+   * wait for what it reads; it throws then where it would reject.
+   */
+  authenticate(token: string, nowMs: number): Result<Principal, NotAccepted> | Promise<Result<Principal, NotAccepted>>;
   find(id: string): Promise<KeyRecord | undefined>;
   /** Deleted ones, too. */
   list(accountId?: string): Promise<KeyRecord[]>;

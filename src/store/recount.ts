@@ -1,8 +1,9 @@
 /**
- * Recomputes everything that a store keeps beside the journal, from the journal alone, and collects every difference. An engine
- * feeds it one snapshot: the journal first and in order, then the rest in any order, then `finish`. Knows no engine.
+ * Recomputes everything that a store keeps beside the journal, from the journal alone, and collects every difference. An engine feeds it one
+ * snapshot: all rows of its archive in their order, what stands beside those, then `finish`. Knows no engine.
  */
 import type { AccountRecord } from './accounts.ts';
+import type { ArchiveRow, ArchiveTable } from './archive.ts';
 import type { Control } from './controls.ts';
 import type { DayCounts } from './day-usage.ts';
 import type { KeyRecord } from './keys.ts';
@@ -20,7 +21,7 @@ import {
 } from './ledger.ts';
 import { ControlRecount } from './recount-controls.ts';
 import { RecordRecount } from './recount-records.ts';
-import { type RollupLimits, RollupRecount } from './rollup-recount.ts';
+import { filmOf, type RollupLimits, RollupRecount } from './rollup-recount.ts';
 import type { Rollup, SettledFilm } from './rollups.ts';
 import { type Expect, SpendRecount } from './recount-spend.ts';
 import type { RequestLogRow } from './request-log.ts';
@@ -65,6 +66,12 @@ export class Recount {
 
   expect(what: Difference['what'], subject: string, expected: unknown, found: unknown): void {
     if (expected !== found) this.#differences.push({ what, subject, expected: String(expected), found: String(found) });
+  }
+
+  row({ table, row }: ArchiveRow): void {
+    // A row stands beside the name of its table, which the compiler cannot see through the table below.
+    const feed = FEEDS[table] as (recount: Recount, row: ArchiveRow['row']) => void;
+    feed(this, row);
   }
 
   journal(row: JournalRow): void {
@@ -234,3 +241,28 @@ export class Recount {
     hold.state = next;
   }
 }
+
+type Feeds = { readonly [Table in ArchiveTable]: (recount: Recount, row: Extract<ArchiveRow, { table: Table }>['row']) => void };
+
+const FEEDS: Feeds = {
+  journal: (recount, row) => recount.journal(row),
+  account: (recount, row) => recount.account(row),
+  key: (recount, row) => recount.key(row),
+  balance: (recount, { account, nanos }) => recount.balance(account, nanos),
+  hold: (recount, row) => recount.hold(row),
+  spend: (recount, row) => recount.spend(row.keyId, row),
+  day: (recount, row) => recount.day(row.keyId, row.day, row),
+  rollup: (recount, row) => recount.rollup('hour', row),
+  log: (recount, row) => recount.logged(row),
+  video(recount, task) {
+    recount.task(task);
+    recount.film(filmOf(task));
+  },
+  idempotency: (recount, row) => recount.idempotency(row),
+  control: (recount, row) => recount.control(row),
+  heads: (recount, { logSeq, logAtMs, rollupsAfter = -1 }) =>
+    recount.rollupLimits({ logHead: { seq: logSeq, atMs: logAtMs }, after: rollupsAfter }),
+  // Nothing follows from these two.
+  lease: () => undefined,
+  secret: () => undefined,
+};

@@ -85,6 +85,8 @@ export interface RequestLogQuery {
   /** That answered, or that was asked last. */
   readonly channelId?: string;
   readonly status?: RequestStatus;
+  /** Its error code; of a row without one that is no success, its status. */
+  readonly code?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
   /** Only rows with a greater seq (oldest first): for following. */

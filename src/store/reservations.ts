@@ -9,9 +9,10 @@
  * in flight. A balance only goes below zero by that much.
  */
 import type { LedgerAccount } from './ledger.ts';
-import type { Principal } from './keys.ts';
-import type { Result } from './result.ts';
-import type { SpendWindow } from './spend-windows.ts';
+import type { KeyRecord, Principal } from './keys.ts';
+import { payerOf } from './payer.ts';
+import { done, refused, type Result } from './result.ts';
+import { isLimited, reachedWindow, roomLeft, type SpendRow, type SpendWindow, spendAt } from './spend-windows.ts';
 
 /** A one-shot handle. It is handed over to the settlement, or released when the request ends without one. */
 export interface Reservation {
@@ -29,16 +30,59 @@ export type NotAdmitted =
   | { readonly reason: 'spend_limit_reached'; readonly window: SpendWindow };
 
 export interface Admission {
-  /** `estimateNanos`: input estimate + output cap × rate. */
-  admit(principal: Principal, estimateNanos: bigint, nowMs: number): Promise<Result<Reservation, NotAdmitted>>;
+  /** `estimateNanos`: input estimate + output cap × rate. No promise where the engine need not wait; it throws then where it would reject. */
+  admit(
+    principal: Principal,
+    estimateNanos: bigint,
+    nowMs: number,
+  ): Result<Reservation, NotAdmitted> | Promise<Result<Reservation, NotAdmitted>>;
   /** Nano-dollars that this process has in flight, for one key or for all. */
   reserved(keyId?: string): bigint;
+}
+
+/** What the store says of a payer and a key. Each is asked for only where the decision needs it. */
+export interface Standing {
+  balance(payer: LedgerAccount): bigint;
+  spend(keyId: string): SpendRow;
 }
 
 /** Sums of what is in flight, per ledger account that will pay and per key. Reservations change it and nothing else does. */
 export class Reservations {
   readonly #byPayer = new Map<string, bigint>();
   readonly #byKey = new Map<string, bigint>();
+  /** The same principal comes with request after request, until its key or account changes. */
+  readonly #payers = new WeakMap<Principal, LedgerAccount>();
+
+  payerOf(principal: Principal): LedgerAccount {
+    const known = this.#payers.get(principal);
+    if (known !== undefined) return known;
+    const payer = payerOf(principal.key, principal.account.unlimited);
+    this.#payers.set(principal, payer);
+    return payer;
+  }
+
+  /** Synchronous from the decision to the reservation: no other admission comes between. */
+  admit(principal: Principal, standing: Standing, estimate: bigint, nowMs: number): Result<Reservation, NotAdmitted> {
+    const { key } = principal;
+    const payer = this.payerOf(principal);
+    const refusal = this.refusal(payer, key, standing, nowMs);
+    if (refusal !== undefined) return refused(refusal);
+    if (!isLimited(key.limits)) return done(this.reserve(payer, key.id, estimate));
+    const room = roomLeft(key.limits, spendAt(standing.spend(key.id), nowMs), this.ofKey(key.id));
+    return done(this.reserve(payer, key.id, estimate, room));
+  }
+
+  /**
+   * Why nothing may be taken beside what is in flight, or undefined. A request may exceed what is left by its own charge. A video's price is known
+   * beforehand and must fit whole, where it may exactly fill a balance or a limit: then `more` is that price less one nano-dollar.
+   */
+  refusal(payer: LedgerAccount, key: KeyRecord, standing: Standing, nowMs: number, more = 0n): NotAdmitted | undefined {
+    if (!payer.startsWith('house:') && standing.balance(payer) - this.ofPayer(payer) <= more)
+      return { reason: 'insufficient_balance', source: payer.startsWith('sub:') ? 'sub_account' : 'wallet' };
+    if (!isLimited(key.limits)) return undefined;
+    const window = reachedWindow(key.limits, spendAt(standing.spend(key.id), nowMs), this.ofKey(key.id) + more);
+    return window === undefined ? undefined : { reason: 'spend_limit_reached', window };
+  }
 
   ofPayer(payer: LedgerAccount): bigint {
     return this.#byPayer.get(payer) ?? 0n;

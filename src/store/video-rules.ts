@@ -4,10 +4,8 @@
  */
 import type { AccountRecord } from './accounts.ts';
 import type { KeyRecord } from './keys.ts';
-import type { HoldEvent, LedgerAccount } from './ledger.ts';
-import type { Reservations } from './reservations.ts';
+import type { HoldEvent } from './ledger.ts';
 import { done, type Invalid, invalid, refused, type Result } from './result.ts';
-import { reachedWindow, spendAt, type SpendRow } from './spend-windows.ts';
 import { storable } from './storable.ts';
 import { nextTask } from './video-task.ts';
 import {
@@ -86,21 +84,6 @@ export function activePayer<Key extends Pick<KeyRecord, 'disabled'>, Account ext
   if (key === undefined || account === undefined || key.disabled || account.disabled)
     return refused({ reason: 'key_not_active' });
   return done({ key, account });
-}
-
-/** A fixed price is known to the last digit, so it must fit: a balance or a limit that it would exactly fill is not exceeded. */
-export function canHold(
-  priceNanos: bigint,
-  payer: { readonly from: LedgerAccount; readonly balance: bigint; readonly key: KeyRecord; readonly spend: SpendRow },
-  reservations: Pick<Reservations, 'ofPayer' | 'ofKey'>,
-  nowMs: number,
-): Result<true, NotCreated> {
-  const { from, balance, key, spend } = payer;
-  if (!from.startsWith('house:') && balance - reservations.ofPayer(from) < priceNanos) {
-    return refused({ reason: 'insufficient_balance', source: from.startsWith('sub:') ? 'sub_account' : 'wallet' });
-  }
-  const window = reachedWindow(key.limits, spendAt(spend, nowMs), reservations.ofKey(key.id) + priceNanos - 1n);
-  return window === undefined ? done(true) : refused({ reason: 'spend_limit_reached', window });
 }
 
 /** The task as it begins. */

@@ -1,4 +1,5 @@
 /** Fuses two stages into one. Law: the same output as piping them, endings included; it only saves the promises in between. */
+import { empty } from './empty.ts';
 import type { SealingStage, Stage } from './stage.ts';
 
 /**
@@ -60,7 +61,7 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
       this.second.push(value, out);
     }
     // Nothing of one input is kept while the next is awaited.
-    this.#between.length = 0;
+    empty(this.#between);
   }
 
   #failed(reason: unknown, out: C[]): void {

@@ -21,6 +21,8 @@ export interface EventStreamDecodeOptions {
 }
 
 const PRELUDE_BYTES = 12;
+/** Of all headers of a message together, as AWS bounds them. */
+const MAX_HEADERS_BYTES = 128 * 1024;
 /** The prelude and the checksum at the end. */
 const FRAMING_BYTES = 16;
 
@@ -85,8 +87,9 @@ function damaged(message: string): StreamError {
 function announcedLength(bytes: Buffer, maxBytes: number): number {
   const length = bytes.readUInt32BE(0);
   if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw damaged('the checksum of a prelude is wrong');
-  if (length < FRAMING_BYTES || bytes.readUInt32BE(4) > length - FRAMING_BYTES)
-    throw damaged('the lengths of a message are wrong');
+  const headers = bytes.readUInt32BE(4);
+  if (length < FRAMING_BYTES || headers > length - FRAMING_BYTES) throw damaged('the lengths of a message are wrong');
+  if (headers > MAX_HEADERS_BYTES) throw damaged(`a message has more than ${MAX_HEADERS_BYTES} bytes of headers`);
   if (length > maxBytes) throw new StreamError('event_too_large', `a message of more than ${maxBytes} bytes`);
   return length;
 }

@@ -3,6 +3,7 @@
  * back-pressure included. What has arrived is read, processed and written in one go, without a promise unless somebody must wait.
  * `words` are what the step puts out and the writer writes.
  */
+import { empty } from './empty.ts';
 import type { Sealed } from './seal.ts';
 import { ENDED } from './stream-error.ts';
 
@@ -64,6 +65,9 @@ class Pump<In, Out> {
   readonly #options: PumpOptions<In, Out>;
   readonly #resolve: () => void;
   readonly #reject: (reason: unknown) => void;
+  /** What one read brought, and what was made of it: both are empty while the next is awaited. */
+  readonly #taken: In[] = [];
+  readonly #made: Out[] = [];
   readonly #goOn = (): void => this.#run(undefined);
   readonly #fail = (reason: unknown): void => this.#stop(reason);
 
@@ -100,6 +104,7 @@ class Pump<In, Out> {
         }
         if (this.#step.over) break;
         const full = words.length === 0 ? undefined : this.#write(words);
+        empty(words);
         if (full !== undefined) {
           full.then(this.#goOn, this.#fail);
           return;
@@ -137,19 +142,22 @@ class Pump<In, Out> {
   #read(): Out[] | undefined {
     // After the reader has left, the source fails by our own cancel only: no words are made of that.
     this.#checkReader();
-    const taken: In[] = [];
+    const taken = this.#taken;
+    let failure: { readonly reason: unknown } | undefined;
     try {
       if (!this.#source.take(taken)) return undefined;
     } catch (reason) {
       if (this.#options.isGone?.(reason) === true) throw reason;
-      return this.#words(taken, { reason });
+      failure = { reason };
     }
-    return this.#words(taken, undefined);
+    const words = this.#words(taken, failure);
+    empty(taken);
+    return words;
   }
 
   /** Throws what a broken `fail` threw. */
   #words(taken: readonly In[], failure: { readonly reason: unknown } | undefined): Out[] {
-    const words: Out[] = [];
+    const words = this.#made;
     try {
       this.#step.push(taken, words);
       if (failure !== undefined) this.#step.abort(failure.reason, words);

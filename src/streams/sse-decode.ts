@@ -90,7 +90,8 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     if (this.#head !== undefined) this.#sniff(bytes, this.#head);
     this.#out = out;
     this.#wide ||= !isAscii(bytes);
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const text = buffer.toString('latin1');
     this.#take(this.#mark === undefined ? text : this.#unmarked(this.#mark + text));
     // Nothing is open after a blank line.
     if (text.endsWith('\n\n') || text.endsWith('\r\n\r\n')) this.#wide = false;

@@ -113,14 +113,19 @@ function actions({ id, state }, context) {
     'span',
     { class: 'buttons' },
     button('Test', (event) => test(id, event.target, context), { id: `test-${id}`, 'aria-label': `Test ${id}` }),
+    button('Ask', (event) => test(id, event.target, context, { inference: true }), {
+      id: `ask-${id}`,
+      'aria-label': `Ask ${id} a question, for some tokens`,
+      title: 'Sends a short question to its first model: costs some tokens at the vendor',
+    }),
     state === 'in_service' && button('Take out', () => takeOut(id, context), { id: `out-${id}`, 'aria-label': `Take out ${id}` }),
     state === 'out_of_service' &&
       button('Put back', () => putBack(id, context), { id: `in-${id}`, 'aria-label': `Put back ${id}` }),
   );
 }
 
-async function test(id, pressed, context) {
-  await probing(pressed, context, async () => [await change('POST', path('channels', id, 'test'))]);
+async function test(id, pressed, context, how) {
+  await probing(pressed, context, async () => [await change('POST', path('channels', id, 'test'), how)]);
 }
 async function testAll(pressed, context) {
   await probing(pressed, context, async () => (await change('POST', 'channels/test')).data);

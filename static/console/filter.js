@@ -64,6 +64,7 @@ export function filterForm({ params, go }, { models, channels, withTime }) {
     text('model', 'Model', 'models'),
     text('channel', 'Channel', 'channels'),
     select('status', 'Status', STATUSES),
+    text('code', 'Error code'),
     withTime && select('since', 'Within', since),
     h(
       'span',
@@ -76,6 +77,7 @@ export function filterForm({ params, go }, { models, channels, withTime }) {
           model: undefined,
           channel: undefined,
           status: undefined,
+          code: undefined,
           since: undefined,
           before: undefined,
         }),
@@ -101,4 +103,4 @@ export function filterForm({ params, go }, { models, channels, withTime }) {
 }
 
 const field = (label, input) => h('label', { class: 'field' }, h('span', {}, label), input);
-export const FILTERS = ['account', 'key', 'model', 'channel', 'status'];
+export const FILTERS = ['account', 'key', 'model', 'channel', 'status', 'code'];

@@ -1,5 +1,5 @@
 /** What was asked, failed and charged: plots by the hour, and who and what it was. */
-import { address, count, duration, figures, h, link, money, section, share, table, tag } from './dom.js';
+import { address, count, duration, figures, h, link, money, section, share, table } from './dom.js';
 import { letGo, plot } from './plot.js';
 import { accountName, keyName, keysOf, readNames } from './names.js';
 
@@ -184,7 +184,7 @@ function codes(data, from, filter) {
   const failed = data.filter(({ code }) => code !== undefined && code !== '').sort((a, b) => b.requests - a.requests);
   if (failed.length === 0) return undefined;
   const columns = [
-    { name: 'Code', of: ({ code }) => tag(code, 'bad') },
+    { name: 'Code', of: ({ code }) => link(address('exchanges', { ...filter, code, since: from }), code) },
     { name: 'Requests', number: true, of: (row) => count(row.requests) },
   ];
   return section(

@@ -1,13 +1,14 @@
 /** The agents that are driven as tests: which versions, how they are started once they are installed. */
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 export interface Agent {
   readonly name: string;
-  /** For npm, exact. */
+  /** For npm, or for pip where it is started by Python; exact. */
   readonly specs: readonly string[];
-  /** The command beneath its folder; or a script of ours, which is run from there so that it finds the packages. */
-  readonly start: { readonly bin: string } | { readonly script: string };
+  /** The command beneath its folder; or a script of ours, which is run from there so that it finds the packages; or one for its Python. */
+  readonly start: { readonly bin: string } | { readonly script: string } | { readonly python: string };
   /** Installed when none is named. */
   readonly isDefault: boolean;
 }
@@ -19,6 +20,13 @@ const agent = (name: string, spec: string, bin: string, isDefault: boolean): Age
   isDefault,
 });
 const kit = (name: string, ...specs: string[]): Agent => ({ name, specs, start: { script: `${name}.mjs` }, isDefault: true });
+/** In an environment of its own. */
+const python = (name: string, script: string, ...specs: string[]): Agent => ({
+  name: `python-${name}`,
+  specs,
+  start: { python: script },
+  isDefault: false,
+});
 
 const ALL: readonly Agent[] = [
   agent('codex', '@openai/codex@0.169.0', 'codex', true),
@@ -44,6 +52,9 @@ const ALL: readonly Agent[] = [
   agent('claude', '@anthropic-ai/claude-code@2.1.329', 'claude', false),
   agent('opencode', 'opencode-ai@1.18.33', 'opencode', false),
   agent('copilot', '@github/copilot@1.0.102', 'copilot', false),
+  python('openai', 'openai_client.py', 'openai==3.22.1'),
+  python('anthropic', 'anthropic_client.py', 'anthropic==1.13.0'),
+  python('langgraph', 'langgraph_agent.py', 'langchain-core==1.6.5', 'langchain-openai==1.6.6', 'langgraph==1.2.12'),
 ];
 
 export const AGENTS: ReadonlyMap<string, Agent> = new Map(ALL.map((each) => [each.name, each]));
@@ -51,6 +62,9 @@ export const AGENTS: ReadonlyMap<string, Agent> = new Map(ALL.map((each) => [eac
 /** The command and its first arguments. */
 export function commandOf(root: string, { name, start }: Agent): readonly [string, ...string[]] {
   if ('bin' in start) return [join(root, name, start.bin)];
+  if ('python' in start) {
+    return [join(root, name, 'bin/python'), fileURLToPath(new URL(`scripts/python/${start.python}`, import.meta.url))];
+  }
   const script = join(root, name, basename(start.script));
   copyFileSync(new URL(`scripts/${start.script}`, import.meta.url), script);
   return [process.execPath, script];
@@ -58,5 +72,12 @@ export function commandOf(root: string, { name, start }: Agent): readonly [strin
 
 export function isInstalled(root: string, { name, specs, start }: Agent): boolean {
   if ('bin' in start) return existsSync(join(root, name, start.bin));
+  if ('python' in start) {
+    const note = pipNote(root, name);
+    return existsSync(note) && readFileSync(note, 'utf8') === specs.join('\n');
+  }
   return specs.every((spec) => existsSync(join(root, name, 'node_modules', spec.replace(/@[^@]*$/, ''), 'package.json')));
 }
+
+/** Holds what pip has installed, and is written when it has. */
+export const pipNote = (root: string, name: string): string => join(root, name, 'installed.txt');

@@ -22,6 +22,7 @@ const FORMS = upstreamForms(import.meta.filename);
 const PROMPT = 'Write the answer into note.txt, read it back, and tell me what it says.';
 const FINAL = 'The note says first-42.';
 const WRITE = 'echo first-$((40+2)) > note.txt && echo written';
+const FORM = 'Fill in the form: Ann, who is 42.';
 const SUMMARY = 'The note was written; what is left is to tell the user.';
 
 /** One turn of the model: it thinks, and calls the tool once for each command, side by side. */
@@ -61,6 +62,9 @@ const summary: Script = {
   match: asksForSummary,
   reply: { pieces: [{ type: 'text', text: SUMMARY }], usage: { input: 900, output: 9 } },
 };
+
+/** The vendor judges the schema that it was asked with. */
+const filled: Script = { strict: true, reply: { pieces: [{ type: 'text', text: '{"name":"Ann","age":42}' }] } };
 
 /** Some agents ask for titles and the like beside their task; those requests bring no tools and are answered by the demonstration. */
 function wantsTools(request: ReceivedRequest): boolean {
@@ -171,7 +175,7 @@ const SCENARIOS: readonly Scenario[] = [
       const first = await ask(PROMPT);
       assert.ok(!first.text.includes(FINAL), first.text);
       const asked = simulator.requests.filter(wantsTools).length;
-      assert.equal(asked, 2, `a refusal is not tried again: ${first.text}`);
+      assert.equal(asked, 2 + (setup.asksAgain ?? 0), `a refusal is not tried again: ${first.text}`);
       simulator.reset();
       simulator.enqueue(finish);
       saidFinal(setup, await ask('Go on.', true));
@@ -188,6 +192,17 @@ const SCENARIOS: readonly Scenario[] = [
       saidFinal(setup, ran);
       assert.equal(simulator.requests.filter(asksForSummary).length, 1, ran.text);
       assert.ok(simulator.requests.findLast(wantsTools)?.text.includes(SUMMARY), 'the conversation went on from the summary');
+    },
+  },
+  {
+    title: 'an answer in a schema with bounds',
+    isFor: ({ parses }) => parses === true,
+    async play(_setup, { simulator, ask }) {
+      simulator.enqueue(filled);
+      const ran = await ask(FORM);
+      assert.equal(ran.code, 0, ran.text);
+      assert.ok(ran.text.includes('Ann is 42'), ran.text);
+      assert.equal(simulator.requests.length, 1, ran.text);
     },
   },
 ];

@@ -36,10 +36,14 @@ export interface Setup {
   readonly socket?: { readonly version: string; readonly turns: number };
   /** It can go on with a conversation that another process of it began. */
   readonly resumes?: true;
+  /** It can ask for an answer in a schema and read it. */
+  readonly parses?: true;
   /** It compacts a conversation whose usage comes near the end of its window, by a request without tools. */
   readonly compacts?: true;
   /** The agent's last message in what it printed; by default anywhere in it. */
   lastMessage?(text: string): string;
+  /** How often it asks again for a turn that its upstream refuses, also where no gateway stands between them. */
+  readonly asksAgain?: number;
   /** What the agent makes of a turn that breaks off: it asks again, tells its user, or does not look (it knows no `response.failed`). */
   readonly broken: 'retried' | 'told' | 'missed';
 }
@@ -131,6 +135,9 @@ function claudeResult(text: string): string {
   return result;
 }
 
+/** It leaves out one beta after the other, whatever the refusal says. */
+const CLAUDE_ASKS_AGAIN = 5;
+
 const CLAUDE_ENV = {
   ANTHROPIC_API_KEY: KEY,
   ANTHROPIC_MODEL: MODEL,
@@ -146,6 +153,7 @@ const claude: Setup = {
   agent: 'claude',
   tool: CLAUDE_TOOL,
   broken: 'retried',
+  asksAgain: CLAUDE_ASKS_AGAIN,
   resumes: true,
   lastMessage: claudeResult,
   prepare: ({ url, prompt, isResumed }) => ({
@@ -159,6 +167,7 @@ const claudeSdk: Setup = {
   agent: 'claude-agent-sdk',
   tool: CLAUDE_TOOL,
   broken: 'retried',
+  asksAgain: CLAUDE_ASKS_AGAIN,
   resumes: true,
   lastMessage: claudeResult,
   prepare: ({ url, prompt, isResumed }) => ({
@@ -207,12 +216,12 @@ function openaiAgents(api: 'chat' | 'responses' | 'websocket'): Setup {
   };
 }
 
-function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, string>>, socket?: Setup['socket']): Setup {
+function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, string>>, more: Partial<Setup> = {}): Setup {
   return {
     title: `Copilot CLI over ${title}`,
     agent: 'copilot',
     tool: OWN_TOOL,
-    ...(socket === undefined ? {} : { socket }),
+    ...more,
     broken: 'retried',
     resumes: true,
     prepare: ({ url, prompt, isResumed }) => ({
@@ -228,6 +237,13 @@ function copilot(title: string, base: '' | '/v1', env: Readonly<Record<string, s
     }),
   };
 }
+
+const python = (title: string, agent: string, api: 'chat' | 'responses' | 'messages'): Setup => ({
+  ...kit(`${title} for Python`, `python-${agent}`, api),
+  // The client reads a `response.failed` as an answer like others.
+  broken: api === 'responses' ? 'missed' : 'told',
+  parses: true,
+});
 
 const kit = (title: string, agent: string, api: 'chat' | 'responses' | 'messages'): Setup => ({
   title: `${title} over ${api}`,
@@ -253,7 +269,7 @@ const cline: Setup = {
   title: 'Cline',
   agent: 'cline',
   tool: { name: 'run_commands', command: 'commands' },
-  broken: 'retried',
+  broken: 'told',
   prepare({ home, url, prompt }) {
     const settings = { provider: 'openai-compatible', apiKey: KEY, model: MODEL, baseUrl: `${url}/v1` };
     const entry = { settings, updatedAt: '2026-11-01T00:00:00.000Z', tokenSource: 'manual' };
@@ -269,7 +285,7 @@ const continueCli: Setup = {
   title: 'Continue',
   agent: 'continue',
   tool: { name: 'Bash', command: 'command' },
-  broken: 'told',
+  broken: 'retried',
   prepare({ home, url, prompt }) {
     const file = join(home, 'config.yaml');
     const model = {
@@ -303,6 +319,11 @@ export const SETUPS: readonly Setup[] = [
   claudeSdk,
   ...(['chat', 'responses', 'messages'] as const).map((api) => kit('AI SDK', 'ai-sdk', api)),
   ...(['chat', 'responses', 'messages'] as const).map((api) => kit('Mastra', 'mastra', api)),
+  python('OpenAI', 'openai', 'chat'),
+  python('OpenAI', 'openai', 'responses'),
+  python('Anthropic', 'anthropic', 'messages'),
+  python('LangGraph', 'langgraph', 'chat'),
+  python('LangGraph', 'langgraph', 'responses'),
   qwen,
   cline,
   continueCli,
@@ -315,7 +336,8 @@ export const SETUPS: readonly Setup[] = [
     'WebSocket',
     '/v1',
     { COPILOT_PROVIDER_WIRE_API: 'responses', COPILOT_PROVIDER_TRANSPORT: 'websockets' },
-    { version: 'unannounced', turns: 3 },
+    // On a socket it reads the code of an error and not its status: whatever it does not know it takes for the server's fault.
+    { socket: { version: 'unannounced', turns: 3 }, asksAgain: 5 },
   ),
   copilot('messages', '', { COPILOT_PROVIDER_TYPE: 'anthropic' }),
 ];

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { ResponseContext } from '../../src/codecs/codec.ts';
 import { openForTests } from '../support/wire.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
-import { bytesOf, decodeBytes, decodeContext, encodeSteps, ownerOf, responseContext } from '../support/wire.ts';
+import { bytesOf, decodeBytes, decodeContext, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
 
 const upstreamOf = (dialect: Dialect) => UPSTREAMS.find((codec) => codec.dialect === dialect) ?? assert.fail(dialect);
 const clientOf = (dialect: Dialect) => CLIENTS.find((codec) => codec.dialect === dialect) ?? assert.fail(dialect);
@@ -251,6 +251,14 @@ test('an end of the bytes inside an event is good behind the finish, and a trunc
   assert.equal(cut('gemini', `${sse([{ candidates: [{ content: { parts: [{ text: 'x' }] } }] }])}data: {"cand`), bad);
 });
 
+test('an end inside an event behind the finish is good, too, where calls may have to be unwrapped', () => {
+  const request = requestOf('messages', { tools: [{ kind: 'function', tool: { name: 'run' }, parameters: {}, at: 'tools[0]' }] });
+  const said = sse([chat({ content: 'Hi' }), chat({}, 'stop')]);
+  const { failure, fold: folded } = decodeBytes(upstreamOf('chat'), [bytesOf(`${said}data: [DON`)], { request });
+  assert.equal(failure, undefined);
+  assert.equal(folded.outcome?.status, 'completed');
+});
+
 test('reasoning above the output is added where the total shows that it stands outside', () => {
   const output = (usage: object): unknown => {
     const text = `${sse([chat({ content: 'x' }), chat({}, 'stop', { usage })])}data: [DONE]\n\n`;
@@ -387,4 +395,29 @@ test('a fallback that answered is in the totals already: nothing of it is counte
   const { input, output, extra } = folded.usage ?? {};
   assert.deepEqual([input, output, extra], [10, 5, undefined]);
   assert.match(JSON.stringify(heard('messages', 'messages', text).frames), /"fallback_message"/);
+});
+
+test('audio has the format that a chat client asked for, or is an error: samples become a WAVE file by a header', () => {
+  const samples = Buffer.from([1, 2, 3, 4]).toString('base64');
+  const spoken = { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=16000', data: samples } };
+  const stream = sse([{ candidates: [{ content: { role: 'model', parts: [spoken] }, finishReason: 'STOP' }] }]);
+  const asked = (format: string | undefined) => {
+    const json = format === undefined ? {} : { audio: { voice: 'alloy', format } };
+    const request = { ...requestOf('chat'), json };
+    const { frames, body } = heard('gemini', 'chat', stream, { request });
+    const streamed = /"audio":\{"id":"[^"]*","data":"([^"]*)"/.exec(JSON.stringify(frames))?.[1];
+    const { choices, error } = JSON.parse(body);
+    assert.equal(streamed, choices?.[0].message.audio.data, 'streamed and whole alike');
+    return error?.code ?? streamed;
+  };
+  assert.equal(asked(undefined), samples, 'it asked for none');
+  const file = Buffer.from(asked('wav'), 'base64');
+  assert.equal(file.toString('latin1', 0, 4) + file.toString('latin1', 8, 16), 'RIFFWAVEfmt ');
+  assert.deepEqual(
+    [file.readUInt32LE(4), file.readUInt16LE(22), file.readUInt32LE(24), file.readUInt32LE(28), file.readUInt32LE(40)],
+    [40, 1, 16_000, 32_000, 4],
+  );
+  assert.deepEqual([...file.subarray(44)], [1, 2, 3, 4]);
+  assert.equal(asked('mp3'), 'response_not_representable');
+  assert.equal(asked('pcm16'), 'response_not_representable', 'which has 24,000 samples a second');
 });

@@ -1,7 +1,7 @@
 /** Every document of cases, on the one runner. */
 import { isObject, parseJson } from '../../src/codecs/canonical/json.ts';
 import { type CaseDocument, runCases } from '../support/cases.ts';
-import { chat, gemini, messages, responses } from '../support/dialects.ts';
+import { bedrock, chat, gemini, messages, responses } from '../support/dialects.ts';
 
 const at = (path: string): URL => new URL(path, import.meta.url);
 const asIs = (line: string): string => line;
@@ -23,6 +23,7 @@ const RESPONSES = ['decode', 'splice', 'repair-indices', 'backfill'].map(
 const DOCUMENTS: readonly CaseDocument[] = [
   { url: at('chat/answer/decode.cases.md'), upstream: chat, payload: chatChunk },
   { url: at('messages/answer/decode.cases.md'), upstream: messages, payload: asIs },
+  { url: at('messages/answer/decode.cases.md'), upstream: bedrock, payload: asIs },
   { url: at('gemini/answer/decode.cases.md'), upstream: gemini, payload: geminiChunk },
   ...RESPONSES,
 ];

@@ -584,7 +584,7 @@ eachStore(({ openStore, place }) => {
     assert.equal(store.health().healthy, false);
     await assert.rejects(store.accounts.list(), { code: 'closed' });
     await assert.rejects(async () => store.settlements.settle({ entry: entry(owner, 'late', 1n) }), { code: 'closed' });
-    await assert.rejects(store.admission.admit(owner, 1n, T0), { code: 'closed' });
+    await assert.rejects(async () => store.admission.admit(owner, 1n, T0), { code: 'closed' });
   });
 
   test('F30: exchanges left open by a dead process are closed free of charge; those of a living one are left alone', async (t) => {

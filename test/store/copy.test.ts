@@ -76,9 +76,9 @@ async function copy(from: string, to: string) {
 }
 
 const NAMES = [
+  'journal',
   'account',
   'key',
-  'journal',
   'balance',
   'hold',
   'spend',

@@ -62,7 +62,7 @@ test('F31: a full disk refuses whole changes, keeps settlements waiting, and rec
   const { pending } = store.settlements;
   assert.ok(pending >= 1);
   assert.equal(hasBallast(), false, 'given up for what is in flight');
-  await assert.rejects(store.admission.admit(owner, 1n, clock.now()), { code: 'unhealthy' });
+  await assert.rejects(async () => store.admission.admit(owner, 1n, clock.now()), { code: 'unhealthy' });
   assert.deepEqual((await store.ledger.verify()).differences, []);
   const { total } = await store.spend.spend(owner.key.id, clock.now());
   assert.ok(total <= BigInt(settled) && BigInt(settled) < total + BigInt(pending), `${total}, ${settled}, ${pending}`);
@@ -84,7 +84,7 @@ test('F31: below the floor of free space no new work is taken, and what is in fl
   const owner = await funded(store, 10n);
   const health = store.health();
   assert.equal(!health.healthy && health.reason, 'free_space');
-  await assert.rejects(store.admission.admit(owner, 1n, 0), { name: 'StoreError', code: 'unhealthy' });
+  await assert.rejects(async () => store.admission.admit(owner, 1n, 0), { name: 'StoreError', code: 'unhealthy' });
   const video = {
     id: 'v',
     principal: owner,

@@ -107,8 +107,8 @@ test('pruning takes as many transactions as it needs, and leaves nothing of what
   clock.advance(1);
   assert.equal(await store.requestLog.prune(clock.now()), 1_100);
   await store.close();
-  await editTables(path, ({ log, logIds, logKeys, exchanges }) => {
-    const left = [log, logIds, logKeys].map((table) => table.getCount());
+  await editTables(path, ({ log, logIds, logFilters, exchanges }) => {
+    const left = [log, logIds, logFilters].map((table) => table.getCount());
     assert.deepEqual([left, [...exchanges.getKeys()]], [[0, 0, 0], ['ex_600']]);
   });
 });

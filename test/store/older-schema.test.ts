@@ -18,7 +18,8 @@ const settle = async (store: Store, row: ReturnType<typeof entry>) => {
 /** Writes everything as schema 2 had it: lists in MessagePack, and every row of the journal in one index. */
 async function rewriteAsSchema2(path: string): Promise<void> {
   await editTables(path, (tables, root) => {
-    const plain = (name: string) => root.openDB<unknown, number | string | [string, string]>({ name, encoding: 'msgpack' });
+    const plain = (name: string) =>
+      root.openDB<unknown, number | string | [string, string | number]>({ name, encoding: 'msgpack' });
     const rewrite = <V>(name: string, rows: { key: number; value: V }[], shape: Listed<V>): void => {
       for (const { key, value } of rows) plain(name).putSync(key, old(shape.list(value), value));
     };
@@ -36,6 +37,8 @@ async function rewriteAsSchema2(path: string): Promise<void> {
     for (const { value } of journal) plain('journal_refs').putSync([value.ref, value.kind], value.seq);
     for (const { key } of tables.exchanges.getRange()) plain('log_exchanges').removeSync(key);
     for (const { value } of log) plain('log_exchanges').putSync(value.exchangeId, value.seq);
+    for (const { key, value } of log) plain('log_keys').putSync([value.keyId, key], [key]);
+    tables.logFilters.clearSync();
     tables.meta.putSync('schema', 2);
     assert.equal(metaOf(tables, 'schema'), 2);
   });

@@ -254,17 +254,28 @@ const TAMPERINGS: Readonly<Record<string, Tampering>> = {
     found: ['index: name of ex_free', 'index: names of exchanges'],
   },
   'an answer is listed for another key': {
-    lmdb(tables) {
-      const { key, value } = onlyKey(tables.logKeys.getRange());
-      tables.logKeys.removeSync(key);
-      tables.logKeys.putSync(['key_other', key[1]], value);
+    lmdb(tables, { keyId }) {
+      const [seq = 0] = tables.exchanges.get('ex_yesterday') ?? [];
+      const [byte, bit] = [seq >> 3, 1 << (seq & 7)];
+      const [of, other] = [tables.logFilters.get(['key', keyId, 0]), new Uint8Array(32)];
+      assert.ok(of);
+      of[byte] = (of[byte] ?? 0) & ~bit;
+      other[byte] = bit;
+      tables.logFilters.putSync(['key', keyId, 0], of);
+      tables.logFilters.putSync(['key', 'key_other', 0], other);
     },
     postgres: "UPDATE request_log SET key_id = 'key_other' WHERE exchange_id = 'ex_yesterday'",
     found: ['index: key of ex_yesterday'],
   },
+  'an answer is listed under an error that it had not': {
+    lmdb: (tables) => tables.logFilters.putSync(['code', 'overloaded', 0], new Uint8Array(32).fill(1, 0, 1)),
+    postgres: "UPDATE request_log SET error_code = 'overloaded' WHERE exchange_id = 'ex_yesterday'",
+    found: ['index: filters of exchanges'],
+  },
 };
 /** Where an index is a column, it is told as one; counts of indexes are LMDB's own. */
 const ON_POSTGRES: Readonly<Record<string, readonly string[]>> = {
+  'an answer is listed under an error that it had not': ['index: error_code of ex_yesterday'],
   'an answer is listed for another key': ['exchange: key column of ex_yesterday'],
 };
 const COUNTS = /^(index: (tasks that are due|owners of tasks)|key: digests)$/;

@@ -45,18 +45,19 @@ test('a hundred chunks of one network read are few batches', async () => {
   assert.ok(got.batches <= 2, `${got.batches} batches`);
 });
 
-test('a batch ends at 64 KiB, give or take one buffer', async () => {
+test('a batch ends at 64 KiB, give or take what a body may buffer', async () => {
   const piece = Buffer.alloc(10_000, 'x');
-  const body = new PassThrough({ highWaterMark: 1_000_000 });
-  for (let i = 0; i < 40; i++) body.write(piece);
-  body.end();
+  const highWaterMark = 65_536;
+  const pieces = Array.from({ length: 40 }, () => piece);
+  // Before Node 26 one read gives all that is buffered.
+  const body = Readable.from(pieces, { objectMode: false, highWaterMark });
   const reader = bodyStream(body).getReader();
   let total = 0;
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
     const size = Buffer.concat(value).length;
-    assert.ok(size < BATCH_BYTES + piece.length);
+    assert.ok(size < BATCH_BYTES + highWaterMark + piece.length);
     total += size;
   }
   assert.equal(total, 400_000);

@@ -106,3 +106,12 @@ test('garbage is named as such and never waited for', () => {
   for (const garbage of ['data: {"type":"ping"}\n\n', '<html><body>502</body></html>', '{"message":"failed"}'])
     assert.equal(decode([Buffer.from(garbage)]).failure?.reason, 'damaged_event');
 });
+
+test('a message with more headers than AWS sends is refused by its prelude', () => {
+  const header = { type: 'binary' as const, value: new Uint8Array(30_000) };
+  const headers = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, header]));
+  const bytes = Buffer.from(codec.encode({ headers, body: new Uint8Array() }));
+  assert.match(decode([bytes.subarray(0, 12)]).failure?.message ?? '', /more than 131072 bytes of headers/);
+  const { e: _less, ...fewer } = headers;
+  assert.equal(decode([codec.encode({ headers: fewer, body: new Uint8Array() })]).failure, undefined);
+});

@@ -38,11 +38,14 @@ const MODE = process.env['MIZU_CASES'];
 const SAMPLE = 3;
 
 export function runCases(document: CaseDocument): void {
+  const { framed, name } = document.upstream;
+  if (framed !== undefined && MODE === 'write') return;
+  const behind = framed === undefined ? '' : `, behind ${name}`;
   for (const one of casesOf(readFileSync(document.url, 'utf8'))) {
     const run = new Run(document, one);
-    test(`case: ${one.title}`, () => (MODE === 'write' ? run.write() : run.check()));
-    test(`case, for every client and broken off behind every event: ${one.title}`, () => run.checkClients());
-    test(`case, cut anywhere: ${one.title}`, () => run.checkCuts());
+    test(`case${behind}: ${one.title}`, () => (MODE === 'write' ? run.write() : run.check()));
+    test(`case${behind}, for every client and broken off behind every event: ${one.title}`, () => run.checkClients());
+    test(`case${behind}, cut anywhere: ${one.title}`, () => run.checkCuts());
   }
 }
 
@@ -56,7 +59,7 @@ class Run {
     this.#document = document;
     this.#case = one;
     this.#frames = (one.blocks.upstream ?? []).map((line) => frameOf(document.payload(line)));
-    this.#bytes = bytesOf(sseText(this.#frames));
+    this.#bytes = this.#written(this.#frames);
   }
 
   check(): void {
@@ -84,7 +87,7 @@ class Run {
   checkClients(): void {
     for (const client of DIALECTS)
       for (let length = 0; length <= this.#frames.length; length += 1) {
-        const bytes = bytesOf(sseText(this.#frames.slice(0, length)));
+        const bytes = this.#written(this.#frames.slice(0, length));
         const ending = client.check(pumped([bytes], this.#stages(client)), true);
         if (!isGood(this.#decoded([bytes]))) assert.equal(ending, 'failure', `${client.client.dialect}, ${length} events`);
       }
@@ -104,6 +107,11 @@ class Run {
     }
   }
 
+  #written(frames: readonly Frame[]): Uint8Array {
+    const sse = bytesOf(sseText(frames));
+    return this.#document.upstream.framed?.(sse) ?? sse;
+  }
+
   #cuts(): number[] {
     const all = Array.from({ length: this.#bytes.length }, (_, at) => at);
     if (MODE === 'all') return all;
@@ -118,7 +126,8 @@ class Run {
   }
 
   #decoded(pieces: readonly Uint8Array[]): Decoded {
-    return decodeBytes(this.#document.upstream.upstream, pieces, { request: this.#request('chat') });
+    const { upstream, framing } = this.#document.upstream;
+    return decodeBytes(upstream, pieces, { request: this.#request('chat') }, framing);
   }
 
   #request(dialect: TwoSided['client']['dialect']) {
@@ -127,11 +136,12 @@ class Run {
   }
 
   #stages({ client }: TwoSided): Stages {
-    const { upstream } = this.#document.upstream;
+    const { upstream, framing } = this.#document.upstream;
     const [owner, request] = [ownerOf(upstream), this.#request(client.dialect)];
     return {
       decoder: upstream.decodeEvents(decodeContext(owner, { request, mint: countingMint() })),
       encoder: client.encodeEvents(responseContext(client, owner, { request })),
+      framing,
     };
   }
 }

@@ -26,8 +26,17 @@ export const SERVICE_ACCOUNT = JSON.stringify({
 });
 const AUDIENCE = '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/k8s';
 const SUBJECT_TOKEN = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJtaXp1In0.c2ln';
+const BEDROCK_KEY = 'simulated-bedrock-key';
+const CONTAINER_TOKEN = 'simulated-container-token';
+const ISSUER_KEY = 'simulated-issuer-key';
+const ROLE = 'arn:aws:iam::111122223333:role/mizu';
 export const AZURE_KEY = 'simulated-azure-key';
 export const ENTRA_SECRET = 'simulated-entra-secret';
+/** What no client, row, log or answer may hold: every secret above, and what every token of the clouds begins with. */
+export const SECRETS: readonly string[] = [
+  ...[AWS_KEYS.secretAccessKey, AWS_KEYS.sessionToken, AZURE_KEY, ENTRA_SECRET, CONTAINER_TOKEN, ISSUER_KEY, BEDROCK_KEY],
+  ...['token_', 'PRIVATE KEY', 'eyJ'],
+];
 
 /** A file of a folder that goes with the process. */
 export function secretFile(name: string, text: string): string {
@@ -41,16 +50,17 @@ export function simulatedClouds(changes: { aws?: object; google?: object; azure?
     aws: {
       region: 'us-east-1',
       accepted: () => [AWS_KEYS],
-      apiKey: 'simulated-bedrock-key',
+      apiKey: BEDROCK_KEY,
       role: () => AWS_KEYS,
-      containerToken: 'simulated-container-token',
+      containerToken: CONTAINER_TOKEN,
+      webIdentity: { roleArn: ROLE, token: SUBJECT_TOKEN },
       ...changes.aws,
     },
     google: {
       project: 'simulated-project',
       location: 'us-east5',
       accounts: [{ email: EMAIL, publicKey: rsa.publicKey }],
-      federation: { audience: AUDIENCE, subjectToken: SUBJECT_TOKEN },
+      federation: { audience: AUDIENCE, subjectToken: SUBJECT_TOKEN, issuerKey: ISSUER_KEY },
       ...changes.google,
     },
     azure: {
@@ -86,8 +96,9 @@ export const SOURCES: Readonly<Record<string, Readonly<Record<string, (url: stri
       },
     }),
     container: (url) => ({
-      container: { url: `${url}/v2/credentials/simulated`, token_file: secretFile('token', 'simulated-container-token\n') },
+      container: { url: `${url}/v2/credentials/simulated`, token_file: secretFile('token', `${CONTAINER_TOKEN}\n`) },
     }),
+    web_identity: (url) => ({ web_identity: { role_arn: ROLE, token_file: secretFile('token', SUBJECT_TOKEN), url } }),
     instance: (url) => ({ instance: { url } }),
   },
   vertex: {
@@ -99,6 +110,12 @@ export const SOURCES: Readonly<Record<string, Readonly<Record<string, (url: stri
       workload_identity: {
         ...{ audience: AUDIENCE, token_file: secretFile('token', SUBJECT_TOKEN), url: `${url}/v1/token` },
         ...{ service_account: EMAIL, impersonation_url: url },
+      },
+    }),
+    workload_identity_by_address: (url) => ({
+      workload_identity: {
+        ...{ audience: AUDIENCE, url: `${url}/v1/token`, token_url: `${url}/issuer/token` },
+        ...{ token_headers: { 'x-issuer-key': ISSUER_KEY }, token_field: 'value' },
       },
     }),
     metadata: (url) => ({ metadata: { url } }),
@@ -142,7 +159,7 @@ export const CLOUD_FORMS: readonly CloudForm[] = [
 export function cloudChannel(
   form: CloudForm,
   url: string,
-  { options = {}, ...changes }: { options?: object } & object = {},
+  { options = {}, ...changes }: { readonly options?: object; readonly [member: string]: unknown } = {},
 ): object {
   const credentials = SOURCES[form.platform]?.[form.source]?.(url);
   return {

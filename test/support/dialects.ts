@@ -187,6 +187,7 @@ export const bedrock: UpstreamSide = {
   write: (...said) => asBedrock(messages.write(...said)),
   terminal: lastMessage,
   framing: bedrockFraming,
+  framed: asBedrock,
 };
 
 export const DIALECTS: readonly TwoSided[] = [chat, responses, messages];

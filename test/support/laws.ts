@@ -40,6 +40,8 @@ export interface UpstreamSide {
   readonly terminal: RegExp | ((bytes: Uint8Array) => number);
   /** How its events are framed, where that is not SSE. */
   readonly framing?: Framing;
+  /** The events of {@link framing} for the same events as SSE. */
+  readonly framed?: (sse: Uint8Array) => Uint8Array;
   /** What the tests call it; absent: its dialect. */
   readonly name?: string;
 }

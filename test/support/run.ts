@@ -30,7 +30,7 @@ const slow = (files: readonly string[], isolation: number, env: Readonly<Record<
 const SUITES: Readonly<Record<string, Suite>> = {
   fast: { files: ['test/**/*.test.ts'], isolation: 'none', patience: 300_000 },
   browser: slow(['test/slow/browser/*.test.ts'], 2),
-  examples: slow(['test/slow/examples.test.ts'], 1),
+  examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
   linear: slow(['test/slow/linear/*.test.ts'], 2),
   // Its tests share one database server.
   postgres: slow(['test/store/**/*.test.ts', 'test/slow/postgres/*.test.ts'], 1, { MIZU_STORES: 'postgres' }),

@@ -1,6 +1,7 @@
 /**
  * The upstreams that tests of every dialect run over: each dialect at its vendor's own door, and behind the doors of the clouds. `npm test` draws
- * one cloud for each file, by its seed; `MIZU_FORMS=all` takes every one.
+ * one cloud for each file, by its seed; `MIZU_FORMS=all` takes every one; `MIZU_FORMS=bedrock` (or `vertex`, `azure`) puts that cloud in the place
+ * of each vendor's own door that it has, so that tests which name a dialect ask it, too.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
@@ -33,12 +34,20 @@ export const HOSTED_FORMS: readonly UpstreamForm[] = CLOUD_FORMS.filter(isText).
 
 /** The forms for a test file, by its `import.meta.filename`. */
 export function upstreamForms(file: string): readonly UpstreamForm[] {
-  if (process.env['MIZU_FORMS'] === 'all') return [...PLAIN_FORMS, ...HOSTED_FORMS];
+  const wanted = process.env['MIZU_FORMS'];
+  if (wanted === 'all') return [...PLAIN_FORMS, ...HOSTED_FORMS];
+  if (wanted !== undefined) return PLAIN_FORMS.map((form) => standIn(form, wanted));
   const digest = createHash('sha256')
     .update(`${process.env['MIZU_SEED'] ?? Math.random()} ${basename(file)}`)
     .digest();
   const drawn = HOSTED_FORMS[digest.readUInt32BE() % HOSTED_FORMS.length];
   return drawn === undefined ? PLAIN_FORMS : [...PLAIN_FORMS, drawn];
+}
+
+/** The form of this name behind the cloud; the form itself where the cloud has none. */
+function standIn(form: UpstreamForm, platform: string): UpstreamForm {
+  const hosted = HOSTED_FORMS.find(({ type, cloud }) => type === form.type && cloud?.platform === platform);
+  return hosted === undefined ? form : { ...hosted, name: form.name };
 }
 
 type Changes = { readonly options?: object; readonly [member: string]: unknown };

@@ -206,7 +206,7 @@ export class AnswerLosses {
 
   #end(outcome: Outcome): void {
     this.#decide(featureOfOutcome(outcome));
-    if (outcome.status === 'completed' && this.#hasNative && !this.#isTold) this.#decide('native items alone');
+    if (isGoodEnd(outcome) && this.#hasNative && !this.#isTold) this.#decide('native items alone');
   }
 }
 
@@ -231,6 +231,11 @@ const INCOMPLETE: Readonly<Record<IncompleteReason, ResponseFeature>> = {
   compaction: 'incomplete: compaction',
   other: 'incomplete: max output',
 };
+
+/** A pause and a compaction are no cut: a client that cannot go on with them reads a finished answer. */
+function isGoodEnd(outcome: Outcome): boolean {
+  return outcome.status === 'completed' || (outcome.status === 'incomplete' && /^(pause|compaction)$/.test(outcome.reason));
+}
 
 function featureOfOutcome(outcome: Outcome): ResponseFeature {
   if (outcome.status === 'incomplete') return INCOMPLETE[outcome.reason];

@@ -7,74 +7,25 @@ import { notRepresentable } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, Step } from '../canonical/event.ts';
 import { Fold, partialItem } from '../canonical/fold.ts';
 import type { Logprobs, OutputItem } from '../canonical/item.ts';
-import type { EventDecoder, Frame } from '../codec.ts';
+import type { EventDecoder } from '../codec.ts';
 import { fitCitations } from './citations.ts';
+import { RewritingDecoder, type Rewriter } from './rewriting-decoder.ts';
 import { StopMachine, type StopTree, stopTree } from './stop-tree.ts';
 
 /** The decoder itself where nothing is enforced. */
 export function stoppingDecoder(decoder: EventDecoder, stops: readonly string[] | undefined): EventDecoder {
-  return stops === undefined || stops.length === 0 ? decoder : new StoppingDecoder(decoder, stopTree(stops));
+  return stops === undefined || stops.length === 0 ? decoder : new RewritingDecoder(decoder, new Cutter(stopTree(stops)));
 }
 
 /** The same for a whole answer, whose usage stays as it was reported. */
 export function stoppedStep(step: Step, stops: readonly string[] | undefined): Step {
   if (stops === undefined || stops.length === 0) return step;
   const cutter = new Cutter(stopTree(stops));
-  const events: CanonicalEvent[] = [];
-  for (const event of step.events) cutter.push(event, events);
+  const { events } = cutter.step(step);
   if (!cutter.stopped) return step;
   const at = events.findLastIndex(({ type }) => type === 'response.end');
   const usage = step.events.filter(({ type }) => type === 'usage.report' && !events.some((event) => event.type === type));
   return { events: events.toSpliced(at, 0, ...usage) };
-}
-
-class StoppingDecoder implements EventDecoder {
-  readonly #decoder: EventDecoder;
-  readonly #cutter: Cutter;
-
-  constructor(decoder: EventDecoder, tree: StopTree) {
-    this.#decoder = decoder;
-    this.#cutter = new Cutter(tree);
-  }
-
-  get ended(): boolean {
-    return this.#cutter.stopped || this.#decoder.ended;
-  }
-
-  get finished(): boolean {
-    return this.#decoder.finished === true;
-  }
-
-  push(frame: Frame, out: Step[]): void {
-    this.#through((steps) => this.#decoder.push(frame, steps), out);
-  }
-
-  end(out: Step[]): void {
-    this.#through((steps) => this.#decoder.end(steps), out);
-  }
-
-  endInside(out: Step[]): boolean {
-    let isWhole = false;
-    this.#through((steps) => {
-      isWhole = this.#decoder.endInside?.(steps) === true;
-    }, out);
-    return isWhole;
-  }
-
-  /** What was decoded before a throw is good. */
-  #through(decode: (steps: Step[]) => void, out: Step[]): void {
-    const steps: Step[] = [];
-    try {
-      decode(steps);
-    } finally {
-      for (const step of steps) {
-        if (this.#cutter.stopped) break;
-        const events: CanonicalEvent[] = [];
-        for (const event of step.events) this.#cutter.push(event, events);
-        out.push({ events });
-      }
-    }
-  }
 }
 
 type TextDelta = Extract<ItemDelta, { kind: 'text' }>;
@@ -88,7 +39,7 @@ interface OpenText {
   held: { readonly at: number; readonly delta: TextDelta }[];
 }
 
-class Cutter {
+class Cutter implements Rewriter {
   /** A sequence was found: the answer has ended, and nothing follows. */
   stopped = false;
   readonly #tree: StopTree;
@@ -101,7 +52,13 @@ class Cutter {
     this.#tree = tree;
   }
 
-  push(event: CanonicalEvent, out: CanonicalEvent[]): void {
+  step({ events }: Step): Step {
+    const kept: CanonicalEvent[] = [];
+    for (const event of events) this.#push(event, kept);
+    return { events: kept };
+  }
+
+  #push(event: CanonicalEvent, out: CanonicalEvent[]): void {
     if (this.stopped) return;
     if (event.type === 'item.start' && event.head.kind === 'text' && event.head.role === 'assistant')
       this.#texts.set(event.index, { machine: new StopMachine(this.#tree), read: 0, held: [] });

@@ -4,11 +4,9 @@
  * item are written as they come while no other item holds it back. Otherwise they are buffered and written when its turn comes, and items
  * that start behind a buffered one wait behind it. Knows no protocol: each encoder has its own table of which items hold back which.
  */
-import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
+import type { ItemDelta, ItemEvent, ItemHead } from '../canonical/event.ts';
 import { grown } from '../canonical/grown.ts';
 import { Queue } from '../queue.ts';
-
-export type ItemEvent = Extract<CanonicalEvent, { type: 'item.start' | 'item.delta' | 'item.end' }>;
 
 type Kind = ItemHead['kind'];
 

@@ -98,6 +98,8 @@ export interface ErrorDetails {
   readonly reason?: UpstreamReason;
   readonly upstream?: UpstreamFacts;
   readonly retryAfterMs?: number;
+  /** How often the upstream asks that such a request be sent again. */
+  readonly repeats?: number;
   /** The usage that a failed answer reported. */
   readonly usage?: Usage;
   /** The upstream may be doing what was asked, and it is something that must not be done twice. */

@@ -55,6 +55,8 @@ export type CanonicalEvent =
   /** The only terminal event. Items may still be open at `failed` and `cancelled`, where encoders close them as incomplete; otherwise they may not. */
   | { readonly type: 'response.end'; readonly outcome: Outcome };
 
+export type ItemEvent = Extract<CanonicalEvent, { type: 'item.start' | 'item.delta' | 'item.end' }>;
+
 /** An upstream's event in its own form, for a client of the same dialect (design: "Same dialect on both sides is lossless"). */
 export interface Native {
   readonly dialect: Dialect;

@@ -28,6 +28,7 @@ export interface Whole {
 
 /** What is known of an item while it is open: the concatenation of its deltas. */
 export interface OpenItem {
+  readonly index: number;
   readonly head: ItemHead;
   /** The text of texts and refusals, the raw text of reasoning, the input of tool calls. */
   text: string;
@@ -77,7 +78,7 @@ export class Fold {
         this.#serviceTier = event.serviceTier;
         return;
       case 'item.start':
-        this.#items.push({ open: newlyOpen(event.head), whole: undefined });
+        this.#items.push({ open: newlyOpen(event.index, event.head), whole: undefined });
         return;
       case 'item.delta': {
         const open = this.open(event.index);
@@ -117,8 +118,8 @@ function featureOfNative({ dialect, name }: Extract<CanonicalEvent, { type: 'nat
 }
 
 /** An item of which nothing was said yet. */
-export function newlyOpen(head: ItemHead): OpenItem {
-  return { head, text: '', summary: [], citations: [], logprobs: undefined };
+export function newlyOpen(index: number, head: ItemHead): OpenItem {
+  return { index, head, text: '', summary: [], citations: [], logprobs: undefined };
 }
 
 function closedItem({ open, whole }: Entry): WholeItem[] {
@@ -176,7 +177,7 @@ export function partialItem(open: OpenItem): OutputItem | undefined {
         ...id,
       };
     case 'toolCall':
-      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, input: open.text, ...id };
+      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, ...id, input: open.text };
     case 'media':
     case 'native':
       return undefined;

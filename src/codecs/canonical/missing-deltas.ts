@@ -3,7 +3,7 @@
  * exception: an upstream may word a part anew, and then the final wording stands in the whole item alone.
  */
 import { LifecycleError } from '../../streams/lifecycle.ts';
-import { upstreamFault } from './error.ts';
+import { type GatewayError, upstreamFault } from './error.ts';
 import type { ItemDelta } from './event.ts';
 import type { OpenItem } from './fold.ts';
 import type { Citation, OutputItem } from './item.ts';
@@ -15,7 +15,7 @@ export function missingDeltas(open: OpenItem, item: OutputItem): readonly ItemDe
   if (open.head.kind !== item.kind) throw new LifecycleError('item', `open ${open.head.kind}`, `end as ${item.kind}`, []);
   switch (item.kind) {
     case 'text': {
-      const rest = restOf(open, item.text, item.kind);
+      const rest = restOf(item.text, open.text, item.kind);
       const cited = item.citations.length === 0 ? NOTHING : missingCitations(open.citations, item.citations);
       if (rest === '') return cited;
       // The logprobs of an item describe its whole text: they fit only where none of it was streamed.
@@ -23,11 +23,11 @@ export function missingDeltas(open: OpenItem, item: OutputItem): readonly ItemDe
       return [{ kind: 'text', text: rest, ...scored }, ...cited];
     }
     case 'refusal':
-      return one('text', restOf(open, item.text, item.kind));
+      return one('text', restOf(item.text, open.text, item.kind));
     case 'toolCall':
-      return one('input', restOf(open, item.input, item.kind));
+      return one('input', restOf(item.input, open.text, item.kind));
     case 'reasoning': {
-      const raw = one('raw', restOf(open, item.raw ?? '', item.kind));
+      const raw = one('raw', restOf(item.raw ?? '', open.text, item.kind));
       return item.summary === undefined ? raw : [...raw, ...missingSummary(open.summary, item.summary)];
     }
     case 'media':
@@ -40,10 +40,14 @@ function one(kind: 'text' | 'raw' | 'input', text: string): readonly ItemDelta[]
   return text === '' ? NOTHING : [{ kind, text }];
 }
 
-function restOf({ text: streamed }: OpenItem, whole: string, kind: OutputItem['kind']): string {
-  if (!whole.startsWith(streamed))
-    throw upstreamFault('illegal_lifecycle', `The upstream's final ${kind} contradicts what it streamed.`);
+/** What a final text adds to what was streamed of it. Throws where it does not begin with that. `what`: its name in the error. */
+export function restOf(whole: string, streamed: string, what: string): string {
+  if (!whole.startsWith(streamed)) throw contradiction(what);
   return whole.length === streamed.length ? '' : whole.slice(streamed.length);
+}
+
+export function contradiction(what: string): GatewayError {
+  return upstreamFault('illegal_lifecycle', `The upstream's final ${what} contradicts what it streamed.`);
 }
 
 function missingSummary(streamed: readonly string[], whole: readonly string[]): ItemDelta[] {

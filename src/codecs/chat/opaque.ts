@@ -4,7 +4,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit } from '../json/edit.ts';
 import type { JsonPath } from '../json/text.ts';
-import { opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
+import { type Detail, opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
 import { nonEmptyString } from './wire.ts';
 import type { Item, TextItem } from '../canonical/item.ts';
 import { TEXT_SEPARATOR } from '../answers/text-join.ts';
@@ -33,10 +33,15 @@ export function sealDetails(message: JsonObject, path: JsonPath, context: Respon
 
 function sealDetail(entry: JsonValue, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
   const detail = readDetail(entry);
-  if (detail?.payload === undefined || !isObject(entry)) return;
-  const member = detail.kind === 'text' ? 'signature' : 'data';
-  const opaque = opaqueOfDetail(detail, detail.payload, context.owner);
-  edits.push({ path: [...path, member], value: JSON.stringify(context.seal(opaque)) });
+  for (const [member, value] of Object.entries(detail === undefined ? {} : sealedPayload(detail, context)))
+    edits.push({ path: [...path, member], value: JSON.stringify(value) });
+}
+
+/** The member of an entry that holds its payload, sealed; empty for an entry without one. */
+export function sealedPayload(detail: Detail, context: ResponseContext): JsonObject {
+  if (detail.payload === undefined) return {};
+  const sealed = context.seal(opaqueOfDetail(detail, detail.payload, context.owner));
+  return { [detail.kind === 'text' ? 'signature' : 'data']: sealed };
 }
 
 /*

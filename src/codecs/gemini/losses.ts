@@ -62,7 +62,7 @@ export const requestLosses: RequestLosses = {
   'format: json object': keep,
   'format: json schema': keep,
   verbosity: drop('the protocol has no verbosity'),
-  'output modalities': keep,
+  'output modalities': coerce('audio alone, where audio is asked for with text'),
   'reasoning effort': coerce('thinkingBudget or thinkingLevel'),
   'reasoning effort: none': coerce('thinkingBudget 0'),
   'reasoning budget': coerce('thinkingBudget or thinkingLevel'),

@@ -56,7 +56,7 @@ export const requestLosses: RequestLosses = {
   'tool choice: native': refuse('tool_choice requires a tool that a messages upstream does not have.'),
   'parallel tool calls: off': keep,
   'output cap': keep,
-  'temperature, top_p': coerce('a temperature of 1 at most'),
+  'temperature, top_p': coerce('a temperature of 1 at most; left out where thinking or the model takes no other'),
   top_k: keep,
   seed: noParameter('seed'),
   'presence and frequency penalty': noParameter('penalties'),

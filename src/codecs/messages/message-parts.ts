@@ -86,10 +86,3 @@ export function unfinishedCall(): Error {
 export function mediaRefused(): Error {
   return notRepresentable('The answer holds media, which the messages protocol cannot say.');
 }
-
-/** Citations of this dialect. Citations of URLs point into the answer, which this wire cannot express: they are dropped (design §9). */
-export function citationBodies(item: Extract<OutputItem, { kind: 'text' }>): JsonObject[] {
-  return item.citations.flatMap((citation) =>
-    citation.kind === 'native' && citation.dialect === 'messages' ? [citation.body] : [],
-  );
-}

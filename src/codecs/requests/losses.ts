@@ -45,6 +45,7 @@ const AT_TIMES: ReadonlySet<RequestFeature> = new Set([
     'function tool: strict',
     'audio: inline',
     'tool result: text',
+    'output modalities',
   ] as const),
   ...(['reasoning: raw text in history', 'cache breakpoint'] as const),
   ...(['call of an undeclared tool', 'assistant turn first', 'system text after the first turn'] as const),

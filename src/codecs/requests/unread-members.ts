@@ -4,17 +4,26 @@ import type { CanonicalRequest, ReadMembers } from '../canonical/request.ts';
 import { present } from './members.ts';
 
 /** True when the request loses `unknown members` at an upstream of another dialect. */
-export function hasUnreadMembers({ json, reads, readsIn }: CanonicalRequest): boolean {
-  if (Object.keys(json).some((key) => !reads.has(key) && present(json[key]))) return true;
-  return Object.entries(readsIn ?? {}).some(([key, members]) => holdsUnread(json[key], members));
+export function hasUnreadMembers({ json, reads, readsIn = {} }: CanonicalRequest): boolean {
+  for (const key in json) if (!reads.has(key) && present(json[key])) return true;
+  return holdsUnreadWithin(json, readsIn);
 }
 
 /** Goes through lists, and no deeper than the table: the value of a member that is read counts as read. */
 function holdsUnread(value: JsonValue | undefined, members: ReadMembers): boolean {
   if (Array.isArray(value)) return value.some((entry) => holdsUnread(entry, members));
   if (!isObject(value) || members.of?.(value) === false) return false;
-  if (Object.keys(value).some((key) => !members.own.has(key) && hasValue(value[key]))) return true;
-  return Object.entries(members.within ?? {}).some(([key, inner]) => holdsUnread(value[key], inner));
+  for (const key in value) if (!members.own.has(key) && hasValue(value[key])) return true;
+  return members.within !== undefined && holdsUnreadWithin(value, members.within);
+}
+
+function holdsUnreadWithin(json: JsonObject, tables: Readonly<Record<string, ReadMembers>>): boolean {
+  for (const key in tables) {
+    const members = tables[key];
+    const value = json[key];
+    if (members !== undefined && value !== undefined && holdsUnread(value, members)) return true;
+  }
+  return false;
 }
 
 /** Histories repeat answers whole, with empty values for members that are absent. */

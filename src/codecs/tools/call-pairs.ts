@@ -72,7 +72,12 @@ function addResult({ calls, results }: SameIdCalls, rank: number, result: ToolRe
  * (semantics 6.2.9); `reportLoss` is told of each. Calls of the last turn stay: they wait for their results, or for the rest of a paused
  * turn. Results of one turn keep their order. Calls of one turn that share an id get ids of their own.
  */
-export function withAnsweredCalls(items: readonly Item[], reportLoss: (feature: RequestFeature, item: Item) => void): Item[] {
+export function withAnsweredCalls(
+  items: readonly Item[],
+  reportLoss: (feature: RequestFeature, item: Item) => void,
+): readonly Item[] {
+  // Most conversations have no tools.
+  if (!items.some(isOfCall)) return items;
   const pairs = pairCalls(items);
   const ranks = new Map([...pairs.keys()].map((call, rank) => [call, rank]));
   const answeredIds = new Set([...pairs.keys()].map((call) => call.callId));
@@ -108,6 +113,10 @@ export function withAnsweredCalls(items: readonly Item[], reportLoss: (feature: 
   }
   endTurn();
   return kept;
+}
+
+function isOfCall({ kind }: Item): boolean {
+  return kind === 'toolCall' || kind === 'toolResult';
 }
 
 /** Gives calls of one turn that share an id distinct ones. */

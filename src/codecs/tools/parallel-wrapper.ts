@@ -3,12 +3,14 @@
  * (`{"tool_uses": [{"recipient_name": "functions.x", "parameters": {…}}]}`). If every recipient is a declared tool, the calls replace the
  * wrapper; otherwise it stays as it is. Answers for a client of the same dialect are not changed.
  */
-import type { CanonicalEvent, Step } from '../canonical/event.ts';
+import type { CanonicalEvent, ItemEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { SentRequest, Tool } from '../canonical/request.ts';
 import type { Dialect } from '../canonical/dialect.ts';
-import type { DecodeContext, EventDecoder, Frame } from '../codec.ts';
+import { RewritingDecoder, type Rewriter } from '../answers/rewriting-decoder.ts';
+import { unfold } from '../canonical/item-emitter.ts';
+import type { DecodeContext, EventDecoder } from '../codec.ts';
 import { jsonSlicer } from '../json/text.ts';
 import { declaredTool } from './names.ts';
 
@@ -17,7 +19,7 @@ const RECIPIENT = /^(?:functions\.)?(.+)$/;
 
 /** The decoder, wrapped in one that expands wrapper calls if this answer may hold any. `dialect` is the upstream's. */
 export function expandingDecoder(decoder: EventDecoder, dialect: Dialect, context: DecodeContext): EventDecoder {
-  return mayHold(context.request, dialect) ? new ExpandingDecoder(decoder, context) : decoder;
+  return mayHold(context.request, dialect) ? new RewritingDecoder(decoder, new Expansion(context)) : decoder;
 }
 
 /** The same for a whole answer. */
@@ -30,50 +32,8 @@ function mayHold(request: SentRequest, dialect: Dialect): boolean {
   return !request.tools.some((tool) => tool.kind !== 'native' && WRAPPERS.has(tool.tool.name));
 }
 
-class ExpandingDecoder implements EventDecoder {
-  readonly #decoder: EventDecoder;
-  readonly #expansion: Expansion;
-
-  constructor(decoder: EventDecoder, context: DecodeContext) {
-    this.#decoder = decoder;
-    this.#expansion = new Expansion(context);
-  }
-
-  get ended(): boolean {
-    return this.#decoder.ended;
-  }
-
-  get finished(): boolean {
-    return this.#decoder.finished === true;
-  }
-
-  push(frame: Frame, out: Step[]): void {
-    const from = out.length;
-    try {
-      this.#decoder.push(frame, out);
-    } finally {
-      this.#replace(out, from);
-    }
-  }
-
-  end(out: Step[]): void {
-    const from = out.length;
-    this.#decoder.end(out);
-    this.#replace(out, from);
-  }
-
-  #replace(out: Step[], from: number): void {
-    for (let at = from; at < out.length; at += 1) {
-      const step = out[at];
-      if (step !== undefined) out[at] = this.#expansion.step(step);
-    }
-  }
-}
-
-type ItemEvent = Extract<CanonicalEvent, { readonly index: number }>;
-
 /** Expands the wrapper calls of one answer. Once one was held back, the items of the answer get new indices. */
-class Expansion {
+class Expansion implements Rewriter {
   readonly #context: DecodeContext;
   /** The events of open wrapper calls, by the decoder's index. */
   readonly #held = new Map<number, ItemEvent[]>();
@@ -121,13 +81,7 @@ class Expansion {
     this.#held.delete(index);
     const calls = item.kind === 'toolCall' ? this.#callsIn(item) : undefined;
     for (const event of calls === undefined ? held : []) this.#emit(event, out);
-    for (const call of calls ?? []) {
-      const { flavour, callId, tool, input } = call;
-      const index = this.#nextIndex++;
-      out.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
-      out.push({ type: 'item.delta', index, delta: { kind: 'input', text: input } });
-      out.push({ type: 'item.end', index, item: call, status });
-    }
+    for (const call of calls ?? []) out.push(...unfold(this.#nextIndex++, { item: call, status }));
     this.#repeatReport(out);
   }
 

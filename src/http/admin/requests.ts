@@ -174,7 +174,20 @@ export const ResolveVideo = Type.Object(
   closed,
 );
 
-export const TestChannels = Type.Object({ id: Optional(Text('The id of the Channel. Absent: all of them.')) }, closed);
+const INFERENCE = {
+  inference: Optional(
+    Type.Boolean({
+      description:
+        'Ask each a short question, which costs some tokens at the vendor. A Channel without a model list is asked one in any case.',
+    }),
+  ),
+  model: Optional(Text('The model to ask the question of, as clients name it. Default: the first that answers with text.')),
+};
+export const TestChannels = Type.Object(
+  { id: Optional(Text('The id of the Channel. Absent: all of them.')), ...INFERENCE },
+  closed,
+);
+export const TestEveryChannel = Type.Object(INFERENCE, closed);
 
 /** Of a list: how many, and behind which one. */
 const PAGE = {
@@ -201,12 +214,14 @@ export const JournalPage = Type.Object(
 );
 
 export const OneChannel = Type.Object({ id: Text('The id of the Channel.') }, closed);
+export const TestChannel = Type.Object({ id: Text('The id of the Channel.'), ...INFERENCE }, closed);
 
 const EXCHANGES = {
   account: Optional(AccountName),
   key: Optional(KeyId),
   model: Optional(Text('As clients name it.')),
   channel: Optional(Text('The Channel that answered.')),
+  code: Optional(Text('The error code, or the status of a row without one that is no success.')),
   status: Optional(
     Type.Union([Type.Literal('success'), Type.Literal('error'), Type.Literal('interrupted')], { description: 'How it ended.' }),
   ),

@@ -94,7 +94,7 @@ export const Channel = Record({
   circuits: Type.Array(Circuit),
 });
 export const Channels = All(Channel);
-export const Probe = Record({ id: Text, ok: Flag, status: Optional(Count), ms: Count, note: Text });
+export const Probe = Record({ id: Text, ok: Flag, status: Optional(Count), ms: Count, note: Text, model: Optional(Text) });
 export const Probes = All(Probe);
 
 export const Models = All(

@@ -77,8 +77,8 @@ export const ADMIN_ROUTES = {
   transfer: row('POST', 'keys/{id}/transfer', 'Between its wallet and its sub-account', ask.TransferToKey, answer.SubAccount),
 
   listChannels: row('GET', 'channels', 'Channels with their circuits', ask.Nothing, answer.Channels),
-  testChannels: row('POST', 'channels/test', 'Ask every Channel', ask.Nothing, answer.Probes),
-  testChannel: row('POST', 'channels/{id}/test', 'Ask one Channel', ask.OneChannel, answer.Probe),
+  testChannels: row('POST', 'channels/test', 'Ask every Channel', ask.TestEveryChannel, answer.Probes),
+  testChannel: row('POST', 'channels/{id}/test', 'Ask one Channel', ask.TestChannel, answer.Probe),
   takeOut: row('POST', 'channels/{id}/out-of-service', 'Send it no new work, on every machine', ask.OneChannel, answer.Channel),
   putBack: row('POST', 'channels/{id}/in-service', 'Put it back', ask.OneChannel, answer.Channel),
   models: row('GET', 'models', 'Models with their prices and Channels, as they are', ask.Nothing, answer.Models),

@@ -1,24 +1,13 @@
 /** One entry of `channels` as a Channel: where its base URL leads, how it authenticates, which options its codec reads. */
 import { createHash, X509Certificate } from 'node:crypto';
-import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions } from '../../codecs/codec.ts';
 import { defined } from '../../codecs/defined.ts';
-import type { AuthStyle, Channel, ChannelOptions, Timeouts } from './config.ts';
+import { CHANNEL_FACTS } from './channel-facts.ts';
+import type { Channel, ChannelOptions, Timeouts } from './config.ts';
 import { buildPlatform, defaultAddress } from './build-platform.ts';
 import type { ConfigProblem } from './config-error.ts';
 import type { ChannelEntry, HostedEntry } from './schema.ts';
 import { camelKeys } from './schema-terms.ts';
-
-const AUTH: Readonly<Record<ChannelType, AuthStyle>> = {
-  chat_completion: 'bearer',
-  responses: 'bearer',
-  messages: 'x-api-key',
-  gemini: 'x-goog-api-key',
-  openai_image: 'bearer',
-  openrouter_image: 'bearer',
-  ark_video: 'bearer',
-  minimax_video: 'bearer',
-};
 
 /** Headers that the gateway itself sets on every upstream request, and hop-by-hop headers. */
 const OWN_HEADERS = new Set(
@@ -145,7 +134,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
       maxConcurrency: raw.max_concurrency,
     }),
     ...('compaction' in raw ? defined({ compaction: raw.compaction }) : {}),
-    auth: ('auth' in raw ? raw.auth : undefined) ?? AUTH[entry.type],
+    auth: ('auth' in raw ? raw.auth : undefined) ?? CHANNEL_FACTS[entry.type].auth,
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),
     parameters,

@@ -48,7 +48,7 @@ export function buildPlatform(
     case 'vertex':
       return vertexOf(entry, refuse);
     case 'azure':
-      return azureOf(entry);
+      return azureOf(entry, refuse);
   }
 }
 
@@ -56,7 +56,7 @@ export function buildPlatform(
 export function defaultAddress(entry: HostedEntry): string {
   switch (entry.platform) {
     case 'bedrock':
-      return `https://bedrock-runtime.${entry.options.region}.amazonaws.com`;
+      return awsAddress('bedrock-runtime', entry.options.region);
     case 'vertex': {
       const { location } = entry.options;
       if (location === 'global') return 'https://aiplatform.googleapis.com';
@@ -68,17 +68,32 @@ export function defaultAddress(entry: HostedEntry): string {
   }
 }
 
+/** Domains of AWS's partitions but the first, by the beginning of their regions. */
+const DOMAINS: readonly (readonly [RegExp, string])[] = [
+  [/^cn-/, 'amazonaws.com.cn'],
+  [/^eusc-/, 'amazonaws.eu'],
+  [/^us-iso-/, 'c2s.ic.gov'],
+  [/^us-isob-/, 'sc2s.sgov.gov'],
+  [/^eu-isoe-/, 'cloud.adc-e.uk'],
+  [/^us-isof-/, 'csp.hci.ic.gov'],
+];
+
+function awsAddress(service: string, region: string): string {
+  const domain = DOMAINS.find(([regions]) => regions.test(region))?.[1] ?? 'amazonaws.com';
+  return `https://${service}.${region}.${domain}`;
+}
+
 function bedrockOf(entry: EntryOf<'bedrock'>, env: Environment, refuse: Refuse): BedrockSettings | undefined {
   const { region, credentials } = entry.options;
   const own = entry.base_url === undefined ? undefined : URL.parse(entry.base_url)?.origin;
-  const controlOrigin = own ?? `https://bedrock.${region}.amazonaws.com`;
+  const controlOrigin = own ?? awsAddress('bedrock', region);
   if (credentials === undefined) return { platform: 'bedrock', region, controlOrigin };
-  const source = awsSource(credentials, env, refuse);
+  const source = awsSource(credentials, region, env, refuse);
   return source === undefined ? undefined : { platform: 'bedrock', region, controlOrigin, source };
 }
 
-function awsSource(credentials: Sources<'bedrock'>, env: Environment, refuse: Refuse): AwsSource | undefined {
-  const { static: keys, profile, environment, container, instance } = credentials;
+function awsSource(credentials: Sources<'bedrock'>, region: string, env: Environment, refuse: Refuse): AwsSource | undefined {
+  const { static: keys, profile, environment, web_identity: identity, container, instance } = credentials;
   if (keys !== undefined) {
     const { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token: sessionToken } = keys;
     return { from: 'static', keys: { accessKeyId, secretAccessKey, ...defined({ sessionToken }) } };
@@ -91,6 +106,7 @@ function awsSource(credentials: Sources<'bedrock'>, env: Environment, refuse: Re
     return { from: 'profile', name: profile.name, file };
   }
   if (environment !== undefined) return environmentKeys(env, refuse);
+  if (identity !== undefined) return webIdentity(identity, region, env, refuse);
   if (container !== undefined) return containerSource(container, env, refuse);
   return { from: 'instance', url: originOf(instance?.url ?? 'http://169.254.169.254') };
 }
@@ -102,8 +118,25 @@ function environmentKeys(env: Environment, refuse: Refuse): AwsSource | undefine
   return { from: 'static', keys: { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) } };
 }
 
+function webIdentity(
+  identity: NonNullable<Sources<'bedrock'>['web_identity']>,
+  region: string,
+  env: Environment,
+  refuse: Refuse,
+): AwsSource | undefined {
+  const roleArn = identity.role_arn ?? env['AWS_ROLE_ARN'];
+  const tokenFile = identity.token_file ?? env['AWS_WEB_IDENTITY_TOKEN_FILE'];
+  const at = 'options.credentials.web_identity';
+  if (!roleArn) return refuse(`${at}.role_arn`, 'is needed where AWS_ROLE_ARN is not set');
+  if (!tokenFile) return refuse(`${at}.token_file`, 'is needed where AWS_WEB_IDENTITY_TOKEN_FILE is not set');
+  const url = identity.url ?? awsAddress('sts', region);
+  return { from: 'web_identity', roleArn, tokenFile, sessionName: identity.session_name, url };
+}
+
 /** The address that ECS serves relative paths at. */
 const CONTAINER_ORIGIN = 'http://169.254.170.2';
+/** Whom the environment may name without TLS: the machine itself, ECS, and the Pod Identity of EKS. */
+const CONTAINER_HOSTS = /^(localhost|127(\.\d+){3}|\[::1\]|169\.254\.170\.2|169\.254\.170\.23|\[fd00:ec2::23\])$/;
 
 function containerSource(
   container: NonNullable<Sources<'bedrock'>['container']>,
@@ -113,7 +146,12 @@ function containerSource(
   const relative = env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'];
   const named = container.url ?? (relative ? CONTAINER_ORIGIN + relative : env['AWS_CONTAINER_CREDENTIALS_FULL_URI']);
   if (!named) return refuse('options.credentials.container.url', 'is needed: the environment names no address');
-  if (!URL.canParse(named)) return refuse('options.credentials.container.url', 'is not a URL in the environment');
+  const { protocol, hostname } = URL.parse(named) ?? { protocol: '', hostname: '' };
+  if (protocol === '') return refuse('options.credentials.container.url', 'is not a URL in the environment');
+  const isFixed = protocol === 'https:' || (protocol === 'http:' && CONTAINER_HOSTS.test(hostname));
+  // A relative path without its slash would name another host.
+  if (container.url === undefined && (!isFixed || relative?.startsWith('/') === false))
+    return refuse('options.credentials.container.url', 'is no address of a container in the environment');
   const token = env['AWS_CONTAINER_AUTHORIZATION_TOKEN'];
   const tokenFile = container.token_file ?? env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'];
   return { from: 'container', url: named, ...(tokenFile ? { tokenFile } : token ? { token } : {}) };
@@ -138,10 +176,16 @@ function googleSource(credentials: Sources<'vertex'>, refuse: Refuse): GoogleSou
   const { service_account: account, workload_identity: identity, metadata } = credentials;
   if (account !== undefined) return serviceAccount(account, refuse);
   if (identity !== undefined) {
+    const { token_file: tokenFile, token_url: tokenUrl } = identity;
+    const at = 'options.credentials.workload_identity';
+    if ((tokenFile === undefined) === (tokenUrl === undefined))
+      return refuse(`${at}.token_file`, 'is needed, or token_url, not both');
+    if (tokenUrl === undefined && (identity.token_headers ?? identity.token_field) !== undefined)
+      return refuse(`${at}.token_url`, 'is what token_headers and token_field are for');
     return {
       from: 'workload_identity',
       audience: identity.audience,
-      tokenFile: identity.token_file,
+      ...defined({ tokenFile, tokenUrl, tokenHeaders: identity.token_headers, tokenField: identity.token_field }),
       tokenType: identity.token_type,
       url: identity.url ?? 'https://sts.googleapis.com/v1/token',
       impersonationUrl: originOf(identity.impersonation_url ?? 'https://iamcredentials.googleapis.com'),
@@ -180,7 +224,10 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
-function azureOf({ options }: EntryOf<'azure'>): AzureSettings {
+function azureOf({ base_url: url, options }: EntryOf<'azure'>, refuse: Refuse): AzureSettings | undefined {
+  // As the portal shows it: the deployment and the version would be there twice.
+  if (/\/openai\/deployments\b/.test(url))
+    return refuse('base_url', 'ends before /openai: the deployment is a name in models, or options.deployment');
   const { api_version: apiVersion, deployment, credentials } = options;
   return { platform: 'azure', ...defined({ apiVersion, deployment, source: entraSource(credentials) }) };
 }

@@ -3,6 +3,7 @@
  * so that `check` refuses it everywhere else.
  */
 import { type TObject, type TProperties, Type } from 'typebox';
+import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { PLATFORM_ADDRESS, PLATFORM_OPTIONS } from './platform-schemas.ts';
 import { closed, HeaderName, Milliseconds, section, Text, withDefault } from './schema-terms.ts';
 
@@ -294,7 +295,7 @@ export const CHANNEL_SCHEMAS = {
   openrouter_image: channelOf('openrouter_image', { timeouts: section(SYNCHRONOUS_TIMEOUTS) }, OPTIONS.openrouter_image),
   ark_video: channelOf('ark_video', VIDEO, OPTIONS.ark_video),
   minimax_video: channelOf('minimax_video', VIDEO, OPTIONS.minimax_video),
-} as const;
+} as const satisfies Readonly<Record<ChannelType, TObject>>;
 
 /** What a Channel of a type is checked against; undefined where the type is not served behind that platform. */
 export function channelSchema(type: string, platform: string | undefined): TObject | undefined {

@@ -35,6 +35,14 @@ const AwsCredentials = credentials({
     '`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, read when the configuration is.',
     {},
   ),
+  web_identity: source('A role for a token of another issuer, from a file, as EKS mounts it for a service account.', {
+    role_arn: Type.Optional(Text('The role. If absent, `AWS_ROLE_ARN`.')),
+    token_file: PathTo(
+      'A file with the token. It is read again for each exchange. If absent, `AWS_WEB_IDENTITY_TOKEN_FILE` names it.',
+    ),
+    session_name: withDefault(Text('What the session is called in the logs of AWS.'), 'mizu'),
+    url: Url('The token endpoint. If absent, `https://sts.REGION.amazonaws.com`.'),
+  }),
   container: source('The role of the container (ECS, EKS Pod Identity).', {
     url: Url(
       'The address that gives the keys. If absent, it comes from `AWS_CONTAINER_CREDENTIALS_FULL_URI` or `…_RELATIVE_URI`.',
@@ -51,9 +59,12 @@ const GoogleCredentials = credentials({
     key: Text('The key file as JSON; best read from a file, as secrets are.'),
     url: Url('The token endpoint. If absent, `https://oauth2.googleapis.com/token`.'),
   }),
-  workload_identity: source('Workload identity federation: a token of another issuer, from a file, is exchanged.', {
+  workload_identity: source('Workload identity federation: a token of another issuer is exchanged.', {
     audience: Text('The provider, as `//iam.googleapis.com/projects/…/providers/…`.'),
-    token_file: Text('A file with the issuer’s token. It is read again for each exchange.'),
+    token_file: PathTo('A file with the issuer’s token. It is read again for each exchange.'),
+    token_url: Url('Where the issuer gives its token, instead of a file.'),
+    token_headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Headers of the request for it.' })),
+    token_field: Type.Optional(Text('The member of its JSON answer that is the token. If absent, the whole answer.')),
     token_type: withDefault(Text('The type of that token.'), 'urn:ietf:params:oauth:token-type:jwt'),
     service_account: Type.Optional(Text('The e-mail address of a service account to act as.')),
     url: Url('The token endpoint. If absent, `https://sts.googleapis.com/v1/token`.'),

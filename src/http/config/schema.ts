@@ -2,7 +2,7 @@
  * The shape of `mizu.config.json` as a TypeBox schema; its JSON Schema is generated from here (`mizu.schema.json`). Knows keys, types
  * and ranges; what spans several keys is `build-config.ts`. Unknown keys are refused everywhere.
  */
-import { type Static, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import { CHANNEL_SCHEMAS, PLATFORM_SCHEMAS } from './channel-schema.ts';
 import { Affinity, Dispatch, Health, History, Limits, Timeouts, Websocket } from './limit-schemas.ts';
 import { closed, type Filled, HeaderName, Milliseconds, section, Text, withDefault } from './schema-terms.ts';
@@ -42,22 +42,19 @@ const Operations = Type.Object(
   closed,
 );
 
-const Channel = Type.Union([
-  CHANNEL_SCHEMAS.chat_completion,
-  CHANNEL_SCHEMAS.responses,
-  CHANNEL_SCHEMAS.messages,
-  CHANNEL_SCHEMAS.gemini,
-  CHANNEL_SCHEMAS.openai_image,
-  CHANNEL_SCHEMAS.openrouter_image,
-  CHANNEL_SCHEMAS.ark_video,
-  CHANNEL_SCHEMAS.minimax_video,
-  PLATFORM_SCHEMAS.messages.bedrock,
-  PLATFORM_SCHEMAS.messages.vertex,
-  PLATFORM_SCHEMAS.gemini.vertex,
-  PLATFORM_SCHEMAS.chat_completion.azure,
-  PLATFORM_SCHEMAS.responses.azure,
-  PLATFORM_SCHEMAS.openai_image.azure,
-]);
+type PlatformSchemas = typeof PLATFORM_SCHEMAS;
+type PlainSchema = (typeof CHANNEL_SCHEMAS)[keyof typeof CHANNEL_SCHEMAS];
+type HostedSchema = {
+  [Type in keyof PlatformSchemas]: PlatformSchemas[Type][keyof PlatformSchemas[Type]];
+}[keyof PlatformSchemas];
+
+/** Every row of both tables: their types say what an entry is, which a union of a list cannot. */
+const Channel = Type.Unsafe<Static<PlainSchema | HostedSchema>>(
+  Type.Union([
+    ...Object.values(CHANNEL_SCHEMAS),
+    ...Object.values(PLATFORM_SCHEMAS).flatMap((platforms) => Object.values<TObject>(platforms)),
+  ]),
+);
 
 const RateLimit = (most: number, description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: most, description }));
 
@@ -108,10 +105,16 @@ export const MODEL_SCHEMA = Type.Object(
       Type.Literal('summary', { description: 'The same for every Channel of the model that says nothing else.' }),
     ),
     min_thinking_budget: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'The smallest thinking budget that its upstreams take, in tokens.' }),
+      Type.Integer({
+        minimum: 0,
+        description: 'The smallest thinking budget that its upstreams take, in tokens. Default: that of the Gemini 2.5 model.',
+      }),
     ),
     max_thinking_budget: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The largest thinking budget that its upstreams take, in tokens.' }),
+      Type.Integer({
+        minimum: 1,
+        description: 'The largest thinking budget that its upstreams take, in tokens. Default: that of the Gemini 2.5 model.',
+      }),
     ),
     max_output_tokens: Type.Optional(
       Type.Integer({
@@ -322,12 +325,9 @@ export interface ConfigFile extends Omit<Sections, 'channels' | 'models'> {
   readonly channels: readonly ChannelEntry[];
   readonly models: Readonly<Record<string, ModelEntry>>;
 }
-type PlatformSchemas = typeof PLATFORM_SCHEMAS;
 /** An entry behind a platform. */
-export type HostedEntry = {
-  [Type in keyof PlatformSchemas]: Filled<PlatformSchemas[Type][keyof PlatformSchemas[Type]]>;
-}[keyof PlatformSchemas];
-export type ChannelEntry = Filled<(typeof CHANNEL_SCHEMAS)[keyof typeof CHANNEL_SCHEMAS]> | HostedEntry;
+export type HostedEntry = Filled<HostedSchema>;
+export type ChannelEntry = Filled<PlainSchema> | HostedEntry;
 export type ModelEntry = Filled<typeof MODEL_SCHEMA>;
 /** A section of the file, as it is there when every default is filled in. */
 export type SectionOf<Name extends keyof Sections> = Sections[Name];

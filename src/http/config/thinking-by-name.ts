@@ -1,7 +1,7 @@
 /**
  * How a Claude model takes effort where the operator does not say (semantics 6.7.4): models up to 4.5 think by budget and refuse
- * adaptive thinking, later and unknown ones are adaptive. A Gemini model of the Pro
- * kind has no level `minimal`. Only this file looks at model names; encoders get facts.
+ * adaptive thinking, later and unknown ones are adaptive. Those after 4.6 take no sampling of the client's. A Gemini model has its smallest and its largest budget, beyond which it refuses
+ * the request, and one of the Pro kind no level `minimal`. Only this file looks at model names; encoders get facts.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { ModelFacts } from '../../codecs/codec.ts';
@@ -14,18 +14,41 @@ const VERSION_BEFORE = /(?:^|\D)(\d{1,2})(?:[-.](\d{1,2}))?-(?:opus|sonnet|haiku
 /** Gemini 3 Pro refuses the level `minimal`, which Flash takes. */
 const PRO = /gemini-3[\d.]*-pro/;
 const LAST_BY_BUDGET = [4, 5] as const;
+const LAST_OF_FREE_SAMPLING = [4, 6] as const;
+
+type Budgets = Pick<ModelFacts, 'minThinkingBudget' | 'maxThinkingBudget'>;
+
+/** The first that fits; models without an entry take any budget, as far as is known. */
+const GEMINI_BUDGETS: readonly (readonly [RegExp, Budgets])[] = [
+  [/gemini-2\.5-flash-lite/, { minThinkingBudget: 512, maxThinkingBudget: 24_576 }],
+  [/gemini-2\.5-flash/, { maxThinkingBudget: 24_576 }],
+  [/gemini-2\.5-pro/, { minThinkingBudget: 128, maxThinkingBudget: 32_768 }],
+];
 
 /** The operator's facts, with the default that the name gives. */
 export function factsByName(facts: ModelFacts, type: ChannelType, upstreamModel: string): ModelFacts {
-  if (type === 'gemini' && facts.thinking === 'level' && PRO.test(upstreamModel)) return { ...facts, noMinimalThinking: true };
-  if (type !== 'messages' || facts.thinking !== undefined || !thinksByBudget(upstreamModel)) return facts;
-  return { ...facts, thinking: 'budget' };
+  if (type === 'gemini') return geminiFacts(facts, upstreamModel);
+  if (type !== 'messages') return facts;
+  const version = claudeVersion(upstreamModel);
+  if (version === undefined) return facts;
+  if (!isUpTo(version, LAST_OF_FREE_SAMPLING)) return { ...facts, fixedSampling: true };
+  return facts.thinking === undefined && isUpTo(version, LAST_BY_BUDGET) ? { ...facts, thinking: 'budget' } : facts;
 }
 
-function thinksByBudget(model: string): boolean {
-  if (!CLAUDE.test(model)) return false;
+function geminiFacts(facts: ModelFacts, model: string): ModelFacts {
+  if (facts.thinking === 'level') return PRO.test(model) ? { ...facts, noMinimalThinking: true } : facts;
+  const budgets = GEMINI_BUDGETS.find(([name]) => name.test(model))?.[1];
+  return budgets === undefined ? facts : { ...budgets, ...facts };
+}
+
+type Version = readonly [major: number, minor: number];
+
+function claudeVersion(model: string): Version | undefined {
+  if (!CLAUDE.test(model)) return undefined;
   const [, major, minor = '0'] = VERSION_BEHIND.exec(model) ?? VERSION_BEFORE.exec(model) ?? [];
-  if (major === undefined) return false;
-  const [lastMajor, lastMinor] = LAST_BY_BUDGET;
-  return Number(major) < lastMajor || (Number(major) === lastMajor && Number(minor) <= lastMinor);
+  return major === undefined ? undefined : [Number(major), Number(minor)];
+}
+
+function isUpTo([major, minor]: Version, [lastMajor, lastMinor]: Version): boolean {
+  return major < lastMajor || (major === lastMajor && minor <= lastMinor);
 }

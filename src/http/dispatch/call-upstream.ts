@@ -57,7 +57,6 @@ async function callOnce<Answer>(
 ): Promise<Answer> {
   const { channel, upstreamModel, model, note, signal } = target;
   const { stream, method, clientHeaders, trace } = options;
-  const openedAt = options.clock.monotonic();
   const call = options.upstreams.open(channel, outgoing, {
     stream,
     signal,
@@ -80,12 +79,12 @@ async function callOnce<Answer>(
       const receivedAtMs = options.clock.now();
       const text = withoutKey(await readErrorText(head, options.clock), channel.apiKey);
       const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
-      const told = isHosted(channel)
-        ? options.upstreams.session(channel).platform.refused(withoutTokens(raw), openedAt)
-        : undefined;
+      const told = isHosted(channel) ? options.upstreams.session(channel).platform.refused(withoutTokens(raw), call) : undefined;
       if (told?.again === true && first) return await callOnce(target, outgoing, options, read, false);
-      const refused = options.decodeError(told?.answer ?? raw);
-      throw refused instanceof GatewayError && model !== undefined ? namingModel(refused, upstreamModel, model) : refused;
+      const refused = told?.error ?? options.decodeError(told?.answer ?? raw);
+      if (!(refused instanceof GatewayError)) throw refused;
+      const error = repeatable(refused, told?.repeats);
+      throw model === undefined ? error : namingModel(error, upstreamModel, model);
     }
     const answer = await read(head, timers);
     if (options.goesOn !== true) timers.stop();
@@ -94,6 +93,10 @@ async function callOnce<Answer>(
     timers.stop();
     throw call.abortedFor ?? thrown;
   }
+}
+
+function repeatable(error: GatewayError, repeats: number | undefined): GatewayError {
+  return repeats === undefined ? error : new GatewayError(error.code, error.message, { ...error.details, repeats });
 }
 
 function requestIdOf({ headers }: UpstreamHead, channel: Channel): string {

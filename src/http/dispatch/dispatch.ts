@@ -78,6 +78,8 @@ interface Failure {
   readonly readyAt: number;
   /** The upstream itself said when, and that is soon enough to wait for. */
   readonly invited: boolean;
+  /** How often the upstream itself asks for repeats; absent: as often as the operator wants. */
+  readonly repeats?: number;
 }
 
 const BACKOFF_MS = 250;
@@ -168,7 +170,8 @@ class AttemptLoop<Answer> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
     if (!health.isFit(channel.id, this.#circuit)) return this.#passOver(channel);
-    const release = await this.#slot(channel);
+    const taking = this.#slot(channel);
+    const release = taking instanceof Promise ? await taking : taking;
     if (release === undefined) {
       this.#crowded = true;
       return { failure: undefined };
@@ -288,20 +291,23 @@ class AttemptLoop<Answer> {
     if (this.#dispatcher.health.closedForMs(channel.id, this.#circuit) > (waitMs ?? 0)) return undefined;
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
-    return isTransient(error) ? { channel, readyAt: now, invited: false } : undefined;
+    const { repeats } = error.details;
+    return isTransient(error)
+      ? { channel, readyAt: now, invited: false, ...(repeats === undefined ? {} : { repeats }) }
+      : undefined;
   }
 
   /** A Channel that named a time is waited for once without being paid for; more than that would be a second layer of the client's own retries. */
-  #isAskedAgain({ invited, channel }: Failure): boolean {
-    if (!invited || this.#awaited.has(channel)) return this.#mayRepeat(channel);
+  #isAskedAgain({ invited, channel, repeats = 0 }: Failure): boolean {
+    if (!invited || this.#awaited.has(channel)) return this.#mayRepeat(channel, repeats);
     this.#awaited.add(channel);
     return true;
   }
 
   /** Only when every Channel has failed, and within the Channel's budget: most clients repeat a request by themselves. */
-  #mayRepeat(channel: Channel): boolean {
+  #mayRepeat(channel: Channel, asked: number): boolean {
     const used = this.#repeats.get(channel.id) ?? 0;
-    if (used >= channel.options.retries || !this.#dispatcher.retries.spend(channel.id)) return false;
+    if (used >= Math.max(channel.options.retries, asked) || !this.#dispatcher.retries.spend(channel.id)) return false;
     this.#repeats.set(channel.id, used + 1);
     return true;
   }

@@ -53,9 +53,9 @@ async function look(channel: Channel, options: ProbesOptions, stopped: AbortSign
 async function probe(channel: Channel, { upstreams, clock }: ProbesOptions, stopped: AbortSignal): Promise<boolean | undefined> {
   if (!hasModelList(channel.type)) return undefined;
   try {
-    const head = await askModelList(upstreams, channel, AbortSignal.any([stopped, AbortSignal.timeout(PROBE_TIMEOUT_MS)]));
+    const head = await askModelList(upstreams, channel, AbortSignal.any([stopped, AbortSignal.timeout(PROBE_TIMEOUT_MS)]), clock);
     await readErrorText(head, clock);
-    const { result } = judgeModelList(head);
+    const { result } = judgeModelList(head, channel);
     return result === 'unsure' ? undefined : result === 'good';
   } catch {
     // Whatever failed, the upstream did not answer; an attempt of a request tells the operator why.

@@ -17,11 +17,13 @@ export interface Flow {
 }
 
 const SOON = Promise.resolve();
+/** Never pushed to. */
+const NONE: Uint8Array[] = [];
 
 export class ReceivedBody implements BodyReader {
   readonly #flow: Flow;
   readonly #clock: Clock;
-  #chunks: Uint8Array[] = [];
+  #chunks: Uint8Array[] = NONE;
   #bytes = 0;
   #begun = false;
   #ended = false;
@@ -49,7 +51,9 @@ export class ReceivedBody implements BodyReader {
       return;
     }
     if (this.#ended) return;
-    this.#chunks.push(chunk);
+    // A read mostly brings one: `push` would make room for seventeen.
+    if (this.#chunks.length === 0) this.#chunks = [chunk];
+    else this.#chunks.push(chunk);
     if (this.#bytes >= BATCH_BYTES) this.#flow.pause();
     this.#rouse();
   }
@@ -71,7 +75,7 @@ export class ReceivedBody implements BodyReader {
     if (this.#left) return null;
     if (this.#chunks.length > 0) {
       const batch = this.#chunks;
-      this.#chunks = [];
+      this.#chunks = NONE;
       const wasHeld = this.#bytes >= BATCH_BYTES;
       this.#bytes = 0;
       if (wasHeld) this.#flow.resume();
@@ -95,7 +99,7 @@ export class ReceivedBody implements BodyReader {
   cancel(reason?: unknown): void {
     if (this.#left) return;
     this.#left = true;
-    this.#chunks = [];
+    this.#chunks = NONE;
     this.#bytes = 0;
     if (!this.#ended && this.#failure === undefined) {
       if (reason instanceof StreamError && reason.reason === 'ended') {

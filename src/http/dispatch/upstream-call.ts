@@ -2,7 +2,8 @@
  * One request on a pooled connection, as undici calls its handlers: the head as a promise, then the body. Undici's own `request` makes
  * the same of it with a Node stream between, which costs more than all the rest of a call. Knows no Channel.
  */
-import type { Dispatcher } from 'undici';
+import { AssertionError } from 'node:assert';
+import { type Dispatcher, errors } from 'undici';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { ReceivedBody } from './received-body.ts';
@@ -21,6 +22,8 @@ export function headerOf(headers: UpstreamHead['headers'], name: string): string
 }
 
 export class UpstreamCall implements Dispatcher.DispatchHandler {
+  /** When it was signed and given to its connection, by the monotonic clock; behind a platform alone. */
+  signedAt: number | undefined;
   /** Rejects with undici's error, or with the reason of the abort. */
   readonly head: Promise<UpstreamHead>;
   readonly #resolve: (head: UpstreamHead) => void;
@@ -90,7 +93,9 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#fail(error);
+    // Undici asserts that no upstream switches protocols unasked; one that does (101) is at fault, and not the gateway.
+    const isUnasked = error instanceof AssertionError;
+    this.#fail(isUnasked ? new errors.HTTPParserError('the upstream answered with what nobody asked for', undefined) : error);
   }
 
   /** The first failure is the one that is told. */

@@ -107,17 +107,20 @@ export class Upstreams {
 
   #openHosted(channel: HostedChannel, outgoing: Outgoing, options: SendOptions, call: UpstreamCall): void {
     const { platform } = this.session(channel);
-    const adapted = options.listed === undefined ? platform.adapt(outgoing, options, channel.basePath) : outgoing;
+    const whole = { ...outgoing, headers: upstreamHeaders(channel, outgoing, options) };
+    const adapted = options.listed === undefined ? platform.adapt(whole, options, channel.basePath) : whole;
     const { body } = adapted;
     const request = {
       method: options.method ?? 'POST',
       origin: options.listed?.origin ?? channel.origin,
       path: adapted.path,
-      headers: upstreamHeaders(channel, adapted, options),
+      headers: adapted.headers,
       body,
     };
     const send = (authorisation: Readonly<Record<string, string>>): void => {
-      if (!call.over) this.#dispatch(channel, { ...request, headers: { ...request.headers, ...authorisation } }, call);
+      if (call.over) return;
+      call.signedAt = this.#clock.monotonic();
+      this.#dispatch(channel, { ...request, headers: { ...request.headers, ...authorisation } }, call);
     };
     const unsigned = { ...request, body: body === undefined || isPieces(body) ? undefined : body };
     const authorisation = platform.authorise(unsigned);

@@ -24,7 +24,13 @@ export function verdictOf(error: GatewayError): Verdict {
   if (error.details.lost === true) return 'lost';
   if (error.code === 'unsupported_conversion' || error.code === 'item_not_found') return 'unsuitable';
   if (!isUpstreamFault(error)) return 'stop';
-  return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
+  return isRequestWrong(error) ? 'deterministic' : 'next';
+}
+
+/** A name in the request that the upstream does not have is as wrong as any other member, although its status is that of a missing model. */
+function isRequestWrong(error: GatewayError): boolean {
+  const status = error.details.upstream?.status;
+  return isDeterministic(status) || (status === 404 && blamesContent(error));
 }
 
 /** An answer that we cannot express was a good one. */
@@ -153,9 +159,8 @@ export function finalError(errors: readonly GatewayError[], retryAfterMs?: numbe
   if (last === undefined) return noHealthyUpstream(1000);
   if (last.code !== 'upstream_error') return last;
   const status = last.details.upstream?.status;
-  const isAgreed =
-    status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
-  if (isAgreed) return new GatewayError('upstream_error', last.message, { ...last.details, status });
+  const isAgreed = errors.every((error) => isRequestWrong(error) && error.details.upstream?.status === status);
+  if (isAgreed && status !== undefined) return new GatewayError('upstream_error', last.message, { ...last.details, status });
   const { shownCode: _code, param: _param, retryAfterMs: _alone, ...details } = last.details;
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
   return new GatewayError('upstream_error', last.message, { ...details, ...wait, cause: last });

@@ -67,11 +67,7 @@ export async function reserve(
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
   const admitting = store.admission.admit(principal, nanos(rates), clock.now());
-  const admitted = await fromStore(clock, admitting).catch((thrown: unknown) => {
-    // Nobody is left to give back what the store may still reserve.
-    admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);
-    throw thrown;
-  });
+  const admitted = admitting instanceof Promise ? await inTime(clock, admitting) : admitting;
   if (admitted.ok) return { rates, reservation: admitted.value };
   if (admitted.refusal.reason === 'insufficient_balance') {
     throw new GatewayError('insufficient_balance', 'The balance is too low.');
@@ -79,14 +75,30 @@ export async function reserve(
   throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
 }
 
-/** The limits by time of the key, its account, the model and the account's class. Throws `rate_limit_exceeded`. */
-export async function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> {
-  const taking = takeLimits(call, principal, model, demand);
-  await fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
-    // The caller is told what was thrown; what is still taken for it later is given back.
-    taking.then(() => call.notes.limit?.release()).catch(() => undefined);
+type Admitting = Awaited<ReturnType<Gateway['store']['admission']['admit']>>;
+
+function inTime(clock: Gateway['clock'], admitting: Promise<Admitting>): Promise<Admitting> {
+  return fromStore(clock, admitting).catch((thrown: unknown) => {
+    // Nobody is left to give back what the store may still reserve.
+    admitting.then((late) => late.ok && late.value.release()).catch(() => undefined);
     throw thrown;
   });
+}
+
+/**
+ * The limits by time of the key, its account, the model and the account's class: undefined where there are none. Rejects with
+ * `rate_limit_exceeded`.
+ */
+export function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> | undefined {
+  const taking = takeLimits(call, principal, model, demand);
+  return (
+    taking &&
+    fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
+      // The caller is told what was thrown; what is still taken for it later is given back.
+      taking.then(() => call.notes.limit?.release()).catch(() => undefined);
+      throw thrown;
+    })
+  );
 }
 
 /** A rough upper bound: the estimated input, and the output up to its cap. */

@@ -14,43 +14,45 @@ const MAX_NAME = 64;
 /** So are passes, each of which has a line of its own in the charge; more than that are counted with the answer. */
 const MAX_PASSES = 16;
 const MAX_MODEL = 128;
+const NO_PASSES: readonly UsageIteration[] = [];
 
 /**
  * The main generation and every pass on top of it, in disjoint classes; classes without a count are left out. Passes that name a model of
  * their own stand apart, since that model's price counts.
  */
 export function billableUsage(usage: Usage): BillableUsage {
-  const reasoned = usage.reasoning ?? 0;
-  const main: Pass = { ...usage, output: wholeOutput(usage.output ?? 0, reasoned) };
-  const extra = usage.extra ?? [];
-  const apart = extra.filter(({ model }) => model !== undefined && model.length <= MAX_MODEL).slice(0, MAX_PASSES);
-  const passes = [main, ...extra.filter((pass) => !apart.includes(pass))];
-  const sum = (count: keyof Pass): number => passes.reduce((total, pass) => total + (pass[count] ?? 0), 0);
+  const { reasoning: reasoned = 0, extra = NO_PASSES } = usage;
+  const apart = extra.length === 0 ? NO_PASSES : apartOf(extra);
+  const together = apart.length === 0 ? extra : extra.filter((pass) => !apart.includes(pass));
+  const sum = (count: keyof Pass, main: number = usage[count] ?? 0): number => {
+    let total = main;
+    for (const pass of together) total += pass[count] ?? 0;
+    return total;
+  };
   const input = sum('input');
-  const output = sum('output');
+  const output = sum('output', wholeOutput(usage.output ?? 0, reasoned));
   const imageInput = Math.min(sum('imageInput'), input);
   const imageOutput = Math.min(sum('imageOutput'), output);
   const audioInput = Math.min(usage.audioInput ?? 0, input - imageInput);
   const audioOutput = Math.min(usage.audioOutput ?? 0, output - imageOutput);
   const reasoning = Math.min(reasoned, output - imageOutput - audioOutput);
-  const classes: [CountName, number][] = [
-    ['input', input - imageInput - audioInput],
-    ['cachedInput', sum('cacheRead')],
-    ['cacheWrite5m', sum('cacheWrite5m')],
-    ['cacheWrite30m', usage.cacheWrite30m ?? 0],
-    ['cacheWrite1h', sum('cacheWrite1h')],
-    ['cacheWrite12h', usage.cacheWrite12h ?? 0],
-    ['cacheWriteUnsplit', sum('cacheWrite')],
-    ['output', output - reasoning - imageOutput - audioOutput],
-    ['reasoning', reasoning],
-    ['imageInput', imageInput],
-    ['imageOutput', imageOutput],
-    ['audioInput', audioInput],
-    ['audioOutput', audioOutput],
-    ['images', usage.images ?? 0],
-  ];
   return {
-    ...counted(classes),
+    ...counted({
+      input: input - imageInput - audioInput,
+      cachedInput: sum('cacheRead'),
+      cacheWrite5m: sum('cacheWrite5m'),
+      cacheWrite30m: usage.cacheWrite30m ?? 0,
+      cacheWrite1h: sum('cacheWrite1h'),
+      cacheWrite12h: usage.cacheWrite12h ?? 0,
+      cacheWriteUnsplit: sum('cacheWrite'),
+      output: output - reasoning - imageOutput - audioOutput,
+      reasoning,
+      imageInput,
+      imageOutput,
+      audioInput,
+      audioOutput,
+      images: usage.images ?? 0,
+    }),
     ...(usage.meters === undefined ? {} : { meters: boundedMeters(usage.meters) }),
     ...(usage.serviceTier === undefined ? {} : { serviceTier: usage.serviceTier.slice(0, MAX_NAME) }),
     ...(usage.speed === undefined ? {} : { speed: usage.speed.slice(0, MAX_NAME) }),
@@ -60,23 +62,33 @@ export function billableUsage(usage: Usage): BillableUsage {
   };
 }
 
+function apartOf(extra: readonly UsageIteration[]): readonly UsageIteration[] {
+  return extra.filter(({ model }) => model !== undefined && model.length <= MAX_MODEL).slice(0, MAX_PASSES);
+}
+
 function passOf({ type, model = '', ...pass }: UsageIteration): UsagePass {
   return {
     type: type.slice(0, MAX_NAME),
     model,
-    ...counted([
-      ['input', pass.input],
-      ['cachedInput', pass.cacheRead],
-      ['cacheWrite5m', pass.cacheWrite5m ?? 0],
-      ['cacheWrite1h', pass.cacheWrite1h ?? 0],
-      ['cacheWriteUnsplit', pass.cacheWrite],
-      ['output', pass.output],
-    ]),
+    ...counted({
+      input: pass.input,
+      cachedInput: pass.cacheRead,
+      cacheWrite5m: pass.cacheWrite5m ?? 0,
+      cacheWrite1h: pass.cacheWrite1h ?? 0,
+      cacheWriteUnsplit: pass.cacheWrite,
+      output: pass.output,
+    }),
   };
 }
 
-function counted<Class extends string>(classes: readonly (readonly [Class, number])[]): { readonly [Name in Class]?: number } {
-  return Object.fromEntries(classes.filter(([, count]) => count !== 0)) as { [Name in Class]?: number };
+/** Those that count anything. */
+function counted(classes: { readonly [Class in CountName]?: number }): { readonly [Class in CountName]?: number } {
+  const kept: { [Class in CountName]?: number } = {};
+  for (const name in classes) {
+    const count = classes[name as CountName];
+    if (count !== undefined && count !== 0) kept[name as CountName] = count;
+  }
+  return kept;
 }
 
 function boundedMeters(meters: ReadonlyMap<string, number>): ReadonlyMap<string, number> {

@@ -100,7 +100,9 @@ export class Exchange implements AsyncDisposable {
     const most = (rates: Rates): bigint => dearestNanos([{ estimate, rates }, ...fallbacks]);
     const reserved = await reserve(call.gateway, principal, model, most);
     try {
-      if (asked.isLimited !== false) await limited(call, principal, model, { requests: 1, tokens: estimate.input });
+      const demand = { requests: 1, tokens: estimate.input };
+      const limiting = asked.isLimited === false ? undefined : limited(call, principal, model, demand);
+      if (limiting !== undefined) await limiting;
     } catch (thrown) {
       reserved.reservation.release();
       throw thrown;
@@ -224,8 +226,8 @@ export class Exchange implements AsyncDisposable {
       const opening = { ...names, requestId, endpoint: route, model: model.name, stream, startedAtMs };
       const opened = gateway.store.settlements.open(opening, isStrict);
       if (isStrict) return fromStore(gateway.clock, opened);
-      // The store itself tells of rows that it could not write, and the settlement alone is as good.
-      ignoreRejection(opened);
+      // The store itself tells of rows that it could not write, and the settlement alone is as good. Ours makes no promise until somebody waits.
+      if (opened instanceof Promise) ignoreRejection(opened);
     } catch (thrown) {
       if (isStrict) throw thrown;
       this.#tell(thrown, 'an exchange could not be opened');

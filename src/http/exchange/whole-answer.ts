@@ -40,12 +40,15 @@ export async function answerWhole<Answer extends Answered>(
     const accepted = await exchange.dispatch(search, attempt, billing);
     const { body, failure, remember } = encode(accepted);
     const ending = { error: failure, status: 200 };
-    await exchange.endFirst(ending);
-    await remember?.();
+    const settled = exchange.endFirst(ending);
+    if (settled !== undefined) await settled;
+    const remembered = remember?.();
+    if (remembered !== undefined) await remembered;
     const { writeStallMs } = accepted.channel.timeouts;
     reply.answer({ status: 200, body, headers: exchange.answerHeaders(), writeStallMs });
     exchange.outputWritten();
-    await exchange.end(ending);
+    const ended = exchange.end(ending);
+    if (ended !== undefined) await ended;
   } catch (thrown) {
     const error = toGatewayError(thrown);
     await exchange.end({ error });

@@ -16,6 +16,7 @@ import type { KeySlot } from '../request/key-slots.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
+import { refuseOrphanResults } from './orphan-results.ts';
 import { ownerOf } from './owner-of.ts';
 import {
   inputItems,
@@ -100,6 +101,7 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
       ? {}
       : {
           own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
+          inspect: refuseOrphanResults,
         }),
     ...(isRemembered
       ? {

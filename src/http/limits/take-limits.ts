@@ -13,11 +13,15 @@ type LimitedCall = Pick<CallContext, 'gateway' | 'config' | 'notes' | 'route'> &
 
 /**
  * The last of the checks before a request is dispatched. The answer, whatever becomes of it, says how much is left. What was taken is in the
- * call's notes, and given back by those who end the call. Throws `rate_limit_exceeded`, and nothing is taken then.
+ * call's notes, and given back by those who end the call. Rejects with `rate_limit_exceeded`, and nothing is taken then. Undefined where nothing
+ * of the request has a limit.
  */
-export async function takeLimits(call: LimitedCall, principal: Principal, model: Model, demand: Demand): Promise<void> {
+export function takeLimits(call: LimitedCall, principal: Principal, model: Model, demand: Demand): Promise<void> | undefined {
   const claims = claimsOf(call.config, principal, model);
-  if (claims.length === 0) return;
+  return claims.length === 0 ? undefined : take(call, claims, demand);
+}
+
+async function take(call: LimitedCall, claims: readonly Claim[], demand: Demand): Promise<void> {
   const { limits, metrics, clock } = call.gateway;
   const { refusal, standings } = await limits.take(claims, demand);
   const headers = limitHeaders(standings, call.route === 'messages', clock.now());

@@ -2,6 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
 import type { LimitKind, LimitScope } from '../limits/buckets.ts';
+import { RouteHistogram } from './route-histogram.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const UPSTREAM_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -70,8 +71,11 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> =>
     new Counter({ name, help, labelNames, registers });
-  const seconds = (name: string, help: string, buckets: number[]): Histogram<'route'> =>
-    new Histogram({ name, help, labelNames: ['route'], buckets, registers });
+  const seconds = (name: string, help: string, buckets: number[]): RouteHistogram => {
+    const histogram = new RouteHistogram({ name, help, buckets });
+    registry.registerMetric(histogram);
+    return histogram;
+  };
 
   const requests = counter('mizu_requests_total', 'Requests answered.', 'route', 'status');
   const errors = counter('mizu_errors_total', 'Failed requests by code.', 'route', 'code');
@@ -124,13 +128,13 @@ export function createMetrics(options: MetricsOptions): Metrics {
       inFlight.dec({ route });
       requests.inc({ route, status });
       if (code !== '') errors.inc({ route, code });
-      duration.observe({ route }, seconds);
+      duration.add(route, seconds);
     },
     attemptEnded: (channel, reason) => attempts.inc({ channel, outcome: reason === '' ? 'success' : 'failure', reason }),
     circuitMoved: (channel, state) => moves.inc({ channel, state }),
     probed: (channel, good) => probes.inc({ channel, outcome: good ? 'success' : 'failure' }),
-    firstToken: (route, seconds) => first.observe({ route }, seconds),
-    tokenGap: (route, seconds) => gap.observe({ route }, seconds),
+    firstToken: (route, seconds) => first.add(route, seconds),
+    tokenGap: (route, seconds) => gap.add(route, seconds),
     exchanged,
     settlementLost: () => settlementsLost.inc(),
     connectionDropped: () => connectionsDropped.inc(),

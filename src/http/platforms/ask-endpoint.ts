@@ -98,18 +98,23 @@ function nameOf(url: string): string {
   return origin + pathname;
 }
 
-/** What an OAuth server or a metadata service says of its refusal, without what it was sent. */
+/** What an OAuth server, a metadata service or STS says of its refusal, without what it was sent. */
 function quoted(text: string, secrets: readonly string[]): string {
-  const json = tryJson(text);
-  if (!isObject(json)) return '';
+  const said = (text.startsWith('<') ? saidInXml(text) : saidInJson(tryJson(text))).filter((member) => member !== '').join(': ');
+  const safe = secrets.filter((secret) => secret !== '').reduce((all, secret) => all.replaceAll(secret, '[redacted]'), said);
+  return safe === '' ? '' : `: ${safe.slice(0, QUOTED_CHARS)}`;
+}
+
+function saidInJson(json: unknown): string[] {
+  if (!isObject(json)) return [];
   const { error } = json;
   const members = isObject(error)
     ? [error['status'], error['message']]
     : [error, json['error_description'], json['message'], json['Message']];
-  const said = members
-    .map((member) => textOf(member))
-    .filter((member) => member !== undefined)
-    .join(': ');
-  const safe = secrets.filter((secret) => secret !== '').reduce((all, secret) => all.replaceAll(secret, '[redacted]'), said);
-  return safe === '' ? '' : `: ${safe.slice(0, QUOTED_CHARS)}`;
+  return members.map((member) => textOf(member) ?? '');
+}
+
+/** Of a page, which has neither, nothing. */
+function saidInXml(xml: string): string[] {
+  return [/<Code>([^<]+)</, /<Message>([^<]+)</].map((pattern) => pattern.exec(xml)?.[1] ?? '');
 }

@@ -3,6 +3,7 @@
  * renewal that is under way, and a source that fails is not asked again at once.
  */
 import type { Clock } from '../../streams/clock.ts';
+import type { Signed } from './platform.ts';
 
 export interface Fresh<Value> {
   readonly value: Value;
@@ -53,12 +54,12 @@ export class Renewed<Value> {
   }
 
   /**
-   * The upstream refused a request that was made at `sentAt`, by the monotonic clock. True where the same request may go well with another
-   * value: one came meanwhile, or this one is old enough to have been revoked and is given up.
+   * The upstream refused a request. True where the same request may go well with another value: one came meanwhile, or this one is old
+   * enough to have been revoked and is given up.
    */
-  refused(sentAt: number): boolean {
+  refused({ signedAt }: Signed): boolean {
     const held = this.#held;
-    if (held === undefined || held.fetchedAt > sentAt) return true;
+    if (signedAt === undefined || held === undefined || held.fetchedAt > signedAt) return true;
     if (this.#clock.monotonic() - held.fetchedAt < YOUNG_MS) return false;
     this.#held = undefined;
     return true;

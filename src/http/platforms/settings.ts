@@ -9,6 +9,13 @@ export interface AwsKeys {
 export type AwsSource =
   | { readonly from: 'static'; readonly keys: AwsKeys }
   | { readonly from: 'profile'; readonly name: string; readonly file: string }
+  | {
+      readonly from: 'web_identity';
+      readonly roleArn: string;
+      readonly sessionName: string;
+      readonly tokenFile: string;
+      readonly url: string;
+    }
   | { readonly from: 'container'; readonly url: string; readonly token?: string; readonly tokenFile?: string }
   | { readonly from: 'instance'; readonly url: string };
 
@@ -32,7 +39,11 @@ export type GoogleSource =
   | {
       readonly from: 'workload_identity';
       readonly audience: string;
-      readonly tokenFile: string;
+      /** Either a file or an address. */
+      readonly tokenFile?: string;
+      readonly tokenUrl?: string;
+      readonly tokenHeaders?: Readonly<Record<string, string>>;
+      readonly tokenField?: string;
       readonly tokenType: string;
       readonly serviceAccount?: string;
       readonly url: string;

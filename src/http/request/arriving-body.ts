@@ -16,20 +16,22 @@ export interface ArrivingBody {
  * Asked once the key is known and before the body is read. Throws `insufficient_balance` for a large body of a key without money,
  * `rate_limited` or `overloaded` where there is no room for it, and `client_closed_request`.
  */
-export async function arrivingBody(call: Call, { key }: Principal, maxBytes: number): Promise<ArrivingBody> {
+export function arrivingBody(call: Call, { key }: Principal, maxBytes: number): ArrivingBody | Promise<ArrivingBody> {
   const { keySlots, solvency } = call.gateway;
   const size = leastSize(call.request);
-  const isFree = size !== undefined && size <= FREE_BODY_BYTES && call.request.headers['content-encoding'] === undefined;
-  const hasMoney = isFree || (await solvency.hasMoney(key.id));
-  if (!hasMoney && (size ?? 0) > FREE_BODY_BYTES) throw noMoney();
-  const slot = keySlots.enter(call, key.id, maxBytes);
-  return {
-    slot,
-    weigh(bytes) {
-      if (!hasMoney && bytes > FREE_BODY_BYTES) throw noMoney();
-      slot.growTo(bytes);
-    },
+  const enter = (hasMoney: boolean): ArrivingBody => {
+    if (!hasMoney && (size ?? 0) > FREE_BODY_BYTES) throw noMoney();
+    const slot = keySlots.enter(call, key.id, maxBytes);
+    return {
+      slot,
+      weigh(bytes) {
+        if (!hasMoney && bytes > FREE_BODY_BYTES) throw noMoney();
+        slot.growTo(bytes);
+      },
+    };
   };
+  const isFree = size !== undefined && size <= FREE_BODY_BYTES && call.request.headers['content-encoding'] === undefined;
+  return isFree ? enter(true) : solvency.hasMoney(key.id).then(enter);
 }
 
 /** As the head declares it; undefined where it does not. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../../store/keys.ts';
+import type { Clock } from '../../streams/clock.ts';
 import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';
 import { headerValues } from './header-values.ts';
@@ -11,11 +12,15 @@ const BEARER = 'bearer';
 /** Longer ones are refused without a lookup. */
 const MAX_KEY_BYTES = 512;
 
-/** Throws `unauthorized` or `ip_not_allowed`; a store that fails throws its own error, which is a 503 and never a 401. */
-export async function authenticate(request: IncomingMessage, ip: string, keys: Keys, nowMs: number): Promise<Principal> {
+/**
+ * Rejects with `unauthorized` or `ip_not_allowed`; a store that fails, or does not answer in time, rejects with its own error, which is a 503 and never
+ * a 401.
+ */
+export async function authenticate(request: IncomingMessage, ip: string, keys: Keys, clock: Clock): Promise<Principal> {
   const token = tokenOf(request);
   if (token === undefined) throw unauthorized();
-  const found = await keys.authenticate(token, nowMs);
+  const asked = fromStore(clock, keys.authenticate(token, clock.now()));
+  const found = asked instanceof Promise ? await asked : asked;
   if (!found.ok) throw unauthorized();
   const { ips } = found.value.key;
   if (ips !== undefined && !inRanges(ipRanges(ips), ip)) {
@@ -24,10 +29,8 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
   return found.value;
 }
 
-/** {@link authenticate} with a deadline: a store that does not answer is a 503. */
 export function principalOf({ gateway, request, ip }: Pick<CallContext, 'gateway' | 'request' | 'ip'>): Promise<Principal> {
-  const { store, clock } = gateway;
-  return fromStore(clock, authenticate(request, ip, store.keys, clock.now()));
+  return authenticate(request, ip, gateway.store.keys, gateway.clock);
 }
 
 /**

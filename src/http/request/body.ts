@@ -36,7 +36,8 @@ export async function receiveWhole(
   clock: Clock,
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  await receiveBody(request, response, limits, clock, (chunk) => void chunks.push(chunk));
+  const rest = receiveBody(request, response, limits, clock, (chunk) => void chunks.push(chunk));
+  if (rest !== undefined) await rest;
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 

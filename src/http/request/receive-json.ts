@@ -21,10 +21,12 @@ export async function receiveJson(
 ): Promise<ReceivedJson> {
   const { gateway, config, request, response } = call;
   const { bodyMs, jsonValues } = config.limits;
-  const { slot, weigh } = await arrivingBody(call, principal, maxBytes);
+  const arriving = arrivingBody(call, principal, maxBytes);
+  const { slot, weigh } = arriving instanceof Promise ? await arriving : arriving;
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
   const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };
-  const { text, json } = await parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
+  const parsed = parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
+  const { text, json } = parsed instanceof Promise ? await parsed : parsed;
   return { text, json, slot };
 }

@@ -95,9 +95,12 @@ export class AnswerStream implements AnswerSource {
   }
 
   #push(bytes: Uint8Array, out: Step[]): void {
+    const room = this.#maxBytes - this.#bytes;
     this.#bytes += bytes.length;
-    if (this.#bytes > this.#maxBytes) throw new StreamError('too_many_bytes', `more than ${this.#maxBytes} bytes`);
-    this.#stages.push(bytes, out);
+    const isTooMuch = bytes.length > room;
+    this.#stages.push(isTooMuch ? bytes.subarray(0, room) : bytes, out);
+    // What follows the end in the same read is not counted.
+    if (isTooMuch && !this.#stages.ended) throw new StreamError('too_many_bytes', `more than ${this.#maxBytes} bytes`);
   }
 
   ready(wake: () => void): void {

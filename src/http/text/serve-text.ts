@@ -34,7 +34,8 @@ export type Prepare = (
 /** Throws only before anything was sent to the client. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = unchanged): Promise<void> {
   const principal = await identify(call);
-  const prepared = await prepare(call, principal, await receiveJson(call, principal));
+  const preparing = prepare(call, principal, await receiveJson(call, principal));
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   // Returned without `await`: a suspended frame would keep the body in memory for as long as the answer lasts.
   return answerText(call, codec, prepared, new Waiting(call));
 }
@@ -60,7 +61,8 @@ async function prepareExchange(
   reply: Reply,
 ): Promise<{ readonly answer: TextAnswer; readonly exchange: Exchange }> {
   const steps = planInSteps(call, codec, prepared, reply);
-  const { answer, asked } = await call.gateway.largeWork.of(prepared.text, steps, call.gone);
+  const planned = call.gateway.largeWork.of(prepared.text, steps, call.gone);
+  const { answer, asked } = planned instanceof Promise ? await planned : planned;
   return { answer, exchange: await Exchange.admit(call, asked) };
 }
 

@@ -89,9 +89,9 @@ export class TextAnswer {
     await (this.#request.stream ? this.#stream(exchange) : this.#whole(exchange));
   }
 
-  async #whole(exchange: Exchange): Promise<void> {
+  #whole(exchange: Exchange): Promise<void> {
     const { search, options } = this.#takeUpstreams();
-    await answerWhole<WholeAnswer>(
+    return answerWhole<WholeAnswer>(
       exchange,
       {
         search,

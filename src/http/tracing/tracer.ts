@@ -8,6 +8,7 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { countsOf } from '../../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { CHANNEL_FACTS } from '../config/channel-facts.ts';
 import type { Operation } from '../server/route-table.ts';
 import type { SpanExporter } from './otlp-exporter.ts';
 import type { Attributes } from './span.ts';
@@ -128,22 +129,11 @@ function errorOf(code: string | undefined): { readonly error?: string } {
   return code === undefined || code === '' ? {} : { error: code };
 }
 
-const PROVIDERS: Readonly<Record<ChannelType, string>> = {
-  chat_completion: 'openai',
-  responses: 'openai',
-  messages: 'anthropic',
-  gemini: 'gcp.gemini',
-  openai_image: 'openai',
-  openrouter_image: 'openrouter',
-  ark_video: 'ark',
-  minimax_video: 'minimax',
-};
-
 function attemptAttributes(operation: Operation, attempt: AttemptEntry): Attributes {
   const type = attempt.channelType;
   return {
     'gen_ai.operation.name': operation,
-    'gen_ai.provider.name': isChannelType(type) ? PROVIDERS[type] : type,
+    'gen_ai.provider.name': isChannelType(type) ? CHANNEL_FACTS[type].provider : type,
     'gen_ai.request.model': attempt.upstreamModel,
     'http.response.status_code': attempt.upstreamStatus,
     'error.type': attempt.errorCode,
@@ -152,7 +142,7 @@ function attemptAttributes(operation: Operation, attempt: AttemptEntry): Attribu
 }
 
 function isChannelType(type: string): type is ChannelType {
-  return Object.hasOwn(PROVIDERS, type);
+  return Object.hasOwn(CHANNEL_FACTS, type);
 }
 
 /** Input with its cached part, output with its reasoning, as the conventions count. */

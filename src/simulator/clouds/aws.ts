@@ -23,6 +23,8 @@ export interface AwsCloud {
   /** What the instance and the container get; undefined: the role was taken away. */
   readonly role?: () => AwsAccess | undefined;
   readonly containerToken?: string;
+  /** Who may take the role by a token of another issuer. */
+  readonly webIdentity?: { readonly roleArn: string; readonly token: string };
 }
 
 const INVOKE = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream)$/;
@@ -107,10 +109,33 @@ function asideAnswer(request: ReceivedRequest, cloud: AwsCloud | undefined, now:
     const role = cloud?.role?.();
     return role === undefined ? jsonAnswer(403, '{"message":"the role was revoked"}') : jsonAnswer(200, keysJson(role, now));
   }
+  if (path === '/' && method === 'POST') return stsAnswer(request, cloud, now);
   if (path !== '/foundation-models') return undefined;
   const refusal = cloud === undefined ? undefined : refusalOf(request, cloud, now);
   const modelSummaries = (cloud?.models ?? []).map((modelId) => ({ modelId, providerName: 'Anthropic' }));
   return refusal ?? jsonAnswer(200, JSON.stringify({ modelSummaries }));
+}
+
+function stsAnswer({ text }: ReceivedRequest, cloud: AwsCloud | undefined, now: () => number): Answer | undefined {
+  const form = new URLSearchParams(text);
+  if (form.get('Action') !== 'AssumeRoleWithWebIdentity') return undefined;
+  const refuse = (status: number, code: string, message: string): Answer =>
+    textAnswer(
+      status,
+      `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">\n  <Error>\n    <Type>Sender</Type>\n    <Code>${code}</Code>\n    <Message>${message}</Message>\n  </Error>\n</ErrorResponse>`,
+    );
+  const role = cloud?.role?.();
+  if (form.get('Version') !== '2011-06-15' || !form.get('RoleSessionName'))
+    return refuse(400, 'ValidationError', 'a parameter is missing');
+  if (form.get('WebIdentityToken') !== cloud?.webIdentity?.token)
+    return refuse(400, 'InvalidIdentityToken', `Couldn't verify the token ${form.get('WebIdentityToken') ?? ''}`);
+  if (role === undefined || form.get('RoleArn') !== cloud?.webIdentity?.roleArn)
+    return refuse(403, 'AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity');
+  const end = new Date(role.expiresAtMs ?? now() + 3_600_000).toISOString();
+  return textAnswer(
+    200,
+    `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>${role.accessKeyId}</AccessKeyId><SecretAccessKey>${role.secretAccessKey}</SecretAccessKey><SessionToken>${role.sessionToken ?? ''}</SessionToken><Expiration>${end}</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
+  );
 }
 
 function textAnswer(status: number, text: string): Answer {

@@ -40,6 +40,11 @@ export function exceptionMessage(name: string, message: string): Buffer {
   return eventStreamMessage(headers, JSON.stringify({ message }));
 }
 
+/** A failure that no exception is modelled for. */
+export function errorMessage(code: string, message: string): Buffer {
+  return eventStreamMessage({ ':message-type': 'error', ':error-code': code, ':error-message': message }, '');
+}
+
 const DATA = /(?:^|\n)data: ([^\n]*)/;
 
 /** A frame of an SSE stream; comments and signs of life have no place here. */

@@ -13,14 +13,14 @@ export interface GoogleCloud {
   readonly models?: readonly string[];
   readonly accounts?: readonly { readonly email: string; readonly publicKey: string }[];
   /** Of a workload identity: what is exchanged, and for which provider. */
-  readonly federation?: { readonly audience: string; readonly subjectToken: string };
+  readonly federation?: { readonly audience: string; readonly subjectToken: string; readonly issuerKey?: string };
   readonly tokenLifeS?: number;
   /** No token is good any more. */
   readonly revoked?: () => boolean;
 }
 
 const PREDICT =
-  /^\/(v1|v1beta1)\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(rawPredict|streamRawPredict|generateContent|streamGenerateContent)$/;
+  /^\/(v1|v1beta1)\/projects\/([^/]+)\/locations\/([^/]+)\/(?:publishers\/([^/]+)\/models|endpoints|models)\/([^/:]+):(rawPredict|streamRawPredict|generateContent|streamGenerateContent)$/;
 const LISTS = /^\/v1beta1\/publishers\/(anthropic|google)\/models$/;
 const LENDS = /^\/v1\/projects\/-\/serviceAccounts\/([^/:]+):generateAccessToken$/;
 const METADATA = '/computeMetadata/v1/instance/service-accounts/default/token';
@@ -36,7 +36,7 @@ export function googleDoor(cloud: GoogleCloud | undefined, now: () => number, mi
     const model = decodeURIComponent(segment);
     const refusal = cloud === undefined ? undefined : refusalOf(request, cloud, tokens, { project, location, model, publisher });
     if (refusal !== undefined) return { request, answer: refusal };
-    if (publisher === 'google') return { request: { ...request, path: `/v1beta/models/${segment}:${verb}`, model } };
+    if (publisher !== 'anthropic') return { request: { ...request, path: `/v1beta/models/${segment}:${verb}`, model } };
     const { anthropic_version: version, ...body } = objectOf(request.body);
     const stream = verb === 'streamRawPredict';
     const wrong =
@@ -108,6 +108,12 @@ function asideAnswer(
     return isRight
       ? give()
       : oauthError('invalid_grant', `The subject token ${form.get('subject_token') ?? ''} is not accepted.`);
+  }
+  if (path === '/issuer/token') {
+    const isKnown = headers['x-issuer-key'] === cloud?.federation?.issuerKey;
+    return isKnown
+      ? jsonAnswer(200, JSON.stringify({ value: cloud?.federation?.subjectToken }))
+      : jsonAnswer(401, '{"message":"no"}');
   }
   if (LENDS.test(path)) {
     if (!tokens.isGood(headers.authorization))

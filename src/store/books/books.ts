@@ -9,7 +9,9 @@ import type { DayCounts } from '../day-usage.ts';
 import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState, JournalKind, JournalRow, LedgerAccount } from '../ledger.ts';
-import type { RollupChanges } from '../rollups.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import type { Rollup, RollupChanges, SettledFilm } from '../rollups.ts';
+import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { StoreOptions } from '../store.ts';
 import { StoreError } from '../store-error.ts';
@@ -34,7 +36,7 @@ export interface MoneyBooks {
   load(balances: Iterable<LedgerAccount>, spend?: Iterable<string>): Answer<void>;
   balance(account: LedgerAccount): bigint;
   spend(keyId: string): SpendRow;
-  /** Moves money, with its row of the journal. That the cause is new the rule has checked. Throws `StoreError` out of range. */
+  /** Moves money, with its row of the journal. That the cause is new the rule has checked, or entered. Throws `StoreError` out of range. */
   move(movement: Movement): void;
   /** A journal row that moves nothing. */
   note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): void;
@@ -43,12 +45,76 @@ export interface MoneyBooks {
   addUsage(keyId: string, atMs: number, usage: Partial<DayCounts>): void;
 }
 
+/** The row of an exchange that was closed as interrupted. */
+export interface InterruptedRow {
+  readonly seq: number;
+  readonly loggedAtMs: number;
+  readonly model: string;
+}
+
+/** Exchanges: in hand, in the index that makes each settle once, and in the request log. */
+export interface ExchangeBooks extends MoneyBooks {
+  /** To be called before these exchanges are entered and their keys are charged. */
+  loadExchanges(exchanges: readonly Pick<OpenExchange, 'exchangeId' | 'keyId'>[]): Answer<void>;
+  /** Who pays for what a key does. Throws `corrupt` where there is no such key. */
+  payer(keyId: string): { readonly accountId: string; readonly from: LedgerAccount };
+  /** For an exchange that is logged next, and journaled next if `isJournaled`. False, and nothing is entered, where it was seen before. */
+  enter(exchangeId: string, isJournaled: boolean): boolean;
+  /** For one that was seen before and is settled late: its row, undefined where that was pruned. `settled`, and nothing is entered, where it was. */
+  enterAgain(exchangeId: string, isJournaled: boolean): InterruptedRow | 'settled' | undefined;
+  /** A new row of the request log; times never go back along it. Gives when it was logged. `text`: the entry as the engine keeps it. */
+  appendLog(entry: RequestLogEntry, nowMs: number, text?: string): number;
+  /** The row of an exchange that is settled late says so, in its old place. */
+  replaceLog(row: InterruptedRow, entry: RequestLogEntry, text: string): void;
+  /** Whether the hour of a row that is logged already has its sums: an older version made none. */
+  isSummedUp(loggedAtMs: number): boolean;
+  openExchange(processId: string, exchange: OpenExchange): void;
+  /** Does no harm where it never was open. */
+  closeExchange(processId: string, exchangeId: string): void;
+  openExchanges(processId: string, limit: number): Answer<readonly OpenExchange[]>;
+  process(id: string, nowMs: number): Answer<Registration | undefined>;
+  removeProcess(id: string): Answer<void>;
+}
+
+/** A process that has the store open, as it registered itself. */
+export interface Registration {
+  readonly host: string;
+  readonly pid: number;
+  /** Since its last heartbeat, by the clock that the processes share. */
+  readonly ageMs: number;
+}
+
 export interface VideoReplacement {
   readonly before: VideoTask;
   readonly next: VideoTask;
 }
 
-export interface Books extends MoneyBooks {
+/** What bounds the hours that can be summed up from rows. */
+export interface LogLimits {
+  /** Of the rows that are left. */
+  readonly oldest: Pick<RequestLogRow, 'seq' | 'loggedAtMs'> | undefined;
+  /** Of all that ever were. */
+  readonly head: { readonly seq: number; readonly atMs: number };
+  /** That has sums, since the epoch. */
+  readonly firstHour: number | undefined;
+}
+
+export interface RollupBooks {
+  logLimits(): Answer<LogLimits>;
+  /** Rows logged from the one time and before the other, above a seq, in their order. */
+  logged(fromMs: number, toMs: number, after: number, limit: number): Answer<readonly RequestLogRow[]>;
+  /** Those that were paid for. */
+  films(): Answer<readonly SettledFilm[]>;
+  /** The sums by key of these hours. */
+  hoursOfKeys(from: number, to: number): Answer<readonly Rollup[]>;
+  /** The sums of these hours and of this day, also those of all keys together. */
+  removeRollups(hours: { readonly from: number; readonly to: number }, day: number): Answer<void>;
+  addRollups(hours: readonly Rollup[], days: readonly Rollup[]): Answer<void>;
+  /** No row of the log is without its sums any more. */
+  allSummedUp(): Answer<void>;
+}
+
+export interface Books extends ExchangeBooks, RollupBooks {
   account(id: string): Answer<AccountRecord | undefined>;
   isNameTaken(name: string): Answer<boolean>;
   addAccount(account: AccountRecord): Answer<void>;

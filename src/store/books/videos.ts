@@ -7,7 +7,6 @@ import { filmOf } from '../rollup-recount.ts';
 import {
   ABANDONED,
   activePayer,
-  canHold,
   checkNewVideo,
   checkResolvable,
   type Circumstance,
@@ -114,8 +113,8 @@ function* create(
   const { key, account } = active.value;
   const from = payerOf(key, account.unlimited);
   yield* got(books.load([from], [keyId]));
-  const fits = canHold(priceNanos, { from, balance: books.balance(from), key, spend: books.spend(keyId) }, reservations, nowMs);
-  if (!fits.ok) return fits;
+  const refusal = reservations.refusal(from, key, books, nowMs, priceNanos - 1n);
+  if (refusal !== undefined) return refused(refusal);
 
   const task = queuedTask(video, books.nextVideoNumber());
   yield* openHold(books, { id, accountId, keyId, from, nanos: priceNanos, openedAtMs: nowMs });

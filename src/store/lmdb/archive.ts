@@ -2,16 +2,14 @@
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import type { StoreOptions } from '../store.ts';
-import { controlOf } from './controls.ts';
+import { rowsOf } from './all-rows.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
-import { leaseOf } from './leases.ts';
 import { makeFolder } from '../make-folder.ts';
 import { logPath } from './open.ts';
-import { rollupOf } from './rollup-rows.ts';
 import { entryOf } from './row-shapes.ts';
 import { otherNames } from './settle.ts';
-import { metaOf, SCHEMA, type Tables } from './tables.ts';
+import { metaOf, SCHEMA } from './tables.ts';
 import { verify } from './verify.ts';
 import { dueKey } from './books.ts';
 import type { Work } from './work.ts';
@@ -61,32 +59,6 @@ async function atRest(options: StoreOptions): Promise<void> {
   }
 }
 
-function* rowsOf(tables: Tables): Generator<ArchiveRow> {
-  for (const { value } of tables.accounts.getRange()) yield { table: 'account', row: value };
-  for (const { value } of tables.keys.getRange()) yield { table: 'key', row: value };
-  for (const { value } of tables.journal.getRange()) yield { table: 'journal', row: value };
-  for (const { key, value } of tables.balances.getRange()) yield { table: 'balance', row: { account: key, nanos: value } };
-  for (const { value } of tables.holds.getRange()) yield { table: 'hold', row: value };
-  for (const { key, value } of tables.spend.getRange()) yield { table: 'spend', row: { keyId: key, ...value } };
-  for (const { key, value } of tables.days.getRange()) yield { table: 'day', row: { keyId: key[0], day: key[1], ...value } };
-  for (const { key, value } of tables.rollupHours.getRange())
-    if (key[0] !== '') yield { table: 'rollup', row: rollupOf(key, value) };
-  for (const { value } of tables.log.getRange()) yield { table: 'log', row: value };
-  const videos = [...tables.videos.getRange()].map(({ value }) => value).sort((a, b) => a.number - b.number);
-  for (const row of videos) yield { table: 'video', row };
-  for (const { key, value } of tables.idempotency.getRange()) {
-    const [accountId, keyId, idempotencyKey] = key;
-    yield { table: 'idempotency', row: { accountId, keyId, idempotencyKey, ...value } };
-  }
-  for (const { value } of tables.leases.getRange()) yield { table: 'lease', row: leaseOf(value) };
-  for (const row of metaOf(tables, 'secrets') ?? []) yield { table: 'secret', row };
-  for (const { key, value } of tables.controls.getRange()) yield { table: 'control', row: controlOf(key, value) };
-  const { seq: logSeq, atMs: logAtMs } = metaOf(tables, 'logHead') ?? { seq: 0, atMs: 0 };
-  const rollupsAfter = metaOf(tables, 'rollupsAfter');
-  const heads = { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 };
-  yield { table: 'heads', row: { ...heads, ...(rollupsAfter === undefined ? {} : { rollupsAfter }) } };
-}
-
 function write(work: Work, { table, row }: ArchiveRow): void {
   const { tables } = work;
   switch (table) {
@@ -127,7 +99,7 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       work.put(tables.log, row.seq, row);
       enterLogRow(work, row);
       for (const name of otherNames(row)) work.put(tables.logIds, [name, row.seq], true);
-      work.put(tables.logKeys, [row.keyId, row.seq], [row.seq]);
+      work.logIndex.enter(row, row.seq);
       return;
     case 'video': {
       const due = dueKey(row);

@@ -1,12 +1,20 @@
 /** The books of a transaction on LMDB: which tables a record of each kind is written to. */
 import type { AccountRecord } from '../accounts.ts';
-import type { Books, VideoReplacement } from '../books/books.ts';
+import type { Books, InterruptedRow, LogLimits, Registration, VideoReplacement } from '../books/books.ts';
 import type { ControlKind } from '../controls.ts';
 import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import { filmOf } from '../rollup-recount.ts';
+import { hourOf, type Rollup, type SettledFilm } from '../rollups.ts';
+import { type OpenExchange, openFields } from '../settlement.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId, UNDUE } from '../video-rules.ts';
 import type { NewVideo, VideoTask } from '../videos.ts';
+import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
+import { addAll, keyOf, keyOfAll, rowsBetween } from './rollup-rows.ts';
+import { entryText } from './row-shapes.ts';
+import { appendLog, firstAt, replaceLog } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 import { Work } from './work.ts';
 
@@ -55,6 +63,98 @@ export class LmdbBooks extends Work implements Books {
 
   closeHold(hold: HoldRow, state: HoldState, atMs: number): void {
     this.put(this.tables.holds, hold.id, { ...hold, state, closedAtMs: atMs });
+  }
+
+  loadExchanges(): void {
+    // Each is looked up when it is entered.
+  }
+
+  enter(exchangeId: string, isJournaled: boolean): boolean {
+    return enterExchange(this, exchangeId, isJournaled);
+  }
+
+  enterAgain(exchangeId: string, isJournaled: boolean): RequestLogRow | 'settled' | undefined {
+    const entry = exchangeEntry(this.tables, exchangeId);
+    if (entry === undefined) return 'settled';
+    const row = entry.logSeq === undefined ? undefined : this.tables.log.get(entry.logSeq);
+    const isSettled = row === undefined ? isCharged(this.tables, exchangeId, entry) : row.status !== 'interrupted';
+    if (isSettled) return 'settled';
+    reenterExchange(this, exchangeId, entry, row?.seq ?? this.nextLogSeq, isJournaled);
+    return row;
+  }
+
+  appendLog(entry: RequestLogEntry, nowMs: number, text = entryText(entry)): number {
+    return appendLog(this, entry, text, nowMs);
+  }
+
+  replaceLog({ seq }: InterruptedRow, entry: RequestLogEntry, text: string): void {
+    const row = this.tables.log.get(seq);
+    if (row !== undefined) replaceLog(this, row, entry, text);
+  }
+
+  isSummedUp(loggedAtMs: number): boolean {
+    return hourOf(loggedAtMs) > (metaOf(this.tables, 'rollupsAfter') ?? -1);
+  }
+
+  openExchange(processId: string, exchange: OpenExchange): void {
+    this.put(this.tables.openExchanges, [processId, exchange.exchangeId], openFields(exchange));
+  }
+
+  closeExchange(processId: string, exchangeId: string): void {
+    this.remove(this.tables.openExchanges, [processId, exchangeId]);
+  }
+
+  openExchanges(processId: string, limit: number): OpenExchange[] {
+    const rows = this.tables.openExchanges.getRange({ start: [processId, ''], end: [processId, '\uffff'], limit });
+    return [...rows].map(({ value }) => value);
+  }
+
+  process(id: string, nowMs: number): Registration | undefined {
+    return registrationOf(this.tables, id, nowMs);
+  }
+
+  removeProcess(id: string): void {
+    this.remove(this.tables.processes, id);
+  }
+
+  logLimits(): LogLimits {
+    const { log, rollupHours } = this.tables;
+    const [oldest] = log.getRange({ limit: 1 });
+    const [first] = rollupHours.getKeys({ start: keyOfAll(0), end: keyOfAll(Number.MAX_SAFE_INTEGER), limit: 1 });
+    return { oldest: oldest?.value, head: metaOf(this.tables, 'logHead') ?? { seq: 0, atMs: 0 }, firstHour: first?.[1] };
+  }
+
+  logged(fromMs: number, toMs: number, after: number, limit: number): RequestLogRow[] {
+    const head = metaOf(this.tables, 'logHead')?.seq ?? 0;
+    const start = Math.max(after + 1, firstAt(this.tables, fromMs, head));
+    const rows = this.tables.log.getRange({ start, end: firstAt(this.tables, toMs, head), limit });
+    return [...rows].map(({ value }) => value);
+  }
+
+  films(): SettledFilm[] {
+    return [...this.tables.videos.getRange()].flatMap(({ value }) => filmOf(value) ?? []);
+  }
+
+  hoursOfKeys(from: number, to: number): Rollup[] {
+    const { keys, rollupHours } = this.tables;
+    return [...keys.getKeys()].flatMap((keyId) => [...rowsBetween(rollupHours, keyId, from, to)]);
+  }
+
+  removeRollups(hours: { readonly from: number; readonly to: number }, day: number): void {
+    const { keys, rollupHours, rollupDays } = this.tables;
+    for (const keyId of ['', ...keys.getKeys()]) {
+      for (const row of [...rowsBetween(rollupHours, keyId, hours.from, hours.to)]) this.remove(rollupHours, keyOf(row));
+      for (const row of [...rowsBetween(rollupDays, keyId, day, day + 1)]) this.remove(rollupDays, keyOf(row));
+    }
+  }
+
+  addRollups(hours: readonly Rollup[], days: readonly Rollup[]): void {
+    addAll(this, this.tables.rollupHours, hours);
+    addAll(this, this.tables.rollupDays, days);
+  }
+
+  allSummedUp(): void {
+    this.remove(this.tables.meta, 'rollupsAfter');
   }
 
   holdsLease(name: string, token: number): boolean {
@@ -156,4 +256,9 @@ export function earlierOf(
 export function dueKey(task: VideoTask): [string, number, string] | undefined {
   const due = dueAt(task);
   return due === undefined ? undefined : [task.state, due, task.id];
+}
+
+export function registrationOf({ processes }: Tables, id: string, nowMs: number): Registration | undefined {
+  const row = processes.get(id);
+  return row && { host: row.host, pid: row.pid, ageMs: nowMs - row.heartbeatAtMs };
 }

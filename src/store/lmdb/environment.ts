@@ -11,7 +11,7 @@ import { StoreError } from '../store-error.ts';
 import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from './commit-error.ts';
 import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
-import { EXCHANGES_APART, metaOf, ROLLUPS, SCHEMA, type Tables } from './tables.ts';
+import { EXCHANGES_APART, LOG_FILTER_INDEX, metaOf, ROLLUPS, SCHEMA, type Tables } from './tables.ts';
 import { type Books, finished, type Rule } from '../books/books.ts';
 import { LmdbBooks } from './books.ts';
 
@@ -216,6 +216,8 @@ export class Environment {
         const loggedAtMs = metaOf(work.tables, 'logHead')?.atMs ?? 0;
         work.put(work.tables.meta, 'rollupsAfter', hourOf(Math.max(loggedAtMs, this.options.clock.now())));
       }
+      const logged = metaOf(work.tables, 'logHead')?.seq ?? 0;
+      if (found !== undefined && found < LOG_FILTER_INDEX && logged > 0) work.put(work.tables.meta, 'filtersAfter', logged);
       work.put(work.tables.meta, 'schema', SCHEMA);
     });
   }

@@ -16,7 +16,7 @@ export function createKeys(environment: Environment): Keys {
   return {
     ...keyChanges(environment),
 
-    authenticate: (token, nowMs) => environment.read((tables) => authenticate(tables, remembered, token, nowMs)),
+    authenticate: (token, nowMs) => environment.look((tables) => authenticate(tables, remembered, token, nowMs)),
 
     find: (id) => environment.read((tables) => tables.keys.get(id)),
 

@@ -2,13 +2,16 @@
 import { type Lease, type Leases, MAX_LEASE_MS } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Environment } from './environment.ts';
-import type { StoreProcess } from './processes.ts';
+import type { StoreProcess } from '../processes.ts';
+import { registrationOf } from './books.ts';
 import type { LeaseRow, Tables } from './tables.ts';
 
 /** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
 export function createLeases(environment: Environment, process: StoreProcess): Leases {
   const isHeld = (tables: Tables, { expiresAtMs, owner: taker }: LeaseRow, nowMs: number): boolean =>
-    expiresAtMs > nowMs && expiresAtMs <= nowMs + MAX_LEASE_MS && process.mayLive(tables, taker);
+    expiresAtMs > nowMs &&
+    expiresAtMs <= nowMs + MAX_LEASE_MS &&
+    process.isAlive(taker, registrationOf(tables, taker, environment.options.clock.now()));
 
   return {
     acquire: (name, holder, ttlMs, nowMs) =>

@@ -1,9 +1,9 @@
 /** Reading the journal and the holds, on LMDB. Writing is `work.ts`; checking is `verify.ts`. */
 import type { JournalRow, Ledger } from '../ledger.ts';
+import { rebuildRollups } from '../books/rollups.ts';
 import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { exchangeEntry } from './exchange-index.ts';
-import { rebuildRollups } from './rollups.ts';
 import { headOf, verify } from './verify.ts';
 
 const DEFAULT_LIMIT = 1000;

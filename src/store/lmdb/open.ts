@@ -1,11 +1,13 @@
 /** Opens the store on LMDB and puts its parts together. Several processes may have the same path open. */
 import { join } from 'node:path';
 import type { Store, StoreOptions } from '../store.ts';
+import { indexOlderRows } from '../log-filters.ts';
 import { Reservations } from '../reservations.ts';
 import { closeOnce } from '../closing.ts';
 import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
 import { createAdminTokens } from '../admin-tokens.ts';
+import { StoreProcess } from '../processes.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
@@ -14,7 +16,8 @@ import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
-import { StoreProcess } from './processes.ts';
+import { hasOlderRows, indexSlice } from './log-index.ts';
+import { createRegistry } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
 import { createUsageByHour } from './rollups.ts';
 import { createSecrets } from './secrets.ts';
@@ -26,10 +29,15 @@ import { createVideos } from './videos.ts';
 export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): Promise<Store> {
   const environment = await Environment.open(options, seams);
   const secrets = await createSecrets(environment);
-  const process = await StoreProcess.register(environment);
+  const process = await StoreProcess.register(createRegistry(environment));
   const settlements = new SettlementQueue(createSettlementEngine(environment, process), logOf(environment, process));
   process.everyBeat(async () => void (await settlements.closeInterrupted()));
   await settlements.closeInterrupted();
+  const stopIndexing = indexOlderRows(options, async () => {
+    const isLeft = environment.look(hasOlderRows);
+    if (isLeft) await environment.transact(indexSlice);
+    return isLeft;
+  });
   const reservations = new Reservations();
   const controls = createControls(environment);
   return {
@@ -48,7 +56,14 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     controls,
     adminTokens: createAdminTokens(controls, options),
     health: () => environment.health(),
-    close: closeOnce({ settlements, process, engine: () => environment.close() }),
+    close: closeOnce({
+      settlements,
+      process,
+      engine: async () => {
+        await stopIndexing();
+        await environment.close();
+      },
+    }),
   };
 }
 
@@ -61,7 +76,7 @@ function logOf(environment: Environment, process: StoreProcess): SettlementLog {
     path: logPath(options),
     storeId: environment.look(({ journal }) => storeIdOf(journal.get(1)?.hash)),
     processId: process.id,
-    mayLive: (id) => environment.read((tables) => process.mayLive(tables, id)),
+    mayLive: (id) => process.mayLive(id),
     onProblem: options.onProblem,
   });
 }

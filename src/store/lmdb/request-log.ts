@@ -1,11 +1,12 @@
 /** The request log on LMDB. */
+import { askedWords, isWanted } from '../log-filters.ts';
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { forgetLogRow } from './exchange-index.ts';
-import { exchangeNamedAfter, loggedExchange, otherNames } from './settle.ts';
+import { filtersAfter, placesOf } from './log-index.ts';
+import { exchangeNamedAfter, firstAt, loggedExchange, otherNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
-import type { Work } from './work.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -47,13 +48,13 @@ export function createRequestLog(environment: Environment): RequestLog {
             if (row.value.loggedAtMs >= beforeMs) break;
             old.push(row);
           }
+          const indexedAfter = filtersAfter(tables);
           for (const { key: seq, value } of old) {
             work.remove(tables.log, seq);
+            if (seq > indexedAfter) work.logIndex.remove(value, seq);
             forgetLogRow(work, value.exchangeId);
             for (const name of otherNames(value)) work.remove(tables.logIds, [name, seq]);
           }
-          const last = old.at(-1)?.key ?? 0;
-          for (const keyId of new Set(old.map(({ value }) => value.keyId))) removeKeyRows(work, keyId, last);
           return old.length;
         });
         removed += count;
@@ -74,61 +75,23 @@ function list(tables: Tables, query: RequestLogQuery): RequestLogRow[] {
   if (lowest > highest) return [];
 
   const rows: RequestLogRow[] = [];
-  for (const seq of sequence(tables, query.keyId, lowest, highest, forward)) {
+  for (const seq of sequence(tables, query, lowest, highest, forward)) {
     const row = tables.log.get(seq);
-    if (row === undefined || !wanted(row, query)) continue;
+    if (row === undefined || !isWanted(row, query)) continue;
     rows.push(row);
     if (rows.length >= limit) break;
   }
   return rows;
 }
 
-function wanted(row: RequestLogRow, { accountId, status, untilMs, model, channelId }: RequestLogQuery): boolean {
-  if (model !== undefined && row.model !== model) return false;
-  if (channelId !== undefined && (row.channelId ?? row.attempts.at(-1)?.channelId) !== channelId) return false;
-  if (accountId !== undefined && row.accountId !== accountId) return false;
-  if (status !== undefined && row.status !== status) return false;
-  return untilMs === undefined || row.loggedAtMs < untilMs;
-}
-
-/** The index rows of a key that point to nothing above `last`. */
-function removeKeyRows(work: Work, keyId: string, last: number): void {
-  const rows = [...work.tables.logKeys.getRange({ start: [keyId, 0], end: [keyId, last + 1] })];
-  for (const { key, value } of rows) if ((value.at(-1) ?? 0) <= last) work.remove(work.tables.logKeys, key);
-}
-
-function* sequence(
-  tables: Tables,
-  keyId: string | undefined,
-  lowest: number,
-  highest: number,
-  forward: boolean,
-): Iterable<number> {
+/** Places where a row may fit: of the index, and every one where rows are not in it yet. */
+function* sequence(tables: Tables, query: RequestLogQuery, lowest: number, highest: number, forward: boolean): Generator<number> {
+  const asked = askedWords(query);
+  const edge = asked.length === 0 ? highest : Math.min(filtersAfter(tables), highest);
+  const indexed = () => placesOf(tables, asked, Math.max(lowest, edge + 1), highest, forward);
+  if (!forward) yield* indexed();
   // Ranges include their start and exclude their end, in the direction that they run.
-  if (keyId === undefined) {
-    const [start, end] = forward ? [lowest, highest + 1] : [highest, lowest - 1];
-    yield* tables.log.getKeys({ start, end, reverse: !forward });
-    return;
-  }
-  // Rows are named after their first seq, so the one before `lowest` may reach over it.
-  const [before] = tables.logKeys.getKeys({ start: [keyId, lowest], end: [keyId, 0], reverse: true, limit: 1 });
-  const first = before?.[1] ?? lowest;
-  const [start, end] = forward ? [first, highest + 1] : [highest, first - 1];
-  for (const { value } of tables.logKeys.getRange({ start: [keyId, start], end: [keyId, end], reverse: !forward })) {
-    const seqs = value.filter((seq) => seq >= lowest && seq <= highest);
-    yield* forward ? seqs : seqs.reverse();
-  }
-}
-
-/** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */
-export function firstAt(tables: Tables, ms: number, head: number): number {
-  let [low, high] = [1, head + 1];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    // A missing row was pruned, so it is older than everything that is left.
-    const at = tables.log.get(middle)?.loggedAtMs ?? Number.NEGATIVE_INFINITY;
-    if (at < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const [start, end] = forward ? [lowest, edge + 1] : [edge, lowest - 1];
+  if (lowest <= edge) yield* tables.log.getKeys({ start, end, reverse: !forward });
+  if (forward) yield* indexed();
 }

@@ -60,6 +60,9 @@ const ROW = Object.assign(Buffer.allocUnsafeSlow(8 * 1024), { start: 0, end: 0 }
 
 export const keyOf = ({ keyId, at, model, channelId, code }: RollupPlace): RollupKey => [keyId, at, model, channelId, code];
 
+/** Before all rows of that hour, or day, of all keys together. */
+export const keyOfAll = (at: number): RollupKey => ['', at, '', '', ''];
+
 export function rollupOf(key: RollupKey, { accountId, sums }: StoredRollup): Rollup {
   const [keyId, at, model, channelId, code] = key;
   return { keyId, accountId, at, model, channelId, code, sums };

@@ -11,12 +11,16 @@ import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
 import type { Listed } from './listed.ts';
+import { type FilterTable, PLACES_BYTES } from './log-places.ts';
 import { ROLLUP_BYTES, type RollupKey, type StoredRollup } from './rollup-rows.ts';
 import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
 import { type Encoder, listText, textEncoder } from './text-encoder.ts';
 
 /** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are. */
-export const SCHEMA = 5;
+export const SCHEMA = 6;
+
+/** Before this one the request log had an index of keys alone. */
+export const LOG_FILTER_INDEX = 6;
 
 /** Before this one nothing was summed up by hour. */
 export const ROLLUPS = 5;
@@ -72,6 +76,8 @@ export interface Meta {
   readonly olderRefs: boolean;
   /** The hour up to which an older schema logged rows without summing them up; absent where there is none. */
   readonly rollupsAfter: number;
+  /** The place up to which rows of an older schema are not in `logFilters` yet; absent where there is none. */
+  readonly filtersAfter: number;
 }
 
 export interface Tables {
@@ -101,8 +107,10 @@ export interface Tables {
   readonly exchanges: Database<StoredEntry, string>;
   /** [request id | client's request id, seq], where they do not give the exchange id away (`otherNames`). */
   readonly logIds: Database<true, [string, number]>;
-  /** [key id, first seq] to the seqs that one transaction wrote for the key, rising. */
-  readonly logKeys: Database<readonly number[], [string, number]>;
+  /** By filter and word, the places of 256 rows: see `log-index.ts`. */
+  readonly logFilters: FilterTable;
+  /** What an older schema had in its stead: [key id, first seq] to the seqs that one transaction wrote for the key. */
+  readonly olderLogKeys: Database<readonly number[], [string, number]>;
   readonly videos: Database<VideoTask, string>;
   /** [account id, key id, number] to task id. */
   readonly videoOwners: Database<string, [string, string, number]>;
@@ -150,7 +158,8 @@ export function openTables(root: RootDatabase): Tables {
     log: openWith('log', textEncoder(encoder, { text: (row) => listText(LOG_ROW.list(row)), value: LOG_ROW.value })),
     exchanges: openWith('log_exchanges', textEncoder(encoder, { text: (entry) => JSON.stringify(entry), value: storedEntry })),
     logIds: open('log_ids'),
-    logKeys: open('log_keys'),
+    logFilters: openWith('log_filters', PLACES_BYTES),
+    olderLogKeys: open('log_keys'),
     videos: open('videos'),
     videoOwners: open('video_owners'),
     idempotency: open('idempotency'),

@@ -1,20 +1,32 @@
 /** Checks the indexes of the LMDB store against the rows that they lead to, both ways: none is missing, and none leads elsewhere. */
 import type { Recount } from '../recount.ts';
 import { storable } from '../storable.ts';
+import { filterWords, LOG_FILTERS } from '../log-filters.ts';
 import { entryOf, exchangeEntry } from './exchange-index.ts';
+import { countPlaces, filtersAfter, hasPlace } from './log-index.ts';
 import { otherNames } from './settle.ts';
 import type { Tables } from './tables.ts';
 import { dueKey } from './books.ts';
 
-/** `rows`: of the journal. */
-export function checkIndexes(tables: Tables, recount: Recount, rows: number): void {
-  checkRefs(tables, recount, rows);
+export function checkIndexes(tables: Tables, recount: Recount): void {
+  checkRefs(tables, recount, checkPlaces(tables, recount));
   checkNames(tables, recount);
   checkKeys(tables, recount);
   checkVideos(tables, recount);
   checkLog(tables, recount);
 }
 
+/** That the rows of the journal are numbered from 1 the recount checks: so must be their keys. Gives how many there are. */
+function checkPlaces({ journal }: Tables, recount: Recount): number {
+  let rows = 0;
+  for (const key of journal.getKeys()) {
+    rows += 1;
+    recount.expect('chain', `key of journal row ${rows}`, rows, key);
+  }
+  return rows;
+}
+
+/** `rows`: of the journal. */
 function checkRefs(tables: Tables, recount: Recount, rows: number): void {
   let refs = 0;
   for (const { key, value } of tables.journalRefs.getRange()) {
@@ -71,19 +83,25 @@ function checkVideos(tables: Tables, recount: Recount): void {
   recount.expect('index', 'tasks that are due', due, tables.videoDue.getCount());
 }
 
-/** Indexes of keys may lead to rows that were pruned; those of rows go with them. */
 function checkLog(tables: Tables, recount: Recount): void {
-  const keyOfRow = new Map<number, string>();
-  for (const { key, value } of tables.logKeys.getRange()) for (const seq of value) keyOfRow.set(seq, key[0]);
+  const indexedAfter = filtersAfter(tables);
   let names = 0;
+  let filtered = 0;
   for (const { value } of tables.log.getRange()) {
-    const { seq, exchangeId, keyId } = value;
+    const { seq, exchangeId } = value;
     recount.expect('exchange', `index of ${exchangeId}`, seq, exchangeEntry(tables, exchangeId)?.logSeq ?? 'nothing');
-    recount.expect('index', `key of ${exchangeId}`, keyId, keyOfRow.get(seq) ?? 'nothing');
+    if (seq > indexedAfter)
+      for (const [at, word] of filterWords(value).entries()) {
+        if (word === undefined) continue;
+        filtered += 1;
+        const filter = LOG_FILTERS[at] ?? '';
+        recount.expect('index', `${filter} of ${exchangeId}`, word, hasPlace(tables, filter, word, seq) ? word : 'nothing');
+      }
     for (const name of otherNames(value)) {
       names += 1;
       recount.expect('index', `name of ${exchangeId}`, name, tables.logIds.doesExist([name, seq]) ? name : 'nothing');
     }
   }
   recount.expect('index', 'names of exchanges', names, tables.logIds.getCount());
+  recount.expect('index', 'filters of exchanges', filtered, countPlaces(tables));
 }

@@ -5,10 +5,10 @@
 import type { Database, Key } from 'lmdb';
 import type { Movement, MoneyBooks } from '../books/books.ts';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
-import type { KeyRecord } from '../keys.ts';
 import {
   chainHash,
   FIRST_HASH,
+  isOfExchange,
   type JournalHead,
   type JournalKind,
   type JournalRow,
@@ -16,17 +16,18 @@ import {
   type LedgerAccount,
 } from '../ledger.ts';
 import { inRange } from '../money.ts';
+import type { RequestLogEntry } from '../request-log.ts';
 import { RollupChanges } from '../rollups.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { payerOf } from '../payer.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
+import { LogIndexChanges } from './log-places.ts';
 import { addRollups } from './rollup-rows.ts';
 import { closedText, type LogHead, metaOf, type Tables } from './tables.ts';
 
-/** The key that something is charged to, and where the money comes from. */
 interface Payer {
-  readonly key: KeyRecord;
+  readonly accountId: string;
   readonly from: LedgerAccount;
 }
 
@@ -36,15 +37,15 @@ const NO_OVERWRITE = { noOverwrite: true } as const;
 export class Work implements MoneyBooks {
   readonly tables: Tables;
   readonly rollups = new RollupChanges();
+  readonly logIndex = new LogIndexChanges();
   readonly #afterWrite: (() => void) | undefined;
   readonly #balances = new Map<LedgerAccount, bigint>();
   readonly #spend = new Map<string, SpendRow>();
   readonly #days = new Map<string, { readonly key: [string, number]; row: DayCounts }>();
   readonly #payers = new Map<string, Payer>();
-  /** Rows of the request log by key. */
-  readonly #logKeys = new Map<string, number[]>();
   #head: JournalHead | undefined;
   #logHead: LogHead | undefined;
+  #hasLogged = false;
   #hasOlderRefs: boolean | undefined;
 
   constructor(tables: Tables, afterWrite: (() => void) | undefined) {
@@ -96,7 +97,7 @@ export class Work implements MoneyBooks {
     const key = this.tables.keys.get(keyId);
     if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
     const unlimited = this.tables.accounts.get(key.accountId)?.unlimited ?? false;
-    const payer = { key, from: payerOf(key, unlimited) };
+    const payer = { accountId: key.accountId, from: payerOf(key, unlimited) };
     this.#payers.set(keyId, payer);
     return payer;
   }
@@ -116,16 +117,11 @@ export class Work implements MoneyBooks {
 
   /** Writes the journal row and moves the money. Throws when the cause is already journaled: callers check before. */
   move(movement: Movement): void {
-    if (!this.add(this.tables.journalRefs, [storable(movement.ref), movement.kind], this.nextJournalSeq)) {
-      throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
-    }
-    this.moveOfExchange(movement);
-  }
-
-  /** {@link move} for a cause that `exchange-index.ts` has entered with this row. */
-  moveOfExchange(movement: Movement): void {
-    const { ref, from, to, nanos, by, note } = movement;
-    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
+    const { kind, ref, from, to, nanos, by, note } = movement;
+    // That of an exchange was entered with this row (`exchange-index.ts`).
+    if (!isOfExchange(kind) && !this.add(this.tables.journalRefs, [storable(ref), kind], this.nextJournalSeq))
+      throw new StoreError('corrupt', `${kind} of ${ref} is already journaled`);
+    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${kind} of ${nanos} nano-dollars`);
     if (nanos !== 0n) {
       this.#setBalance(from, this.balance(from) - nanos);
       this.#setBalance(to, this.balance(to) + nanos);
@@ -179,13 +175,12 @@ export class Work implements MoneyBooks {
     return this.#currentLogHead().seq + 1;
   }
 
-  /** Takes that place for a row of the key; times never go back along the log. */
-  takeLogRow(keyId: string, nowMs: number): LogHead {
+  /** Takes that place for a row; times never go back along the log. */
+  takeLogRow(entry: RequestLogEntry, nowMs: number): LogHead {
     const head = this.#currentLogHead();
     this.#logHead = { seq: head.seq + 1, atMs: Math.max(head.atMs, nowMs) };
-    const seqs = this.#logKeys.get(keyId);
-    if (seqs === undefined) this.#logKeys.set(keyId, [this.#logHead.seq]);
-    else seqs.push(this.#logHead.seq);
+    this.#hasLogged = true;
+    this.logIndex.enter(entry, this.#logHead.seq);
     return this.#logHead;
   }
 
@@ -206,8 +201,8 @@ export class Work implements MoneyBooks {
     for (const { key, row } of this.#days.values()) this.put(this.tables.days, key, row);
     if (!this.rollups.isEmpty) addRollups(this, this.rollups);
     if (this.#head !== undefined) this.put(this.tables.meta, 'journalHead', this.#head);
-    for (const [keyId, seqs] of this.#logKeys) this.put(this.tables.logKeys, [keyId, seqs[0] ?? 0], seqs);
-    if (this.#logKeys.size > 0 && this.#logHead !== undefined) this.put(this.tables.meta, 'logHead', this.#logHead);
+    this.logIndex.write(this);
+    if (this.#hasLogged && this.#logHead !== undefined) this.put(this.tables.meta, 'logHead', this.#logHead);
   }
 
   #setBalance(account: LedgerAccount, nanos: bigint): void {

@@ -8,12 +8,10 @@
  * L − (all settled − Σ S(q≠p)) − I(p) > 0, so the whole passes L by at most
  *   Σ over q≠p of (I(q) + S(q))  +  last  +  Σ max(0, C − E) over what is in flight.
  */
-import type { Principal } from '../keys.ts';
-import { payerOf } from '../payer.ts';
-import type { Admission, NotAdmitted, Reservation, Reservations } from '../reservations.ts';
-import { done, refused, type Result } from '../result.ts';
-import { reachedWindow, roomLeft, type SpendRow, spendAt } from '../spend-windows.ts';
-import { type Known, newest, NO_BALANCE, NO_CHANGES, NO_SPEND } from './cache.ts';
+import type { LedgerAccount } from '../ledger.ts';
+import type { Admission, Reservations, Standing } from '../reservations.ts';
+import type { SpendRow } from '../spend-windows.ts';
+import { type Cache, type Known, newest, NO_BALANCE, NO_CHANGES, NO_SPEND } from './cache.ts';
 import type { Database } from './database.ts';
 import { int, maybeText, object, SPEND_JSON, spendOf } from './rows.ts';
 import type { Statement } from './session.ts';
@@ -26,9 +24,25 @@ const STANDING: Statement = {
     FROM ledger_head h LEFT JOIN balances b ON b.account = $1 LEFT JOIN spend s ON s.key_id = $2`,
 };
 
-interface Standing {
-  readonly balance: Known<bigint>;
-  readonly spend: Known<SpendRow>;
+/** What was found, or what is remembered since where that is newer. */
+class Found implements Standing {
+  readonly #cache: Cache;
+  readonly #balance: Known<bigint>;
+  readonly #spend: Known<SpendRow>;
+
+  constructor(cache: Cache, balance: Known<bigint>, spend: Known<SpendRow>) {
+    this.#cache = cache;
+    this.#balance = balance;
+    this.#spend = spend;
+  }
+
+  balance(payer: LedgerAccount): bigint {
+    return newest(this.#balance, this.#cache.balance(payer));
+  }
+
+  spend(keyId: string): SpendRow {
+    return newest(this.#spend, this.#cache.spend(keyId));
+  }
 }
 
 export function createAdmission(database: Database, watch: Watch, reservations: Reservations): Admission {
@@ -39,7 +53,7 @@ export function createAdmission(database: Database, watch: Watch, reservations: 
   const remembered = (payer: string, keyId: string): Standing | undefined => {
     if (!watch.isFresh()) return undefined;
     const [balance, spend] = [cache.balance(payer), cache.spend(keyId)];
-    return balance === undefined || spend === undefined ? undefined : { balance, spend };
+    return balance === undefined || spend === undefined ? undefined : new Found(cache, balance, spend);
   };
 
   const look = (payer: string, keyId: string): Promise<Standing> => {
@@ -53,44 +67,24 @@ export function createAdmission(database: Database, watch: Watch, reservations: 
 
   const lookUp = async (payer: string, keyId: string): Promise<Standing> => {
     const [row] = await database.run(STANDING, [payer, keyId]);
-    if (row === undefined) return { balance: NO_BALANCE, spend: NO_SPEND };
+    if (row === undefined) return new Found(cache, NO_BALANCE, NO_SPEND);
     const seq = int(row, 'seq');
     const nanos = BigInt(maybeText(row, 'nanos') ?? '0');
     const spend = row['spent'] === true ? spendOf(object(maybeText(row, 'spend') ?? '{}')) : NO_SPEND.value;
     cache.remember({ ...NO_CHANGES, seq, balances: new Map([[payer, nanos]]), spend: new Map([[keyId, spend]]) });
-    return { balance: { value: nanos, seq }, spend: { value: spend, seq } };
-  };
-
-  /** Synchronous from the look at the reservations to the reservation: no other admission comes between. */
-  const decide = (
-    { key, account }: Principal,
-    estimateNanos: bigint,
-    nowMs: number,
-    found: Standing,
-  ): Result<Reservation, NotAdmitted> => {
-    const payer = payerOf(key, account.unlimited);
-    const balance = newest(found.balance, cache.balance(payer));
-    if (!payer.startsWith('house:') && balance - reservations.ofPayer(payer) <= 0n) {
-      return refused({ reason: 'insufficient_balance', source: payer.startsWith('sub:') ? 'sub_account' : 'wallet' });
-    }
-    const spend = spendAt(newest(found.spend, cache.spend(key.id)), nowMs);
-    const inFlight = reservations.ofKey(key.id);
-    const window = reachedWindow(key.limits, spend, inFlight);
-    if (window !== undefined) return refused({ reason: 'spend_limit_reached', window });
-    return done(reservations.reserve(payer, key.id, estimateNanos, roomLeft(key.limits, spend, inFlight)));
+    return new Found(cache, { value: nanos, seq }, { value: spend, seq });
   };
 
   return {
     async admit(principal, estimateNanos, nowMs) {
       database.requireHealth();
-      const { key, account } = principal;
-      const payer = payerOf(key, account.unlimited);
-      const known = remembered(payer, key.id);
+      const payer = reservations.payerOf(principal);
+      const known = remembered(payer, principal.key.id);
       if (known !== undefined) {
-        const decided = decide(principal, estimateNanos, nowMs, known);
+        const decided = reservations.admit(principal, known, estimateNanos, nowMs);
         if (decided.ok) return decided;
       }
-      return decide(principal, estimateNanos, nowMs, await look(payer, key.id));
+      return reservations.admit(principal, await look(payer, principal.key.id), estimateNanos, nowMs);
     },
 
     reserved: (keyId) => reservations.reserved(keyId),

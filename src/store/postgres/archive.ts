@@ -2,22 +2,19 @@
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
-import { isNothing, RollupChanges } from '../rollups.ts';
+import { RollupChanges } from '../rollups.ts';
 import { storable } from '../storable.ts';
-import { INSERT_IDEMPOTENCY, insertAccount, insertHold, insertKey, insertVideo, PUT_CONTROL, taskOf } from './books.ts';
-import { controlOf } from './controls.ts';
+import { INSERT_IDEMPOTENCY, insertAccount, insertHold, insertKey, insertVideo, PUT_CONTROL } from './books.ts';
+import { allRows } from './all-rows.ts';
 import { writeAll } from '../copy.ts';
 import { StoreError } from '../store-error.ts';
 import { Database } from './database.ts';
-import { leaseOf } from './leases.ts';
 import { migratePostgres } from './migrate.ts';
 import type { PostgresOptions } from './options.ts';
-import { logRowOf } from './request-log.ts';
-import { addRows, columnsOf, rollupOf } from './rollup-rows.ts';
-import { accountOf, big, bytes, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
+import { ADD_DAYS, ADD_HOURS, columnsOf } from './rollup-rows.ts';
+import { filterColumns, int, type Row } from './rows.ts';
 import type { Session, Statement } from './session.ts';
-import { countsOfDay } from './spend.ts';
-import { PAGES, rowsOf, verify } from './verify.ts';
+import { verify } from './verify.ts';
 
 const statement = (name: string, sql: string): Statement => ({ name: `archive_${name}`, text: sql });
 
@@ -34,22 +31,6 @@ const OPEN = statement(
 );
 const BEGIN = statement('begin', `INSERT INTO schema_migrations (version, name) VALUES (${COPYING}, 'copy under way')`);
 const FINISH = statement('finish', `DELETE FROM schema_migrations WHERE version = ${COPYING}`);
-const DAYS = statement('days', 'SELECT * FROM days ORDER BY key_id COLLATE "C", day');
-const ROLLUPS = statement(
-  'rollups',
-  `SELECT * FROM usage_hours WHERE key_id <> ''
-    ORDER BY key_id COLLATE "C", at, model COLLATE "C", channel_id COLLATE "C", code COLLATE "C"`,
-);
-const ADD_HOURS = statement('add_hours', addRows('usage_hours', '$1'));
-const ADD_DAYS = statement('add_days', addRows('usage_days', '$1'));
-const IDEMPOTENCY = statement(
-  'idempotency',
-  'SELECT * FROM idempotency ORDER BY account_id COLLATE "C", key_id COLLATE "C", idempotency_key COLLATE "C"',
-);
-const LEASES = statement('leases', 'SELECT * FROM leases ORDER BY name COLLATE "C"');
-const SECRETS = statement('secrets', 'SELECT * FROM envelope_secrets ORDER BY id');
-const CONTROLS = statement('controls', 'SELECT * FROM controls ORDER BY kind COLLATE "C", id COLLATE "C"');
-const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number, rollups_after FROM ledger_head');
 
 const PUT_JOURNAL = statement(
   'put_journal',
@@ -60,7 +41,7 @@ const PUT_JOURNAL = statement(
 const PUT_BALANCE = statement('put_balance', 'INSERT INTO balances SELECT $1, $2, seq FROM ledger_head');
 const PUT_SPEND = statement('put_spend', 'INSERT INTO spend VALUES ($1, $2, $3, $4, $5, $6, $7)');
 const PUT_DAY = statement('put_day', 'INSERT INTO days VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
-const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
+const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)');
 const PUT_LEASE = statement('put_lease', 'INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, $3, $4)');
 const PUT_SECRET = statement('put_secret', 'INSERT INTO envelope_secrets VALUES ($1, $2)');
 const PUT_HEADS = statement(
@@ -105,38 +86,6 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
   };
 }
 
-/** Table by table. Of a store at rest each page may come from another connection of the pool; of one in use, from one snapshot. */
-async function* allRows(database: Pick<Session, 'run'>): AsyncGenerator<ArchiveRow> {
-  for await (const row of rowsOf(database, PAGES.accounts)) yield { table: 'account', row: accountOf(row) };
-  for await (const row of rowsOf(database, PAGES.keys)) yield { table: 'key', row: keyOf(row) };
-  for await (const row of rowsOf(database, PAGES.journal)) yield { table: 'journal', row: journalOf(row) };
-  for await (const row of rowsOf(database, PAGES.balances))
-    yield { table: 'balance', row: { account: text(row, 'account'), nanos: big(row, 'nanos') } };
-  for await (const row of rowsOf(database, PAGES.holds)) yield { table: 'hold', row: holdOf(row) };
-  for await (const row of rowsOf(database, PAGES.spend))
-    yield { table: 'spend', row: { keyId: text(row, 'key_id'), ...spendOf(row) } };
-  for (const row of await database.run(DAYS))
-    yield { table: 'day', row: { keyId: text(row, 'key_id'), day: int(row, 'day'), ...countsOfDay(row) } };
-  for (const rollup of (await database.run(ROLLUPS)).map(rollupOf))
-    if (!isNothing(rollup.sums)) yield { table: 'rollup', row: rollup };
-  for await (const row of rowsOf(database, PAGES.log)) yield { table: 'log', row: logRowOf(row) };
-  for await (const row of rowsOf(database, PAGES.videos)) yield { table: 'video', row: taskOf(row) };
-  for (const row of await database.run(IDEMPOTENCY)) {
-    const owner = { accountId: text(row, 'account_id'), keyId: text(row, 'key_id') };
-    const made = { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash') };
-    yield { table: 'idempotency', row: { ...owner, idempotencyKey: text(row, 'idempotency_key'), ...made } };
-  }
-  for (const row of await database.run(LEASES)) yield { table: 'lease', row: leaseOf(row) };
-  for (const row of await database.run(SECRETS))
-    yield { table: 'secret', row: { id: int(row, 'id'), bytes: bytes(row, 'bytes') } };
-  for (const row of await database.run(CONTROLS)) yield { table: 'control', row: controlOf(row) };
-  for (const row of await database.run(HEADS)) {
-    const heads = { logSeq: int(row, 'log_seq'), logAtMs: int(row, 'log_at_ms'), videoNumber: int(row, 'video_number') };
-    const rollupsAfter = int(row, 'rollups_after');
-    yield { table: 'heads', row: rollupsAfter < 0 ? heads : { ...heads, rollupsAfter } };
-  }
-}
-
 async function write(session: Session, { table, row }: ArchiveRow): Promise<void> {
   switch (table) {
     case 'account':
@@ -178,7 +127,8 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
       const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
       const names = [storable(exchangeId), storable(requestId), clientRequestId && storable(clientRequestId.slice(0, 256))];
       const rest = [accountId, keyId, storable(model), status, charge?.total ?? 0n, logText(entry)];
-      await session.run(PUT_LOG, [seq, loggedAtMs, ...names, ...rest]);
+      const { channel_id, error_code } = filterColumns(entry);
+      await session.run(PUT_LOG, [seq, loggedAtMs, ...names, ...rest, channel_id, error_code]);
       return;
     }
     case 'video':

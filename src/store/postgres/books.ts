@@ -1,15 +1,33 @@
 /** The books of a transaction on PostgreSQL: the statements that read and write a record of each kind. */
 import type { AccountRecord } from '../accounts.ts';
-import type { Books, VideoReplacement } from '../books/books.ts';
+import type { Books, LogLimits, Registration, VideoReplacement } from '../books/books.ts';
 import type { ControlKind } from '../controls.ts';
 import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
-import { StoreError } from '../store-error.ts';
+import type { RequestLogRow } from '../request-log.ts';
+import { filmOf } from '../rollup-recount.ts';
+import type { Rollup, SettledFilm } from '../rollups.ts';
+import type { OpenExchange } from '../settlement.ts';
+import { exchangeOf } from '../settlements/records.ts';
 import { isStorable, storable } from '../storable.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId } from '../video-rules.ts';
-import { type NewVideo, VIDEO, type VideoTask } from '../videos.ts';
-import { accountOf, bytes, holdOf, int, keyOf, type Row, text } from './rows.ts';
+import type { NewVideo, VideoTask } from '../videos.ts';
+import { ADD_DAYS, ADD_HOURS, HOURS_OF_KEYS, jsonOf, REMOVE_DAY, REMOVE_HOURS, rollupOf } from './rollup-rows.ts';
+import {
+  accountOf,
+  bytes,
+  holdOf,
+  int,
+  keyOf,
+  logRowOf,
+  maybeInt,
+  REGISTRATION,
+  registrationOf,
+  taskOf,
+  taskText,
+  text,
+} from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { Work } from './work.ts';
 
@@ -85,6 +103,29 @@ const CLAIM: Statement = { name: 'claim_put', text: 'INSERT INTO operator_claims
 
 type Runner = Pick<Session, 'run'>;
 
+const OPEN_OF: Statement = {
+  name: 'open_of',
+  text: 'SELECT exchange FROM open_exchanges WHERE owner_id = $1 ORDER BY exchange_id LIMIT $2',
+};
+const PROCESS: Statement = { name: 'owner_find', text: `SELECT ${REGISTRATION} FROM owners WHERE id = $1` };
+const REMOVE_PROCESS: Statement = { name: 'owner_leave', text: 'DELETE FROM owners WHERE id = $1' };
+
+const LOG_LIMITS: Statement = {
+  name: 'log_limits',
+  text: `SELECT h.log_seq, h.log_at_ms, r.seq, r.logged_at_ms, (SELECT min(at) FROM usage_hours) AS first_hour
+    FROM ledger_head h LEFT JOIN LATERAL (SELECT seq, logged_at_ms FROM request_log ORDER BY seq LIMIT 1) r ON true`,
+};
+const LOGGED: Statement = {
+  name: 'logged_between',
+  text: 'SELECT * FROM request_log WHERE logged_at_ms >= $1 AND logged_at_ms < $2 AND seq > $3 ORDER BY seq LIMIT $4',
+};
+const SUCCEEDED: Statement = {
+  name: 'videos_succeeded',
+  text: `SELECT number, task FROM videos WHERE state = 'succeeded' AND number > $1 ORDER BY number LIMIT $2`,
+};
+const SUMMED_UP: Statement = { name: 'all_summed_up', text: 'UPDATE ledger_head SET rollups_after = -1' };
+const PAGE = 1_000;
+
 export class PostgresBooks extends Work implements Books {
   async account(id: string): Promise<AccountRecord | undefined> {
     if (!isStorable(id)) return undefined;
@@ -138,6 +179,58 @@ export class PostgresBooks extends Work implements Books {
 
   async closeHold({ id }: HoldRow, state: HoldState, atMs: number): Promise<void> {
     await this.run(CLOSE_HOLD, [id, state, atMs]);
+  }
+
+  async openExchanges(processId: string, limit: number): Promise<OpenExchange[]> {
+    return (await this.run(OPEN_OF, [processId, limit])).map((row) => exchangeOf(text(row, 'exchange')));
+  }
+
+  process(id: string): Promise<Registration | undefined> {
+    return findProcess(this, id);
+  }
+
+  async removeProcess(id: string): Promise<void> {
+    await this.run(REMOVE_PROCESS, [id]);
+  }
+
+  async logLimits(): Promise<LogLimits> {
+    const [row = {}] = await this.run(LOG_LIMITS);
+    const [seq, firstHour] = [maybeInt(row, 'seq'), maybeInt(row, 'first_hour')];
+    const oldest = seq === undefined ? undefined : { seq, loggedAtMs: int(row, 'logged_at_ms') };
+    return { oldest, head: { seq: int(row, 'log_seq'), atMs: int(row, 'log_at_ms') }, firstHour };
+  }
+
+  async logged(fromMs: number, toMs: number, after: number, limit: number): Promise<RequestLogRow[]> {
+    return (await this.run(LOGGED, [fromMs, toMs, after, limit])).map(logRowOf);
+  }
+
+  async films(): Promise<SettledFilm[]> {
+    const films: SettledFilm[] = [];
+    for (let after = -1; ; ) {
+      const rows = await this.run(SUCCEEDED, [after, PAGE]);
+      films.push(...rows.flatMap((row) => filmOf(taskOf(row)) ?? []));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < PAGE) return films;
+      after = int(last, 'number');
+    }
+  }
+
+  async hoursOfKeys(from: number, to: number): Promise<Rollup[]> {
+    return (await this.run(HOURS_OF_KEYS, [from, to])).map(rollupOf);
+  }
+
+  async removeRollups(hours: { readonly from: number; readonly to: number }, day: number): Promise<void> {
+    await this.run(REMOVE_HOURS, [hours.from, hours.to]);
+    await this.run(REMOVE_DAY, [day]);
+  }
+
+  async addRollups(hours: readonly Rollup[], days: readonly Rollup[]): Promise<void> {
+    await this.run(ADD_HOURS, [jsonOf(hours)]);
+    await this.run(ADD_DAYS, [jsonOf(days)]);
+  }
+
+  async allSummedUp(): Promise<void> {
+    await this.run(SUMMED_UP);
   }
 
   async holdsLease(name: string, token: number): Promise<boolean> {
@@ -201,6 +294,11 @@ export class PostgresBooks extends Work implements Books {
   }
 }
 
+export async function findProcess(runner: Runner, id: string): Promise<Registration | undefined> {
+  const [row] = await runner.run(PROCESS, [id]);
+  return row && registrationOf(row);
+}
+
 export async function insertAccount(runner: Runner, account: AccountRecord): Promise<void> {
   const { id, name, class: of, unlimited, disabled, createdAtMs } = account;
   await runner.run(INSERT_ACCOUNT, [id, name, of, unlimited, disabled, createdAtMs, ...rateColumns(account)]);
@@ -253,33 +351,4 @@ export async function earlierOf(
   if (row === undefined) return undefined;
   const task = row['task'] === null ? undefined : taskOf(row);
   return { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash'), task };
-}
-
-function taskText(task: VideoTask): string {
-  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() });
-}
-
-type StoredTask = VideoTask extends infer Task ? (Task extends VideoTask ? Omit<Task, 'frozenNanos'> & Amount : never) : never;
-interface Amount {
-  readonly frozenNanos: string;
-}
-
-export function taskOf(row: Row): VideoTask {
-  const stored: unknown = JSON.parse(text(row, 'task'));
-  if (!isStoredTask(stored)) throw new StoreError('corrupt', 'a video task is not one');
-  return { ...stored, frozenNanos: BigInt(stored.frozenNanos) };
-}
-
-/** Only this module writes such text: that it is one is checked, not each of its fields. */
-function isStoredTask(value: unknown): value is StoredTask {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'id' in value &&
-    'frozenNanos' in value &&
-    typeof value.frozenNanos === 'string' &&
-    'state' in value &&
-    typeof value.state === 'string' &&
-    Object.hasOwn(VIDEO, value.state)
-  );
 }

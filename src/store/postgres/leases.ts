@@ -2,7 +2,7 @@
 import { type Lease, type Leases, MAX_LEASE_MS } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Database } from './database.ts';
-import type { StoreProcess } from './processes.ts';
+import type { StoreProcess } from '../processes.ts';
 import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 

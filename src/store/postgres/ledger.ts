@@ -1,9 +1,9 @@
 /** Reading the journal and the holds, on PostgreSQL. Writing is `work.ts`; checking is `verify.ts`. */
 import type { HoldRow, Ledger } from '../ledger.ts';
+import { rebuildRollups } from '../books/rollups.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { holdOf, int, journalOf, text } from './rows.ts';
-import { rebuildRollups } from './rollups.ts';
 import type { Statement } from './session.ts';
 import { StoreError } from '../store-error.ts';
 import { HEAD, verify } from './verify.ts';

@@ -1,5 +1,7 @@
 /** Opens the store on PostgreSQL and puts its parts together. Any number of processes on any number of machines may share it. */
 import { createAdminTokens } from '../admin-tokens.ts';
+import { indexOlderRows } from '../log-filters.ts';
+import { StoreProcess } from '../processes.ts';
 import { Reservations } from '../reservations.ts';
 import type { Store } from '../store.ts';
 import { closeOnce } from '../closing.ts';
@@ -15,8 +17,8 @@ import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { migratePostgres } from './migrate.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
-import { StoreProcess } from './processes.ts';
-import { createRequestLog } from './request-log.ts';
+import { createRegistry } from './processes.ts';
+import { createRequestLog, fillColumns } from './request-log.ts';
 import { createSecrets } from './secrets.ts';
 import { createSettlementEngine } from './settlement-engine.ts';
 import { createUsageByHour } from './rollups.ts';
@@ -43,7 +45,7 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
   try {
     await watch.start();
     await secrets.start();
-    process = await StoreProcess.register(database);
+    process = await StoreProcess.register(createRegistry(database));
     log = await logOf(database, process);
   } catch (error) {
     process?.abandon();
@@ -52,10 +54,12 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     throw error;
   }
   const settlements = new SettlementQueue(createSettlementEngine(database, process), log);
+  const stopIndexing = indexOlderRows(options, () => fillColumns(database));
   const close = closeOnce({
     settlements,
     process,
     engine: async () => {
+      await stopIndexing();
       await watch.close();
       await database.close();
     },

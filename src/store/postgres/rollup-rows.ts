@@ -2,6 +2,7 @@
 import { type Rollup, type RollupChanges, SUM_NAMES, type SumName } from '../rollups.ts';
 import { StoreError } from '../store-error.ts';
 import { big, int, type Row, text } from './rows.ts';
+import type { Statement } from './session.ts';
 
 export type RollupTable = 'usage_hours' | 'usage_days';
 
@@ -31,6 +32,15 @@ export function addRows(table: RollupTable, parameter: string): string {
     first_token = ARRAY(SELECT coalesce(a, 0) + coalesce(b, 0) FROM unnest(u.first_token, excluded.first_token)
       WITH ORDINALITY AS t(a, b, place) ORDER BY place)`;
 }
+
+export const HOURS_OF_KEYS: Statement = {
+  name: 'hours_of_keys',
+  text: `SELECT * FROM usage_hours WHERE at >= $1 AND at < $2 AND key_id <> ''`,
+};
+export const REMOVE_HOURS: Statement = { name: 'hours_remove', text: 'DELETE FROM usage_hours WHERE at >= $1 AND at < $2' };
+export const REMOVE_DAY: Statement = { name: 'day_remove', text: 'DELETE FROM usage_days WHERE at = $1' };
+export const ADD_HOURS: Statement = { name: 'rollup_add_hours', text: addRows('usage_hours', '$1') };
+export const ADD_DAYS: Statement = { name: 'rollup_add_days', text: addRows('usage_days', '$1') };
 
 /** `hours`: by key. Rows of hours and of days, each of keys and of all keys together, as JSON arrays. */
 export function columnsOf(hours: RollupChanges): { readonly hours: string; readonly days: string } {

@@ -1,11 +1,16 @@
 /** Rows as the driver gives them and records as the store means them. Whatever has not the expected type is `corrupt`. */
 import type { Account, AccountRecord } from '../accounts.ts';
+import type { Registration } from '../books/books.ts';
+import { logEntryOf } from '../log-text.ts';
 import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
+import { filterWords } from '../log-filters.ts';
 import type { RateLimits } from '../rate-limits.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { defined } from '../defined.ts';
 import { StoreError } from '../store-error.ts';
+import { VIDEO, type VideoTask } from '../videos.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -70,6 +75,12 @@ export function object(json: string): Row {
   const value: unknown = JSON.parse(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new StoreError('corrupt', 'a row is no object');
   return Object.fromEntries(Object.entries(value));
+}
+
+/** Of the request log: copies of what is in the entry. */
+export function filterColumns(entry: RequestLogEntry): { readonly channel_id: string; readonly error_code: string } {
+  const [code, , channel] = filterWords(entry);
+  return { channel_id: channel ?? '', error_code: code ?? '' };
 }
 
 /** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */
@@ -180,6 +191,13 @@ function isLedgerAccount(name: string): name is LedgerAccount {
   return /^(external|revenue|transit|(wallet|sub|house|hold):.+)$/s.test(name);
 }
 
+/** Columns of `owners`: the clock of the database is the one that all machines share. */
+export const REGISTRATION = 'host, pid, (extract(epoch FROM clock_timestamp() - heartbeat) * 1000)::bigint AS age_ms';
+
+export function registrationOf(row: Row): Registration {
+  return { host: text(row, 'host'), pid: int(row, 'pid'), ageMs: int(row, 'age_ms') };
+}
+
 export function holdOf(row: Row): HoldRow {
   const closedAtMs = maybeInt(row, 'closed_at_ms');
   return {
@@ -197,4 +215,37 @@ export function holdOf(row: Row): HoldRow {
 function holdStateOf(name: string): HoldRow['state'] {
   if (name === 'held' || name === 'settled' || name === 'refunded') return name;
   throw new StoreError('corrupt', `there is no hold state ${name}`);
+}
+
+export function taskText(task: VideoTask): string {
+  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() });
+}
+
+type StoredTask = VideoTask extends infer Task ? (Task extends VideoTask ? Omit<Task, 'frozenNanos'> & Amount : never) : never;
+interface Amount {
+  readonly frozenNanos: string;
+}
+
+export function taskOf(row: Row): VideoTask {
+  const stored: unknown = JSON.parse(text(row, 'task'));
+  if (!isStoredTask(stored)) throw new StoreError('corrupt', 'a video task is not one');
+  return { ...stored, frozenNanos: BigInt(stored.frozenNanos) };
+}
+
+/** Only this module writes such text: that it is one is checked, not each of its fields. */
+function isStoredTask(value: unknown): value is StoredTask {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    'frozenNanos' in value &&
+    typeof value.frozenNanos === 'string' &&
+    'state' in value &&
+    typeof value.state === 'string' &&
+    Object.hasOwn(VIDEO, value.state)
+  );
+}
+
+export function logRowOf(row: Row): RequestLogRow {
+  return { ...logEntryOf(text(row, 'entry')), seq: int(row, 'seq'), loggedAtMs: int(row, 'logged_at_ms') };
 }

@@ -229,6 +229,19 @@ CREATE INDEX operator_claims_time ON operator_claims (at_ms);
 /** A key that was deleted stays for the rows that name it. */
 const DELETED_KEYS = 'ALTER TABLE keys ADD COLUMN deleted_at_ms bigint';
 
+/**
+ * Every filter of the log has an index. Where a row has no Channel or code the column is ''; NULL is what an older version wrote, also beside this one, and
+ * is filled in later, slice by slice.
+ */
+const LOG_FILTERS = `
+ALTER TABLE request_log ADD COLUMN channel_id text, ADD COLUMN error_code text;
+CREATE INDEX request_log_channel ON request_log (channel_id, seq);
+CREATE INDEX request_log_code ON request_log (error_code, seq);
+DROP INDEX request_log_status;
+CREATE INDEX request_log_status ON request_log (status, seq);
+CREATE INDEX request_log_older ON request_log (seq) WHERE channel_id IS NULL;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'first', sql: FIRST },
   { version: 2, name: 'lease owner', sql: LEASE_OWNER },
@@ -236,6 +249,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'sums by hour', sql: ROLLUPS },
   { version: 5, name: 'controls of operators', sql: CONTROLS },
   { version: 6, name: 'deleted keys', sql: DELETED_KEYS },
+  { version: 7, name: 'filters of the log', sql: LOG_FILTERS },
 ];
 
 /** The schema that this code knows. */

@@ -1,14 +1,14 @@
 /** What the settlement queue needs of PostgreSQL: openings alone in one statement, everything else in one transaction on the ledger. */
+import { awaited } from '../books/books.ts';
+import { settleAll } from '../books/settlements.ts';
 import { logEntryOf, logText } from '../log-text.ts';
+import type { StoreProcess } from '../processes.ts';
 import type { Batch, SettlementEngine } from '../settlements/engine.ts';
 import type { QueueRow } from '../settlements/row.ts';
-import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
+import { openFields, type Settled } from '../settlement.ts';
 import type { Database } from './database.ts';
 import { DEFAULTS } from './options.ts';
-import type { StoreProcess } from './processes.ts';
 import type { Statement } from './session.ts';
-import { Settler } from './settle.ts';
-import type { Work } from './work.ts';
 
 /** Rows in one transaction: enough to share its cost, few enough to hold the ledger's lock shortly. */
 const BATCH = 256;
@@ -41,7 +41,7 @@ function batchOf(database: Database, process: StoreProcess, rows: readonly Queue
   // Openings change no money: they need no lock on the ledger, and may be repeated.
   if (rows.every(({ entry, isInterrupted }) => entry === undefined && !isInterrupted))
     return { run: () => openAll(database, process, rows) };
-  return database.unit((work) => writeAll(work, process, rows, database.options.clock.now()));
+  return database.unit((books) => awaited(settleAll(books, rows, process.id, database.options.clock)));
 }
 
 async function openAll(database: Database, process: StoreProcess, rows: readonly QueueRow[]): Promise<Settled[]> {
@@ -50,30 +50,4 @@ async function openAll(database: Database, process: StoreProcess, rows: readonly
   );
   await database.change(OPEN, [process.id, JSON.stringify(list)]);
   return [];
-}
-
-async function writeAll(
-  work: Work,
-  process: StoreProcess,
-  rows: readonly QueueRow[],
-  nowMs: number,
-): Promise<(Settled | undefined)[]> {
-  const exchanges = rows.flatMap(({ entry, exchange }) => entry ?? exchange ?? []);
-  const settler = await Settler.prepare(work, exchanges, nowMs);
-  return rows.map(({ entry, text, exchange, isInterrupted }) => {
-    if (entry !== undefined && text !== undefined) {
-      const settled = settler.settle(entry, text);
-      work.closeExchange(entry.exchangeId);
-      return settled;
-    }
-    if (exchange !== undefined) writeOpen(work, settler, process, exchange, isInterrupted);
-    return undefined;
-  });
-}
-
-function writeOpen(work: Work, settler: Settler, process: StoreProcess, exchange: OpenExchange, isInterrupted: boolean): void {
-  if (isInterrupted) {
-    work.closeExchange(exchange.exchangeId);
-    settler.interrupt(exchange);
-  } else if (!settler.isLogged(exchange.exchangeId)) work.open(process.id, exchange);
 }

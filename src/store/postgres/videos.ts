@@ -4,9 +4,9 @@ import type { Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
 import { FAR_MS, isOwned, isTaskId, MAX_LIST, pageOf, pageSize, repeated, type TaskOwner, UNDUE } from '../video-rules.ts';
 import { DUE_STATES, type DueState, type Videos, type VideoTask } from '../videos.ts';
-import { earlierOf, taskOf, videosOf } from './books.ts';
+import { earlierOf, videosOf } from './books.ts';
 import type { Database } from './database.ts';
-import { int, text } from './rows.ts';
+import { int, text, taskOf } from './rows.ts';
 import type { Statement } from './session.ts';
 
 /** $3: below this number. */

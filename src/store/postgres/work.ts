@@ -4,10 +4,11 @@
  * was collected is written by one statement at the end. If anything throws, the transaction around it keeps nothing.
  */
 import type { AccountRecord } from '../accounts.ts';
-import type { Movement, MoneyBooks } from '../books/books.ts';
+import type { InterruptedRow, Movement, MoneyBooks } from '../books/books.ts';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import { type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord } from '../keys.ts';
+import { logText } from '../log-text.ts';
 import { inRange } from '../money.ts';
 import type { RequestLogEntry } from '../request-log.ts';
 import { hourOf, RollupChanges } from '../rollups.ts';
@@ -16,8 +17,9 @@ import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.
 import { StoreError } from '../store-error.ts';
 import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
+import { KnownExchanges } from './exchanges.ts';
 import { columnsOf } from './rollup-rows.ts';
-import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
+import { filterColumns, int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
 
@@ -43,7 +45,9 @@ export class Work implements MoneyBooks {
   readonly #changedSpend = new Set<string>();
   readonly #days = new Map<string, { readonly keyId: string; readonly day: number; counts: DayCounts }>();
   readonly #journal: JournalRow[] = [];
-  readonly #log: object[] = [];
+  readonly #exchanges = new KnownExchanges();
+  /** Rows of the request log by their place. */
+  readonly #log = new Map<number, object>();
   readonly #relog: object[] = [];
   readonly #opened = new Map<string, object>();
   readonly #closed = new Set<string>();
@@ -134,32 +138,51 @@ export class Work implements MoneyBooks {
     this.#days.set(name, found);
   }
 
-  /** A new row of the request log; times never go back along it. Gives when it was logged. */
-  appendLog(entry: RequestLogEntry, entryText: string, nowMs: number): number {
+  async loadExchanges(exchanges: readonly Pick<OpenExchange, 'exchangeId' | 'keyId'>[]): Promise<void> {
+    const payers = await this.#exchanges.load(this, exchanges);
+    await this.load(['revenue', ...payers], this.#exchanges.keyIds);
+  }
+
+  payer(keyId: string): { readonly accountId: string; readonly from: LedgerAccount } {
+    return this.#exchanges.payer(keyId);
+  }
+
+  enter(exchangeId: string): boolean {
+    return this.#exchanges.enter(exchangeId);
+  }
+
+  enterAgain(exchangeId: string): InterruptedRow | 'settled' {
+    return this.#exchanges.enterAgain(exchangeId);
+  }
+
+  appendLog(entry: RequestLogEntry, nowMs: number, entryText = logText(entry)): number {
     const { logSeq, logAtMs } = this.#head;
-    this.#head = { ...this.#head, logSeq: logSeq + 1, logAtMs: Math.max(logAtMs, nowMs) };
-    this.#log.push({ ...logColumns(entry, entryText), seq: this.#head.logSeq, logged_at_ms: this.#head.logAtMs });
-    return this.#head.logAtMs;
+    const [seq, loggedAtMs] = [logSeq + 1, Math.max(logAtMs, nowMs)];
+    this.#head = { ...this.#head, logSeq: seq, logAtMs: loggedAtMs };
+    this.#log.set(seq, { ...logColumns(entry, entryText), seq, logged_at_ms: loggedAtMs });
+    if (entry.status === 'interrupted') this.#exchanges.interrupted(entry.exchangeId, { seq, loggedAtMs, model: entry.model });
+    return loggedAtMs;
   }
 
-  /** An interrupted exchange is settled after all: its row says so, in its old place. */
-  replaceLog(seq: number, entry: RequestLogEntry, entryText: string): void {
-    this.#relog.push({ ...logColumns(entry, entryText), seq });
+  replaceLog({ seq }: InterruptedRow, entry: RequestLogEntry, entryText: string): void {
+    const mine = this.#log.get(seq);
+    const columns = { ...logColumns(entry, entryText), seq };
+    if (mine === undefined) this.#relog.push(columns);
+    else this.#log.set(seq, { ...mine, ...columns });
   }
 
-  open(processId: string, exchange: OpenExchange): void {
+  openExchange(processId: string, exchange: OpenExchange): void {
+    if (this.#exchanges.has(exchange.exchangeId)) return;
     const exchange_id = storable(exchange.exchangeId);
     this.#opened.set(exchange_id, { exchange_id, owner_id: processId, exchange: JSON.stringify(openFields(exchange)) });
   }
 
-  /** It is not open any more. Does no harm when it never was. */
-  closeExchange(exchangeId: string): void {
+  closeExchange(_processId: string, exchangeId: string): void {
     const id = storable(exchangeId);
     this.#opened.delete(id);
     this.#closed.add(id);
   }
 
-  /** Whether the hour of a row that is logged already has its sums: an older version made none. */
   isSummedUp(loggedAtMs: number): boolean {
     return hourOf(loggedAtMs) > this.#head.rollupsAfter;
   }
@@ -193,9 +216,15 @@ export class Work implements MoneyBooks {
     await this.run(WRITE_ALL, [
       this.#commitId,
       ...[seq, hash, logSeq, logAtMs, videoNumber],
-      ...[this.#journal.map(journalColumns), balances, spend, days, this.#log, this.#relog, [...this.#opened.values()]].map(
-        (rows) => JSON.stringify(rows),
-      ),
+      ...[
+        this.#journal.map(journalColumns),
+        balances,
+        spend,
+        days,
+        [...this.#log.values()],
+        this.#relog,
+        [...this.#opened.values()],
+      ].map((rows) => JSON.stringify(rows)),
       [...this.#closed],
       ...[rollups.hours, rollups.days],
     ]);
@@ -273,5 +302,6 @@ function logColumns(entry: RequestLogEntry, entryText: string) {
     status,
     charged_nanos: (charge?.total ?? 0n).toString(),
     entry: entryText,
+    ...filterColumns(entry),
   };
 }

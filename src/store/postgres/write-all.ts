@@ -53,14 +53,15 @@ day_rows AS (
     charged_nanos = d.charged_nanos + excluded.charged_nanos),
 log_rows AS (
   INSERT INTO request_log (seq, logged_at_ms, exchange_id, request_id, client_request_id, account_id, key_id, model, status,
-    charged_nanos, entry)
+    charged_nanos, entry, channel_id, error_code)
   SELECT x.* FROM json_to_recordset($11::json) AS x(seq bigint, logged_at_ms bigint, exchange_id text, request_id text,
-    client_request_id text, account_id text, key_id text, model text, status text, charged_nanos bigint, entry text)),
+    client_request_id text, account_id text, key_id text, model text, status text, charged_nanos bigint, entry text,
+    channel_id text, error_code text)),
 relogged AS (
   UPDATE request_log r SET request_id = x.request_id, client_request_id = x.client_request_id, model = x.model,
-    status = x.status, charged_nanos = x.charged_nanos, entry = x.entry
+    status = x.status, charged_nanos = x.charged_nanos, entry = x.entry, channel_id = x.channel_id, error_code = x.error_code
   FROM json_to_recordset($12::json) AS x(seq bigint, request_id text, client_request_id text, model text, status text,
-    charged_nanos bigint, entry text)
+    charged_nanos bigint, entry text, channel_id text, error_code text)
   WHERE r.seq = x.seq),
 opened AS (
   INSERT INTO open_exchanges (exchange_id, owner_id, exchange)

@@ -1,8 +1,8 @@
 /** Who speaks while items are open side by side. How clients read it: `turns.property.test.ts` beside this folder. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Holds, type ItemEvent, OWN_KIND, Turns } from '../../../src/codecs/answers/turns.ts';
-import type { ItemHead } from '../../../src/codecs/canonical/event.ts';
+import { type Holds, OWN_KIND, Turns } from '../../../src/codecs/answers/turns.ts';
+import type { ItemEvent, ItemHead } from '../../../src/codecs/canonical/event.ts';
 
 const CALL: ItemHead = { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } };
 const TEXT: ItemHead = { kind: 'text', role: 'assistant' };

@@ -12,7 +12,7 @@ import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../support/client-order/responses.ts';
-import { wholeHead } from '../../../src/codecs/responses/answer/slot.ts';
+import { headOf } from '../../../src/codecs/canonical/item-emitter.ts';
 import { decodeAll, encodeAll, OWNER, objectFrom, open, responseContext, terminalOf } from './support.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 6, unit: 'grapheme' });
@@ -73,7 +73,7 @@ const outcome: fc.Arbitrary<Outcome> = fc.constantFrom<Outcome>(
 
 /** The events of one item, its text in two pieces. */
 function eventsOf(index: number, whole: OutputItem): CanonicalEvent[] {
-  const events: CanonicalEvent[] = [{ type: 'item.start', index, head: wholeHead(whole) }];
+  const events: CanonicalEvent[] = [{ type: 'item.start', index, head: headOf(whole) }];
   const say = (delta: Extract<CanonicalEvent, { type: 'item.delta' }>['delta']) =>
     events.push({ type: 'item.delta', index, delta });
   const half = (text: string) => text.slice(0, Math.ceil(text.length / 2));

@@ -18,14 +18,16 @@ const BY_BUDGET = [
   'us.anthropic.claude-3-5-sonnet-20241022-v2:0',
   'sonnet-4.5',
 ] as const;
-const ADAPTIVE = [
-  'claude-opus-4-6',
-  'claude-sonnet-4.6',
+const AFTER_4_6 = [
   'claude-opus-4-10',
   'claude-sonnet-5',
   'claude-haiku-5-20270101',
   'claude-5-opus',
   'claude-12-sonnet',
+] as const;
+const ADAPTIVE = [
+  'claude-opus-4-6',
+  'claude-sonnet-4.6',
   'claude-2.1',
   'claude-next',
   'claude-opus-20270101',
@@ -36,6 +38,7 @@ const ADAPTIVE = [
 test('Claude up to 4.5 thinks by budget, whatever the order of the words; later and unknown models are adaptive', () => {
   for (const model of BY_BUDGET) assert.deepEqual(factsByName({}, 'messages', model), { thinking: 'budget' }, model);
   for (const model of ADAPTIVE) assert.deepEqual(factsByName({}, 'messages', model), {}, model);
+  for (const model of AFTER_4_6) assert.deepEqual(factsByName({}, 'messages', model), { fixedSampling: true }, model);
 });
 
 test('what the operator says goes before the name, and other types of Channel have no such names', () => {
@@ -59,4 +62,15 @@ test('it is the upstream’s name that counts', async (t) => {
   };
   assert.deepEqual(await thinkingOf('claude-haiku-4-5'), { type: 'enabled', budget_tokens: 4096 });
   assert.deepEqual(await thinkingOf('claude-opus-4-6'), { type: 'adaptive' });
+});
+
+test('the budgets that a Gemini model takes are known by its name, where the operator does not say', () => {
+  const flash = { maxThinkingBudget: 24_576 };
+  assert.deepEqual(factsByName({}, 'gemini', 'models/gemini-2.5-flash-preview-09-2025'), flash);
+  assert.deepEqual(factsByName({}, 'gemini', 'gemini-2.5-flash-lite'), { minThinkingBudget: 512, ...flash });
+  assert.deepEqual(factsByName({}, 'gemini', 'gemini-2.5-pro'), { minThinkingBudget: 128, maxThinkingBudget: 32_768 });
+  assert.deepEqual(factsByName({ maxThinkingBudget: 9 }, 'gemini', 'gemini-2.5-flash'), { maxThinkingBudget: 9 });
+  assert.deepEqual(factsByName({ thinking: 'level' }, 'gemini', 'gemini-2.5-flash'), { thinking: 'level' });
+  assert.deepEqual(factsByName({}, 'gemini', 'gemini-3-flash'), {});
+  assert.deepEqual(factsByName({}, 'messages', 'gemini-2.5-flash'), {});
 });

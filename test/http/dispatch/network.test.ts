@@ -57,6 +57,25 @@ test('F14: an address where nobody is, and a name that does not exist', async ()
   }
 });
 
+test('a status that HTTP does not have, or that nobody asked for, is the upstream’s fault: 502, until its circuit opens', async () => {
+  for (const status of [0, 99, 100, 101, 102, 199, 600, 999, 1000]) {
+    await using upstream = await fakeUpstream(jsonAnswer(status, { error: { message: 'odd' } }));
+    await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+    for (const stream of [false, true]) {
+      const response = await gateway.post('/v1/messages', ask({ stream }));
+      assert.equal(response.status, 502, `${status}`);
+      assert.match(await response.text(), /"type":"error"/);
+      const row = gateway.store.settled.at(-1);
+      assert.equal(row?.errorCode, 'upstream_error', `${status}`);
+      assert.match(row?.attempts.at(-1)?.errorCode ?? '', /^(undecodable|network|http_status)$/, `${status}`);
+    }
+    // So it is not the status that makes a 503, but the failures before it.
+    let last = 502;
+    for (let asked = 0; asked < 30 && last === 502; asked += 1) last = (await gateway.post('/v1/messages', ask())).status;
+    assert.equal(last, 503, `${status}`);
+  }
+});
+
 test('a proxy carries what goes to its Channel: TLS in a tunnel, plain HTTP by its whole address', async (t) => {
   const secure = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
   const asked: string[] = [];

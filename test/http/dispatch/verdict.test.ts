@@ -52,16 +52,16 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
     'nothing',
   ],
   ['404', said(404), 'next', false, 'unknownModel'],
-  ['404 of a client’s name', said(404, "No file with id 'file_1'"), 'next', false, 'nothing'],
+  ['404 of a client’s name', said(404, "No file with id 'file_1'"), 'deterministic', false, 'nothing'],
   [
     '404 of an item',
     said(404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
-    'next',
+    'deterministic',
     false,
     'nothing',
   ],
-  ['404 of a prompt', said(404, "Prompt with id 'pmpt_1' not found."), 'next', false, 'nothing'],
-  ['404 of an item with such a name', said(404, "Item with id 'rs_model' not found."), 'next', false, 'nothing'],
+  ['404 of a prompt', said(404, "Prompt with id 'pmpt_1' not found."), 'deterministic', false, 'nothing'],
+  ['404 of an item with such a name', said(404, "Item with id 'rs_model' not found."), 'deterministic', false, 'nothing'],
   ['404 of a model with such a name', said(404, 'The model `file` does not exist.'), 'next', false, 'unknownModel'],
   ['404 of a model beside such a name', said(404, "Model 'm' has no file support"), 'next', false, 'unknownModel'],
   ['405', said(405), 'next', false, 'nothing'],
@@ -159,6 +159,9 @@ test('the error of all: what all refuse alike passes as itself, anything else is
   assert.equal(agreed.status, 400);
   assert.equal(agreed.shownCode, 'context_length_exceeded');
   assert.equal(agreed.param, 'messages');
+  const unknown = said(404, "No file with id 'file_1'");
+  assert.equal(finalError([unknown, unknown]).status, 404, 'what the client named is nowhere: asking again would not help');
+  assert.equal(finalError([unknown, said(404)]).status, 502);
 
   for (const errors of [
     [said(500), refused],

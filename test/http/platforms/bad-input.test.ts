@@ -5,113 +5,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { AwsAccess } from '../../../src/simulator/clouds/aws.ts';
-import { chunkMessage, exceptionMessage } from '../../../src/simulator/clouds/event-stream.ts';
 import type { Script } from '../../../src/simulator/script.ts';
-import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/simulator.ts';
-import type { RequestLogEntry } from '../../../src/store/request-log.ts';
 import { type Clock, systemClock } from '../../../src/streams/clock.ts';
-import {
-  AWS_KEYS,
-  AZURE_KEY,
-  CLOUD_FORMS,
-  type CloudForm,
-  cloudChannel,
-  ENTRA_SECRET,
-  simulatedClouds,
-} from '../../support/clouds.ts';
-import { ask, eventually, MODELS, type TestGateway, testGateway } from '../../support/test-gateway.ts';
-
-const formOf = (name: string, source?: string): CloudForm => {
-  const form = CLOUD_FORMS.find((one) => one.name === name);
-  if (form === undefined) throw new Error(name);
-  return source === undefined ? form : { ...form, source };
-};
-const BEDROCK = formOf('messages on bedrock');
-const VERTEX = formOf('messages on vertex');
-const AZURE = formOf('chat on azure');
-
-const SECRETS = [AWS_KEYS.secretAccessKey, AWS_KEYS.sessionToken, AZURE_KEY, ENTRA_SECRET, 'token_', 'PRIVATE KEY', 'eyJ'];
-
-interface Rig {
-  readonly simulator: Simulator;
-  readonly gateway: TestGateway;
-  /** The status, the body, and what the operator reads of each attempt. */
-  ask(changes?: object): Promise<{
-    status: number;
-    text: string;
-    row: RequestLogEntry | undefined;
-    attempts: readonly (readonly [string, string])[];
-  }>;
-}
-
-async function rig(
-  t: TestContext,
-  form: CloudForm,
-  {
-    options = {},
-    clouds = {},
-    simulator: more = {},
-    second = false,
-    clock,
-    health = {},
-  }: {
-    options?: object;
-    clouds?: Parameters<typeof simulatedClouds>[0];
-    simulator?: SimulatorOptions;
-    /** A plain Channel that comes after. */
-    second?: boolean;
-    clock?: Clock;
-    health?: object;
-  } = {},
-): Promise<Rig> {
-  const simulator = await startSimulator({ clouds: simulatedClouds(clouds), ...more });
-  t.after(() => simulator.close());
-  const after = { id: 'two', type: 'messages', base_url: simulator.url, models: ['m'], priority: 1 };
-  const channels = [cloudChannel(form, simulator.url, { options }), ...(second ? [after] : [])];
-  const gateway = await testGateway({ channels, models: MODELS, health }, clock === undefined ? {} : { clock });
-  t.after(() => gateway[Symbol.asyncDispose]());
-  return {
-    simulator,
-    gateway,
-    async ask(changes = {}) {
-      const before = gateway.store.settled.length;
-      const answer = await gateway.post('/v1/messages', ask(changes));
-      const text = await answer.text();
-      await eventually(() => gateway.store.settled.length > before, 'a row');
-      const attempts = (gateway.store.settled.at(-1)?.attempts ?? []).map(
-        ({ errorCode = '', errorText = '' }) => [errorCode, errorText] as const,
-      );
-      const rows = JSON.stringify(gateway.store.settled, (_, value) => (typeof value === 'bigint' ? String(value) : value));
-      const seen = text + gateway.logLines.join('') + rows;
-      for (const secret of SECRETS) assert.ok(!seen.includes(secret), `${secret} was told: ${seen}`);
-      return { status: answer.status, text, attempts, row: gateway.store.settled.at(-1) };
-    },
-  };
-}
-
-const told = (text: string): { type: string; message: string } => JSON.parse(text).error;
-
-/** Both what a client of one Channel gets, and that the next Channel answers where there is one. */
-async function failsOver(
-  t: TestContext,
-  form: CloudForm,
-  options: Parameters<typeof rig>[2],
-  code: string,
-  words: RegExp,
-): Promise<void> {
-  const alone = await rig(t, form, options);
-  const { status, text, attempts } = await alone.ask();
-  assert.equal(status, 502, text);
-  assert.equal(told(text).type, 'api_error');
-  assert.equal(attempts[0]?.[0], code);
-  assert.match(attempts[0]?.[1] ?? '', words);
-  const two = await rig(t, form, { ...options, second: true });
-  const saved = await two.ask();
-  assert.equal(saved.status, 200, saved.text);
-  assert.equal(saved.attempts.length, 2);
-}
+import { AZURE, BEDROCK, failsOver, rig, told, VERTEX } from '../../support/cloud-rig.ts';
+import { AWS_KEYS, ENTRA_SECRET } from '../../support/clouds.ts';
+import { ask } from '../../support/test-gateway.ts';
 
 /** A clock of its own time of day. */
 const shifted = (ms: number): Clock => ({ ...systemClock, now: () => Date.now() + ms });
@@ -189,7 +89,7 @@ test('a revoked account and a wrong secret, in the words of the token endpoint, 
 
 test('tokens that are revoked in use: one more is asked for, and then the refusal is told', async (t) => {
   const google = { revoked: () => true };
-  await failsOver(t, VERTEX, { clouds: { google } }, '401', /invalid authentication credentials/);
+  await failsOver(t, VERTEX, { clouds: { google } }, 'UNAUTHENTICATED', /invalid authentication credentials/);
   await failsOver(t, AZURE, { clouds: { azure: { revoked: () => true } } }, '401', /invalid subscription key/);
 });
 
@@ -262,10 +162,16 @@ test('a region, a project or a resource that lacks the model rests the Channel f
     t,
     VERTEX,
     { clouds: { google: { models: ['another'] } } },
-    '404',
+    'NOT_FOUND',
     /was not found or your project does not have access/,
   );
-  await failsOver(t, VERTEX, { options: { location: 'us-central1' } }, '400', /not servable in region us-central1/);
+  await failsOver(
+    t,
+    VERTEX,
+    { options: { location: 'us-central1' } },
+    'FAILED_PRECONDITION',
+    /not servable in region us-central1/,
+  );
   await failsOver(
     t,
     AZURE,
@@ -304,84 +210,4 @@ test('throttling is a limit, and a request that is wrong stays the client’s ow
   const refused = await wrong.ask();
   assert.equal(refused.status, 400, refused.text);
   assert.match(told(refused.text).message, /at least one message/);
-});
-
-const EVENTS = [
-  {
-    type: 'message_start',
-    message: {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      model: 'm',
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      usage: { input_tokens: 3, output_tokens: 1 },
-    },
-  },
-  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
-  { type: 'content_block_stop', index: 0 },
-  { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 2 } },
-  { type: 'message_stop' },
-].map((event) => chunkMessage(JSON.stringify(event)));
-const STREAM = { 'content-type': 'application/vnd.amazon.eventstream' };
-
-/** A stream of these bytes behind Bedrock, as a messages client reads it. */
-async function streamed(t: TestContext, chunks: readonly Uint8Array[]) {
-  const { ask: asked } = await rig(t, BEDROCK, { simulator: { script: { raw: { headers: STREAM, chunks } } } });
-  return await asked({ stream: true });
-}
-
-test('frames that are damaged or cut off in mid-stream end it with an error, named for the operator', async (t) => {
-  const whole = await streamed(t, EVENTS);
-  assert.match(whole.text, /message_stop/);
-  const third = Buffer.from(EVENTS[3] ?? Buffer.alloc(0));
-  third[third.length - 1] = (third.at(-1) ?? 0) ^ 1;
-  const cases: readonly (readonly [string, readonly Uint8Array[], RegExp])[] = [
-    ['a bad checksum', [...EVENTS.slice(0, 3), third], /damaged on its way.*checksum of a message/],
-    [
-      'a frame that is cut off',
-      [...EVENTS.slice(0, 3), (EVENTS[3] ?? third).subarray(0, 30)],
-      /before its answer was complete.*into a message/,
-    ],
-    ['no end', EVENTS.slice(0, 4), /complete|end/],
-    [
-      'a page in the middle',
-      [...EVENTS.slice(0, 3), Buffer.from('<html>502 Bad Gateway</html>')],
-      /damaged on its way.*checksum of a prelude/,
-    ],
-  ];
-  for (const [name, chunks, words] of cases) {
-    const { text, status, row } = await streamed(t, chunks);
-    assert.equal(status, 200);
-    assert.match(text, /Hello/, name);
-    assert.match(text, /event: error\ndata: \{"type":"error","error":\{"type":"api_error"/, name);
-    assert.ok(!text.includes('message_stop'), name);
-    assert.equal(row?.errorCode, 'upstream_error', name);
-    assert.match(row?.errorText ?? '', words, name);
-  }
-});
-
-test('exceptions in mid-stream are errors of the protocol, and before the first word the next Channel answers', async (t) => {
-  const cases = [
-    ['throttlingException', 'rate_limit_error'],
-    ['modelStreamErrorException', 'api_error'],
-    ['serviceUnavailableException', 'overloaded_error'],
-    ['expiredTokenException', 'api_error'],
-    ['somethingNewException', 'api_error'],
-  ] as const;
-  for (const [name, type] of cases) {
-    const { text } = await streamed(t, [...EVENTS.slice(0, 3), exceptionMessage(name, 'The words of the vendor.')]);
-    assert.match(text, /Hello/);
-    assert.match(text, new RegExp(`event: error\\ndata: \\{"type":"error","error":\\{"type":"${type}"`), name);
-    const early = { raw: { headers: STREAM, chunks: [exceptionMessage(name, 'The words of the vendor.')] } };
-    const { ask: asked } = await rig(t, BEDROCK, {
-      second: true,
-      simulator: { script: { ...early, match: ({ path }) => path === '/v1/messages' } },
-    });
-    const saved = await asked({ stream: true });
-    assert.match(saved.text, /message_stop/, name);
-  }
 });

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
-import { CLOUD_FORMS, cloudChannel, simulatedClouds, SOURCES } from '../../support/clouds.ts';
-import { testGateway } from '../../support/test-gateway.ts';
+import { askModelList, judgeModelList } from '../../../src/http/dispatch/model-list.ts';
+import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
+import { type Clock, systemClock } from '../../../src/streams/clock.ts';
+import { CLOUD_FORMS, cloudChannel, SECRETS, simulatedClouds, SOURCES } from '../../support/clouds.ts';
+import { eventually, testConfig, testGateway } from '../../support/test-gateway.ts';
 
 const REPLY = { pieces: [{ type: 'text', text: 'Hello there, cloud.' }] } as const;
 const modelsOf = (type: string): object => ({
@@ -36,3 +39,56 @@ for (const form of CLOUD_FORMS) {
     });
   }
 }
+
+for (const form of CLOUD_FORMS) {
+  test(`${form.name}: the list of models is asked for with the Channel's own credential; a right that is missing says nothing`, async (t) => {
+    const simulator = await startSimulator({ clouds: simulatedClouds() });
+    t.after(() => simulator.close());
+    const [channel] = testConfig({ channels: [cloudChannel(form, simulator.url)], models: modelsOf(form.type) }).channels;
+    assert.ok(channel !== undefined);
+    const listed = async (clock: Clock = systemClock) => {
+      const upstreams = new Upstreams(clock);
+      const head = await askModelList(upstreams, channel, AbortSignal.timeout(20_000), clock);
+      await upstreams.close();
+      return judgeModelList(head, channel).result;
+    };
+    assert.equal(await listed(), 'good');
+    // A clock that is off is no fault of the Channel where the service's own date mends it.
+    if (form.platform === 'bedrock') assert.equal(await listed({ ...systemClock, now: () => Date.now() + 3_600_000 }), 'good');
+    const isList = ({ path }: { readonly path: string }): boolean => path.endsWith('models');
+    const message = 'User is not authorized to perform: bedrock:ListFoundationModels';
+    simulator.enqueue({ match: isList, faults: [{ type: 'status', status: 403, body: { message } }] });
+    assert.equal(await listed(), 'unsure');
+  });
+}
+
+test('no secret of any source is told to clients, rows, logs or metrics, in success and in refusal', async () => {
+  for (const form of CLOUD_FORMS.filter(({ type }) => type !== 'openai_image')) {
+    for (const source of Object.keys(SOURCES[form.platform] ?? {})) {
+      for (const changes of [
+        {},
+        {
+          aws: { role: () => undefined, accepted: () => [] },
+          google: { accounts: [], federation: undefined, revoked: () => true },
+          azure: { application: undefined },
+        },
+      ]) {
+        const simulator = await startSimulator({ clouds: simulatedClouds(changes) });
+        await using _closing = { [Symbol.asyncDispose]: () => simulator.close() };
+        const channel = cloudChannel({ ...form, source }, simulator.url);
+        await using gateway = await testGateway({ channels: [channel], models: modelsOf(form.type) }, { level: 'trace' });
+        const answer = await gateway.post('/v1/messages', {
+          model: 'm',
+          max_tokens: 50,
+          messages: [{ role: 'user', content: 'hi' }],
+        });
+        const text = await answer.text();
+        await eventually(() => gateway.store.settled.length > 0, 'a row');
+        const rows = JSON.stringify(gateway.store.settled, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+        const metrics = (await gateway.running.gateway.metrics.registry.metrics()).replaceAll('_token_', ' ');
+        const told = [text, JSON.stringify([...answer.headers]), rows, metrics, ...gateway.logLines].join('\n');
+        for (const secret of SECRETS) assert.ok(!told.includes(secret), `${form.name} by ${source} told ${secret}: ${told}`);
+      }
+    }
+  }
+});

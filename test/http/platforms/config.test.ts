@@ -84,6 +84,8 @@ test('a credential is needed, has one source, and stands beside no key', () => {
   refused({ ...VERTEX, options: PLACE }, /credentials/);
   refused({ ...VERTEX, api_key: 'k', options: { ...PLACE, credentials: { metadata: {} } } }, /api_key: is not taken by vertex/);
   refused({ ...AZURE, options: {} }, /options\.credentials: is needed/);
+  const portal = `${AZURE.base_url}/openai/deployments/my-gpt-5`;
+  refused({ ...AZURE, base_url: portal, api_key: 'k', options: {} }, /base_url: ends before \/openai/);
   parse({ ...BEDROCK, api_key: 'k', options: { region: 'us-east-1' } });
   parse({ ...AZURE, api_key: 'k', options: {} });
 });
@@ -92,6 +94,30 @@ test('what a source needs is checked when the configuration is read', () => {
   const aws = (credentials: object): object => ({ ...BEDROCK, options: { region: 'us-east-1', credentials } });
   refused(aws({ environment: {} }), /needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
   refused(aws({ container: {} }), /container\.url: is needed: the environment names no address/);
+  for (const env of [
+    { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '@example.com/x' },
+    { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '.example.com/x' },
+    { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://example.com/x' },
+    { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.169.254/x' },
+    { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'file:///etc/passwd' },
+  ])
+    refused(aws({ container: {} }), /container\.url: is no address of a container/, env as Env);
+  for (const url of [
+    'http://169.254.170.23/v1',
+    'http://[fd00:ec2::23]/v1',
+    'http://localhost:8080/x',
+    'https://keys.example.com/x',
+  ])
+    parse(aws({ container: {} }), { AWS_CONTAINER_CREDENTIALS_FULL_URI: url });
+  refused(aws({ web_identity: {} }), /web_identity\.role_arn: is needed where AWS_ROLE_ARN is not set/);
+  refused(aws({ web_identity: { role_arn: 'r' } }), /web_identity\.token_file: is needed/);
+  const identity = (more: object): object => ({
+    ...VERTEX,
+    options: { ...PLACE, credentials: { workload_identity: { audience: 'a', ...more } } },
+  });
+  refused(identity({}), /workload_identity\.token_file: is needed, or token_url/);
+  refused(identity({ token_file: '/t', token_url: 'http://h' }), /token_file: is needed, or token_url, not both/);
+  refused(identity({ token_file: '/t', token_field: 'x' }), /token_url: is what token_headers and token_field are for/);
   refused(aws({ profile: {} }), /profile\.file: is needed where no HOME is set/);
   refused(aws({ instance: { url: 'http://127.0.0.1:x' } }), /instance\.url: is not a URL/);
   const key = (text: string): object => ({ ...VERTEX, options: { ...PLACE, credentials: { service_account: { key: text } } } });
@@ -123,6 +149,9 @@ test('sources of AWS that the environment completes', () => {
     from: 'profile',
     name: 'default',
     file: '/home/a/.aws/credentials',
+  });
+  assert.deepEqual(source({ web_identity: {} }, { AWS_ROLE_ARN: 'arn', AWS_WEB_IDENTITY_TOKEN_FILE: '/t' }), {
+    ...{ from: 'web_identity', roleArn: 'arn', tokenFile: '/t', sessionName: 'mizu', url: 'https://sts.us-east-1.amazonaws.com' },
   });
   assert.deepEqual(source({ instance: {} }, {}), { from: 'instance', url: 'http://169.254.169.254' });
 });

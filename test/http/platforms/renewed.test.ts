@@ -81,14 +81,14 @@ test('a value that the upstream refuses is given up, but not one that is newer t
   await settle();
   await first;
   const sentAt = clock.monotonic();
-  assert.equal(renewed.refused(sentAt), false, 'a new one would be refused, too');
+  assert.equal(renewed.refused({ signedAt: sentAt }), false, 'a new one would be refused, too');
   clock.advance(60_000);
   const late = clock.monotonic();
-  assert.equal(renewed.refused(late), true);
+  assert.equal(renewed.refused({ signedAt: late }), true);
   const second = renewed.get();
   await settle();
   assert.equal(await second, 'value 2');
-  assert.equal(renewed.refused(late - 1), true, 'another value came meanwhile');
+  assert.equal(renewed.refused({ signedAt: late - 1 }), true, 'another value came meanwhile');
   assert.equal(renewed.get(), 'value 2');
   assert.equal(asked(), 2);
 });

@@ -1,31 +1,10 @@
 /** Signature Version 4: what AWS's own signer makes of the same request. */
 import assert from 'node:assert/strict';
-import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { test } from 'node:test';
 import { SignatureV4 } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { Signer } from '../../../src/http/platforms/bedrock/sign.ts';
-
-/** What the signer wants of a hash. */
-class Sha256 {
-  readonly #hash: Hash | Hmac;
-
-  constructor(secret?: string | ArrayBuffer | Uint8Array) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', Buffer.from(secret as Uint8Array));
-  }
-
-  update(data: Uint8Array): void {
-    this.#hash.update(data);
-  }
-
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-
-  reset(): void {
-    throw new Error('not used');
-  }
-}
+import { Sha256 } from '../../support/sent-by-packages.ts';
 
 const TRACE = new Set(['traceparent', 'tracestate', 'baggage']);
 const word = fc.stringMatching(/^[A-Za-z0-9._~:@$&'()*+,;=!%-]{1,20}$/);

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { authenticate } from '../../../src/http/request/authenticate.ts';
 import { headerValues } from '../../../src/http/request/header-values.ts';
 import { clientRequestId } from '../../../src/http/request/request-id.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { KEY } from '../../support/test-gateway.ts';
 
@@ -33,7 +34,7 @@ async function tokenOf(...lines: readonly Line[]): Promise<string | undefined> {
       return { ok: true as const, value: principal };
     },
   };
-  const found = authenticate(requestWith(...lines), '::1', keys, 0);
+  const found = authenticate(requestWith(...lines), '::1', keys, createFakeClock());
   if (asked === undefined) await assert.rejects(found, { code: 'unauthorized' });
   else assert.equal(await found, principal);
   return asked;
@@ -72,7 +73,7 @@ test('a key with a list of addresses is used from those alone', async () => {
     const { ips: _, ...key } = principal.key;
     const found = { ...principal, key: ips === undefined ? key : { ...key, ips } };
     const keys = { ...store.keys, authenticate: async () => ({ ok: true as const, value: found }) };
-    return authenticate(requestWith(['x-api-key', 'a']), ip, keys, 0);
+    return authenticate(requestWith(['x-api-key', 'a']), ip, keys, createFakeClock());
   };
   assert.ok(await from(undefined, '10.0.0.1'));
   await assert.rejects(from([], '10.0.0.1'), { code: 'ip_not_allowed' }, 'no address is not every address');

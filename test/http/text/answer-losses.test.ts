@@ -65,3 +65,18 @@ test('losses of an answer are named, as those of a request are', async (t) => {
   assert.deepEqual(await lossesOf('/v1/messages', ask()), []);
   assert.deepEqual(await lossesOf('/v1/messages', ask({ stream: true })), []);
 });
+
+test('a turn that pauses with nothing but its own vendor’s blocks is no empty success in another dialect', async (t) => {
+  const body = {
+    ...wholeMessage(''),
+    content: [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }],
+    stop_reason: 'pause_turn',
+  };
+  const upstream = await fakeUpstream(jsonAnswer(200, body));
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const chat = await gateway.post('/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+  assert.equal(chat.status, 502);
+  assert.match(await chat.text(), /response_not_representable/);
+  assert.match(await (await gateway.post('/v1/messages', ask())).text(), /"stop_reason":"pause_turn"/, 'its own client goes on');
+});

@@ -445,8 +445,7 @@ test('an answer may have every byte of its limit, and what follows its end in th
     [text.length - 1, false],
   ] as const) {
     const { body, source, steps, read } = answerOn(createFakeClock(), 'chat_completion', 60_000, bytes);
-    body.write(text);
-    body.write(': what nobody reads\n\n');
+    body.write(`${text}: what nobody reads\n\n`);
     if (isTaken) await read();
     else await assert.rejects(read, { message: 'The upstream sent an answer that is too large.' });
     assert.equal(source.ended, isTaken);

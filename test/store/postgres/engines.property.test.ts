@@ -202,8 +202,8 @@ const verbs = [
   call('transfer', [owner, amount, cause] as const, (side, n, nanos, because) =>
     side.store.keys.transfer(ownerOf(side, n).key.id, nanos, because),
   ),
-  call('authenticate', [fc.nat(30)] as const, ({ store, clock }, n) => store.keys.authenticate(`secret-${n}`, clock.now())),
-  call('authenticate', [odd] as const, ({ store, clock }, token) => store.keys.authenticate(token, clock.now())),
+  call('authenticate', [fc.nat(30)] as const, async ({ store, clock }, n) => store.keys.authenticate(`secret-${n}`, clock.now())),
+  call('authenticate', [odd] as const, async ({ store, clock }, token) => store.keys.authenticate(token, clock.now())),
   call('find no key', [odd] as const, async ({ store }, id) => [
     await store.keys.find(id),
     await store.keys.balance(id),

@@ -254,8 +254,8 @@ onPostgres(({ place }) => {
     await store.settlements.flush();
     await own.stop();
     await until(() => !store.health().healthy);
-    await assert.rejects(store.admission.admit(owner, 10n, Date.now()), { name: 'StoreError' });
-    await assert.rejects(store.keys.authenticate('sk-mizu-never-seen', Date.now()), { name: 'StoreError' });
+    await assert.rejects(async () => store.admission.admit(owner, 10n, Date.now()), { name: 'StoreError' });
+    await assert.rejects(async () => store.keys.authenticate('sk-mizu-never-seen', Date.now()), { name: 'StoreError' });
     const settled = await store.settlements.settle({ entry: entry(owner, 'open-1', 7n), reservation: admitted });
     assert.deepEqual(settled, { settled: true, chargedNanos: 7n });
     assert.equal(store.admission.reserved(owner.key.id), 7n);

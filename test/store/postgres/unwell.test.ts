@@ -32,7 +32,7 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     };
     await readOnly('on');
     await until(() => !store.health().healthy);
-    await assert.rejects(store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
+    await assert.rejects(async () => store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
     await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { name: 'StoreError', code: 'read_only' });
     const settled = store.settlements.settle({ entry: entry(owner, 'meanwhile', 7n) });
     await readOnly('off');
@@ -70,7 +70,7 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const settled = store.settlements.settle({ entry: entry(owner, 'meanwhile', 7n) });
     await until(() => !store.health().healthy);
     for (let n = 0; n < 50; n += 1) {
-      await assert.rejects(store.admission.admit(owner, 10n, T0), { code: 'unhealthy' });
+      await assert.rejects(async () => store.admission.admit(owner, 10n, T0), { code: 'unhealthy' });
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     await allow();
@@ -235,7 +235,7 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const settled = store.settlements.settle({ entry: entry(owner, 'slow', 7n) });
     await until(() => !store.health().healthy);
     assert.deepEqual(await settled, { settled: true, chargedNanos: 7n }, 'it is kept on the local disk');
-    await assert.rejects(store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
+    await assert.rejects(async () => store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
     await admin(`DROP TRIGGER slowly ON ${schema}.journal`);
     await until(() => store.health().healthy && store.settlements.pending === 0);
     assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);

@@ -18,7 +18,9 @@ export function featuresOfAnswer({ items, usage, outcome, events = NO_EVENTS }: 
   if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
   for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
   found.add(featureOfOutcome(outcome));
-  if (outcome.status === 'completed' && found.has('native item') && !items.some(isSaid)) found.add('native items alone');
+  const isPaused = outcome.status === 'incomplete' && (outcome.reason === 'pause' || outcome.reason === 'compaction');
+  if ((outcome.status === 'completed' || isPaused) && found.has('native item') && !items.some(isSaid))
+    found.add('native items alone');
   return found;
 }
 

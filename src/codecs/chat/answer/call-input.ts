@@ -1,6 +1,6 @@
 /** One open tool call of a streamed answer, and how the arguments that vendors send in odd pieces are read. */
+import type { OpenItem } from '../../canonical/fold.ts';
 import { grown } from '../../canonical/grown.ts';
-import type { ToolName } from '../../canonical/item.ts';
 import { isObjectText } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { FreeformReader } from '../../tools/freeform.ts';
@@ -10,17 +10,14 @@ import { ObjectScan } from './object-scan.ts';
 export interface Call {
   /** The upstream's index, where it gave one. */
   readonly wireIndex: number | undefined;
-  /** The index of its item; undefined until the name is known, since the item cannot start before. */
-  index: number | undefined;
+  /** Undefined until the name is known, since the item cannot start before. */
+  item: OpenItem | undefined;
   flavour: 'function' | 'custom';
-  /** The id of its item: that of the upstream, or a new one where the upstream gave none or gave it to another call. */
-  callId: string;
   /** The upstream's own id. */
   upstreamId: string | undefined;
   name: string;
   /** The name may be continued by the next piece, so the item does not start yet. */
   isNamePartial: boolean;
-  tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
   /** They began with an empty object: a placeholder, unless nothing follows. */

@@ -2,10 +2,10 @@
  * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways in which
  * vendors leave out indices, ids and names; does not know the rest of the answer.
  */
-import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { ItemStatus, ToolCallItem } from '../../canonical/item.ts';
+import type { ItemEmitter, StartItem } from '../../canonical/item-emitter.ts';
 import type { JsonValue } from '../../canonical/json.ts';
+import { restOf } from '../../canonical/missing-deltas.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { customToolOf, FreeformReader } from '../../tools/freeform.ts';
@@ -61,8 +61,9 @@ const BELONGS: readonly { readonly when: (asked: Asked) => boolean; readonly bel
 
 export class ToolCalls {
   readonly #context: DecodeContext;
-  /** Ends what a new item ends, and gives its index. */
-  readonly #nextItem: (out: CanonicalEvent[]) => number;
+  readonly #items: ItemEmitter;
+  /** Ends what a new item ends, and starts it. */
+  readonly #startItem: StartItem;
   readonly #calls: Call[] = [];
   readonly #byIndex = new Map<number, Call>();
   readonly #byId = new Map<string, Call>();
@@ -76,9 +77,10 @@ export class ToolCalls {
   /** The wire names of the declared tools; made when first needed. */
   #declaredNames: DeclaredNames | undefined;
 
-  constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
+  constructor(context: DecodeContext, items: ItemEmitter, startItem: StartItem) {
     this.#context = context;
-    this.#nextItem = nextItem;
+    this.#items = items;
+    this.#startItem = startItem;
   }
 
   get any(): boolean {
@@ -87,7 +89,7 @@ export class ToolCalls {
 
   /** The item index that the latest delta belonged to. */
   get lastItem(): number | undefined {
-    return this.#last?.index;
+    return this.#last?.item?.index;
   }
 
   /** `piece`: the entries are pieces of calls. `last`: they are, and no more follow. `whole`: each entry is a complete call. */
@@ -100,18 +102,17 @@ export class ToolCalls {
     }
   }
 
-  /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
-  extend(piece: string): CanonicalEvent | undefined {
+  /** One more piece of the arguments of the latest call. */
+  extend(piece: string, out: CanonicalEvent[]): void {
     const call = this.#last;
-    if (call?.index === undefined) return undefined;
+    if (call?.item === undefined) return;
     if (isNoInput(call, piece)) {
       this.#placeholders.push(call);
-      return undefined;
+      return;
     }
-    if (newInput(call, piece, false) === '') return undefined;
+    if (newInput(call, piece, false) === '') return;
     growInput(call, piece);
-    const text = call.freeform === undefined ? piece : call.freeform.push(piece);
-    return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
+    this.#emitInput(call, piece, out);
   }
 
   /** The deprecated single call (`function_call`). False where the member is still empty: that is no call. */
@@ -133,10 +134,7 @@ export class ToolCalls {
         this.#extend(this.#open(piece, position), piece, out);
         continue;
       }
-      if (!piece.input.startsWith(known.input)) {
-        throw upstreamFault('illegal_lifecycle', "The upstream's final tool call contradicts what it streamed.");
-      }
-      this.#extend(known, { ...piece, input: piece.input.slice(known.input.length) }, out);
+      this.#extend(known, { ...piece, input: restOf(piece.input, known.input, 'tool call') }, out);
     }
   }
 
@@ -170,9 +168,9 @@ export class ToolCalls {
   #endPlaceholders(out: CanonicalEvent[]): void {
     if (this.#placeholders.length === 0) return;
     for (const call of this.#placeholders.splice(0)) {
-      if (call.index === undefined || call.input !== '' || !call.hasPlaceholder) continue;
+      if (call.item === undefined || call.input !== '' || !call.hasPlaceholder) continue;
       growInput(call, EMPTY_OBJECT);
-      pushDelta(call.index, EMPTY_OBJECT, out);
+      this.#emit(call, EMPTY_OBJECT, out);
     }
   }
 
@@ -185,24 +183,13 @@ export class ToolCalls {
   /** Ends every call; the one with the item index `cut` is incomplete. */
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     for (const call of this.#calls) {
-      if (call.index === undefined || call.tool === undefined) throw malformed('a tool call without a name');
-      if (call.freeform !== undefined) pushDelta(call.index, call.freeform.end(), out);
-      const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
-      const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
+      const { item, freeform, opaque } = call;
+      if (item === undefined) throw malformed('a tool call without a name');
+      if (freeform !== undefined) this.#emit(call, freeform.end(), out);
+      const isWhole = item.index !== cut && freeform?.isWhole !== false;
       const isNone = call.input.trim() === '' && call.flavour === 'function';
-      if (isNone && (status === 'completed' || call.hasPlaceholder)) {
-        growInput(call, EMPTY_OBJECT);
-        pushDelta(call.index, EMPTY_OBJECT, out);
-      }
-      const item: ToolCallItem = {
-        kind: 'toolCall',
-        flavour: call.flavour,
-        callId: call.callId,
-        tool: call.tool,
-        input: call.freeform?.text ?? call.input,
-        ...(call.opaque === undefined ? {} : { opaque: call.opaque }),
-      };
-      out.push({ type: 'item.end', index: call.index, item, status });
+      if (isNone && (isWhole || call.hasPlaceholder)) this.#emit(call, EMPTY_OBJECT, out);
+      this.#items.end(item, isWhole ? 'completed' : 'incomplete', out, opaque === undefined ? {} : { opaque });
     }
   }
 
@@ -239,13 +226,11 @@ export class ToolCalls {
   #open(piece: Piece, position: number): Call {
     const call: Call = {
       wireIndex: piece.index,
-      index: undefined,
+      item: undefined,
       flavour: piece.custom ? 'custom' : 'function',
-      callId: piece.id ?? '',
       upstreamId: piece.id,
       name: '',
       isNamePartial: false,
-      tool: undefined,
       input: '',
       hasPlaceholder: false,
       scan: undefined,
@@ -267,15 +252,15 @@ export class ToolCalls {
     if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
     growInput(call, piece.input);
     if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
-    if (piece.custom && call.index === undefined) call.flavour = 'custom';
+    if (piece.custom && call.item === undefined) call.flavour = 'custom';
     if (call.name === '') {
       if (piece.name === undefined) return;
       call.name = piece.name;
       this.#held.add(call);
     } else if (this.#continuesName(call, piece)) call.name += piece.name ?? '';
     else if (!sameName(call, piece)) throw malformed('a tool call that changes its name');
-    if (call.index !== undefined) {
-      emitInput(call, piece.input, out);
+    if (call.item !== undefined) {
+      this.#emitInput(call, piece.input, out);
       return;
     }
     call.isNamePartial = this.#isNamePrefix(call);
@@ -291,25 +276,23 @@ export class ToolCalls {
   #begin(call: Call, out: CanonicalEvent[]): void {
     // An id that the upstream gave to an earlier call, too, does not identify this one.
     const isOwn = call.upstreamId !== undefined && this.#byId.get(call.upstreamId) === call;
-    call.callId = isOwn && call.upstreamId !== undefined ? call.upstreamId : this.#context.mint('call_');
-    call.tool = this.#context.toolNames.fromWire(call.name);
+    const callId = isOwn && call.upstreamId !== undefined ? call.upstreamId : this.#context.mint('call_');
+    const tool = this.#context.toolNames.fromWire(call.name);
     // A custom tool that was declared as a function is returned as a custom call; models also call custom tools as functions by themselves.
-    const custom = customToolOf(this.#context.request.tools, call.tool);
+    const custom = customToolOf(this.#context.request.tools, tool);
     if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
       call.freeform = new FreeformReader();
     if (custom !== undefined) call.flavour = 'custom';
     if (call.freeform !== undefined && call.input === '') growInput(call, inputOf(call));
-    call.index = this.#nextItem(out);
-    const { flavour, callId, tool } = call;
-    out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
-    emitInput(call, call.input, out);
+    call.item = this.#startItem({ kind: 'toolCall', flavour: call.flavour, callId, tool }, out);
+    this.#emitInput(call, call.input, out);
   }
-}
 
-function emitInput({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
-  if (index !== undefined) pushDelta(index, freeform === undefined ? piece : freeform.push(piece), out);
-}
+  #emitInput(call: Call, piece: string, out: CanonicalEvent[]): void {
+    this.#emit(call, call.freeform === undefined ? piece : call.freeform.push(piece), out);
+  }
 
-function pushDelta(index: number, text: string, out: CanonicalEvent[]): void {
-  if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+  #emit({ item }: Call, text: string, out: CanonicalEvent[]): void {
+    if (item !== undefined && text !== '') this.#items.delta(item, { kind: 'input', text }, out);
+  }
 }

@@ -2,10 +2,12 @@
  * Reads the deltas and whole messages of choice 0 into canonical events. Knows what a delta means; does not know chunks, usage or how the
  * stream ends.
  */
-import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { ItemStatus, Logprobs } from '../../canonical/item.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import type { ItemStatus, Logprobs, OutputItem } from '../../canonical/item.ts';
+import { headOf, ItemEmitter, type StartItem } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { contradiction } from '../../canonical/missing-deltas.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { readLogprobs } from '../../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat } from '../../media.ts';
@@ -20,8 +22,8 @@ import { ToolCalls } from './decode-calls.ts';
 import { callEntries } from './call-pieces.ts';
 
 interface Audio {
-  /** The index of its item; undefined until its first piece. */
-  index: number | undefined;
+  /** Undefined until its first piece. */
+  item: OpenItem | undefined;
   readonly id: string | undefined;
   readonly data: string[];
   transcript: string;
@@ -39,12 +41,17 @@ export class Answer {
   /** Made with the first call, since most answers have none. */
   #calls: ToolCalls | undefined;
   readonly #texts: Texts;
-  /** Ends what a new item ends, and gives its index. */
-  readonly #begin = (out: CanonicalEvent[]): number => {
-    this.#completeOpen(out);
-    return this.#nextItem();
+  readonly #items = new ItemEmitter();
+  readonly #start: StartItem = (head, out) => {
+    const item = this.#items.start(head, out);
+    this.#lastItem = item.index;
+    return item;
   };
-  #itemCount = 0;
+  /** Ends what a new item ends, and starts it. */
+  readonly #begin: StartItem = (head, out) => {
+    this.#completeOpen(out);
+    return this.#start(head, out);
+  };
   /** The item with the latest content: an answer that is cut was cut in it. */
   #lastItem: number | undefined;
   #audio: Audio | undefined;
@@ -56,13 +63,13 @@ export class Answer {
   /** `keepsTextsOpen`: texts wait for citations that may arrive at the end of the answer. */
   constructor(context: DecodeContext, keepsTextsOpen: boolean) {
     this.#context = context;
-    this.#reasoning = new ReasoningItems(context.owner, () => this.#nextItem());
-    this.#texts = new Texts(keepsTextsOpen, this.#begin);
+    this.#reasoning = new ReasoningItems(context.owner, this.#items, this.#start);
+    this.#texts = new Texts(keepsTextsOpen, this.#items, this.#begin);
   }
 
   /** The calls, made when the first one arrives. */
   get #tools(): ToolCalls {
-    this.#calls ??= new ToolCalls(this.#context, this.#begin);
+    this.#calls ??= new ToolCalls(this.#context, this.#items, this.#begin);
     return this.#calls;
   }
 
@@ -89,15 +96,18 @@ export class Answer {
       this.#texts.addCitation(readAnnotation(annotation), out);
   }
 
-  /** One more piece of the member that the delta before continued; undefined where there is nothing to emit. */
-  continue(member: PieceMember, piece: string): CanonicalEvent | undefined {
+  /** One more piece of the member that the delta before continued. */
+  continue(member: PieceMember, piece: string, out: CanonicalEvent[]): void {
     switch (member) {
       case 'content':
-        return this.#texts.extend(piece);
+        this.#texts.extend(piece, out);
+        return;
       case 'reasoning_content':
-        return this.#reasoning.extend(piece);
+        this.#reasoning.extend(piece, out);
+        return;
       case 'tool_calls':
-        return this.#calls?.extend(piece);
+        this.#calls?.extend(piece, out);
+        return;
     }
   }
 
@@ -106,10 +116,10 @@ export class Answer {
     const content = message['content'];
     const rest: Record<string, JsonValue | undefined> = { ...message };
     if (typeof content === 'string') rest['content'] = this.#texts.rest('text', content);
-    else if (Array.isArray(content) && this.#texts.content !== '') rest['content'] = this.#texts.rest('text', joinText(content));
+    else if (Array.isArray(content) && this.#texts.any) rest['content'] = this.#texts.rest('text', joinText(content));
     if (typeof message['refusal'] === 'string') rest['refusal'] = this.#texts.rest('refusal', message['refusal']);
     // An open text is continued before reasoning that only the message has, so that the reasoning does not split it.
-    if (this.#texts.content !== '' && typeof rest['content'] === 'string') {
+    if (this.#texts.any && typeof rest['content'] === 'string') {
       this.#addContent(rest['content'], undefined, out);
       delete rest['content'];
     }
@@ -145,11 +155,6 @@ export class Answer {
     this.#reasoning.close(cut, (id, opaque) => this.#tools.sign(id, opaque), out);
     this.#texts.close(cut, out);
     this.#calls?.close(cut, out);
-  }
-
-  #nextItem(): number {
-    this.#lastItem = this.#itemCount;
-    return this.#itemCount++;
   }
 
   #pushCalls(entries: readonly JsonValue[], form: Form | 'last', out: CanonicalEvent[]): void {
@@ -218,12 +223,9 @@ export class Answer {
       case 'image_url':
         this.#pushImage(block, out);
         return;
-      default: {
+      default:
         // A native block ends nothing: a reference may stand in the middle of a word (Mistral).
-        const index = this.#itemCount++;
-        out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
-        out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: block }, status: 'completed' });
-      }
+        this.#items.whole({ kind: 'native', dialect: 'chat', body: block }, 'completed', out);
     }
   }
 
@@ -235,7 +237,7 @@ export class Answer {
 
   #addText(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
     this.#calls?.beginHeld(out);
-    this.#lastItem = this.#texts.add(kind, piece, logprobs, out) ?? this.#lastItem;
+    if (piece !== '') this.#lastItem = this.#texts.add(kind, piece, logprobs, out);
   }
 
   #pushImage(value: JsonValue, out: CanonicalEvent[]): void {
@@ -245,21 +247,19 @@ export class Answer {
     if (this.#images.has(key)) return;
     this.#images.add(key);
     this.#calls?.beginHeld(out);
-    this.#completeOpen(out);
-    const index = this.#nextItem();
-    out.push({ type: 'item.start', index, head: { kind: 'media' } });
-    out.push({ type: 'item.end', index, item: { kind: 'media', role: 'assistant', media }, status: 'completed' });
+    const item: OutputItem = { kind: 'media', role: 'assistant', media };
+    this.#items.endAs(this.#begin(headOf(item), out), item, 'completed', out);
   }
 
   /** Audio arrives in pieces of base64 and of transcript. They are one item, which starts with the first piece and ends with the answer. */
   #pushAudio(value: JsonValue | undefined, out: CanonicalEvent[]): void {
     if (value === undefined || value === null) return;
     const piece = objectAt(value, 'audio');
-    this.#audio ??= { index: undefined, id: nonEmptyString(piece['id']), data: [], transcript: '' };
+    this.#audio ??= { item: undefined, id: nonEmptyString(piece['id']), data: [], transcript: '' };
     const data = textAt(piece['data'], 'audio');
     const transcript = textAt(piece['transcript'], 'audio');
     if (data === '' && transcript === '') return;
-    this.#audio.index ??= this.#beginAudio(this.#audio, out);
+    this.#audio.item ??= this.#beginAudio(this.#audio, out);
     if (data !== '') this.#audio.data.push(data);
     this.#audio.transcript += transcript;
   }
@@ -273,29 +273,26 @@ export class Answer {
     if (audio === undefined) return;
     const data = textAt(whole['data'], 'audio');
     const transcript = textAt(whole['transcript'], 'audio');
-    if (!joinBase64([data]).startsWith(withoutEnd(joinBase64(audio.data))))
-      throw upstreamFault('illegal_lifecycle', "The upstream's final audio contradicts what it streamed.");
+    if (!joinBase64([data]).startsWith(withoutEnd(joinBase64(audio.data)))) throw contradiction('audio');
     if (data !== '') audio.data.splice(0, audio.data.length, data);
     if (transcript.startsWith(audio.transcript)) audio.transcript = transcript;
   }
 
-  #beginAudio({ id }: Audio, out: CanonicalEvent[]): number {
+  #beginAudio({ id }: Audio, out: CanonicalEvent[]): OpenItem {
     this.#hasAudio = true;
     this.#calls?.beginHeld(out);
-    const index = this.#begin(out);
-    out.push({ type: 'item.start', index, head: { kind: 'media', ...(id === undefined ? {} : { id }) } });
-    return index;
+    return this.#begin({ kind: 'media', ...(id === undefined ? {} : { id }) }, out);
   }
 
-  #endAudio({ index, id, data, transcript }: Audio, out: CanonicalEvent[]): void {
+  #endAudio({ item, id, data, transcript }: Audio, out: CanonicalEvent[]): void {
     this.#audio = undefined;
-    if (index === undefined) return;
+    if (item === undefined) return;
     const wanted = this.#context.request.json['audio'];
     const format = isObject(wanted) ? nonEmptyString(wanted['format']) : undefined;
     const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: joinBase64(data) };
     const media = { type: 'audio' as const, source, ...(transcript === '' ? {} : { reported: { transcript } }) };
-    const item = { kind: 'media' as const, role: 'assistant' as const, media, ...(id === undefined ? {} : { id }) };
-    out.push({ type: 'item.end', index, item, status: 'completed' });
+    const whole: OutputItem = { kind: 'media', role: 'assistant', media, ...(id === undefined ? {} : { id }) };
+    this.#items.endAs(item, whole, 'completed', out);
   }
 
   /** Completes open texts and reasoning because another item begins. Tool calls stay open, since their deltas may interleave. */

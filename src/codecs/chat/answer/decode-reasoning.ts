@@ -2,10 +2,11 @@
  * The reasoning items of one streamed answer. Reasoning arrives in scalars (`reasoning_content`, `reasoning`, `reasoning_opaque`) and in
  * `reasoning_details`. Fragments of one identity are joined into one item (spec rule 12); all others stay separate.
  */
-import { grown } from '../../canonical/grown.ts';
 import { upstreamFault } from '../../canonical/error.ts';
-import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { ItemStatus, ReasoningItem } from '../../canonical/item.ts';
+import type { CanonicalEvent, ItemDelta } from '../../canonical/event.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import type { ItemStatus } from '../../canonical/item.ts';
+import { headOf, type ItemEmitter, type StartItem } from '../../canonical/item-emitter.ts';
 import type { JsonValue } from '../../canonical/json.ts';
 import type { Opaque, Owner } from '../../canonical/opaque.ts';
 import {
@@ -21,10 +22,8 @@ import {
   SCALAR_FORM,
 } from '../details.ts';
 
-interface OpenItem {
-  readonly index: number;
-  raw: string;
-  summary: string;
+interface OpenReasoning {
+  readonly item: OpenItem;
   /** Undefined for scalar reasoning. */
   readonly identity: DetailIdentity | undefined;
   opaque: Opaque | undefined;
@@ -41,26 +40,28 @@ const MAX_ITEMS = 2048;
 
 export class ReasoningItems {
   readonly #owner: Owner;
-  readonly #nextItem: () => number;
-  #open: OpenItem[] = [];
+  readonly #items: ItemEmitter;
+  readonly #begin: StartItem;
+  #open: OpenReasoning[] = [];
   readonly #ended: EndedItem[] = [];
   /** Signatures with the id of a tool call, which they belong to. */
   readonly #signatures: { readonly id: string; readonly opaque: Opaque; readonly detail: Detail }[] = [];
   /** What is read: a delta, that of the finish chunk (where some servers repeat the whole array), or the whole message after its deltas. */
   #form: 'piece' | 'last' | 'snapshot' = 'piece';
-  /** All scalar text so far. */
-  #scalarText = '';
+  /** All items of scalar text. */
+  readonly #scalars: OpenItem[] = [];
 
-  constructor(owner: Owner, nextItem: () => number) {
+  constructor(owner: Owner, items: ItemEmitter, begin: StartItem) {
     this.#owner = owner;
-    this.#nextItem = nextItem;
+    this.#items = items;
+    this.#begin = begin;
   }
 
   get lastItem(): number | undefined {
-    return this.#open.at(-1)?.index;
+    return this.#open.at(-1)?.item.index;
   }
 
-  get #openScalar(): OpenItem | undefined {
+  get #openScalar(): OpenReasoning | undefined {
     return this.#open.find(({ identity }) => identity === undefined);
   }
 
@@ -89,31 +90,27 @@ export class ReasoningItems {
   /** The new part of a scalar: in a snapshot only what was not streamed, and nothing where it is a copy of the details. */
   newScalarText(piece: string): string {
     if (this.#form !== 'snapshot') return piece;
-    if (this.#scalarText === '' && this.#ended.length + this.#open.length > 0) return '';
-    return piece.startsWith(this.#scalarText) ? piece.slice(this.#scalarText.length) : '';
+    const streamed = this.#scalars.map(({ text }) => text).join('');
+    if (streamed === '' && this.#ended.length + this.#open.length > 0) return '';
+    return piece.startsWith(streamed) ? piece.slice(streamed.length) : '';
   }
 
   pushScalar(piece: string, out: CanonicalEvent[]): void {
     const fresh = this.newScalarText(piece);
     if (fresh === '') return;
-    this.#scalarText = grown(this.#scalarText, fresh);
     let open = this.#openScalar;
     if (open === undefined) {
       // A new item begins, so complete ones end.
       this.#endComplete(out);
       open = this.#start(undefined, out);
     }
-    open.raw = grown(open.raw, fresh);
-    out.push({ type: 'item.delta', index: open.index, delta: { kind: 'raw', text: fresh } });
+    this.#items.delta(open.item, { kind: 'raw', text: fresh }, out);
   }
 
-  /** One more piece of the open scalar item; undefined where there is nothing to emit. */
-  extend(piece: string): CanonicalEvent | undefined {
+  /** One more piece of the open scalar item. */
+  extend(text: string, out: CanonicalEvent[]): void {
     const open = this.#openScalar;
-    if (open === undefined || piece === '') return undefined;
-    this.#scalarText = grown(this.#scalarText, piece);
-    open.raw = grown(open.raw, piece);
-    return { type: 'item.delta', index: open.index, delta: { kind: 'raw', text: piece } };
+    if (open !== undefined && text !== '') this.#items.delta(open.item, { kind: 'raw', text }, out);
   }
 
   pushScalarOpaque(value: string, out: CanonicalEvent[]): void {
@@ -148,7 +145,7 @@ export class ReasoningItems {
       open.opaque = opaque;
     }
     this.#signatures.length = 0;
-    for (const open of this.#open) this.#end(open, open.index === cut ? 'incomplete' : 'completed', out);
+    for (const open of this.#open) this.#end(open, open.item.index === cut ? 'incomplete' : 'completed', out);
     this.#open = [];
   }
 
@@ -170,24 +167,18 @@ export class ReasoningItems {
       open = this.#start(identityOf(detail), out);
     }
     if (open.identity !== undefined) mergeIdentity(open.identity, detail);
-    if (fresh !== '') this.#extend(open, faceOf(detail), fresh, out);
+    if (fresh !== '') this.#items.delta(open.item, deltaOf(detail, fresh), out);
     if (detail.payload !== undefined) open.opaque ??= opaqueOfDetail(detail, detail.payload, this.#owner);
   }
 
-  #openFor(detail: Detail): OpenItem | undefined {
+  #openFor(detail: Detail): OpenReasoning | undefined {
     return this.#open.find(({ identity }) => identity !== undefined && isSameItem(identity, detail));
   }
 
-  #extend(open: OpenItem, face: 'raw' | 'summary', fresh: string, out: CanonicalEvent[]): void {
-    open[face] = grown(open[face], fresh);
-    const delta = face === 'raw' ? { kind: face, text: fresh } : { kind: face, part: 0, text: fresh };
-    out.push({ type: 'item.delta', index: open.index, delta });
-  }
-
   /** The new text of a fragment: all of it, but for one that repeats what was streamed, only the rest. */
-  #newText(detail: Detail, open: OpenItem | undefined): string {
+  #newText(detail: Detail, open: OpenReasoning | undefined): string {
     if (detail.text === '' || (this.#form === 'piece' && !this.#hasPayload(detail))) return detail.text;
-    const current = open?.[faceOf(detail)];
+    const current = open === undefined ? undefined : detail.kind === 'text' ? open.item.text : summaryIn(open);
     let known = current;
     // One entry may hold the text of several items that other content separated (MiniMax).
     let length = 0;
@@ -217,8 +208,8 @@ export class ReasoningItems {
     this.#endWhere(({ opaque, identity }) => (opaque === undefined ? identity === undefined : opaque.form !== SCALAR_FORM), out);
   }
 
-  #endWhere(isDone: (open: OpenItem) => boolean, out: CanonicalEvent[]): void {
-    const kept: OpenItem[] = [];
+  #endWhere(isDone: (open: OpenReasoning) => boolean, out: CanonicalEvent[]): void {
+    const kept: OpenReasoning[] = [];
     for (const open of this.#open) {
       if (isDone(open)) this.#end(open, 'completed', out);
       else kept.push(open);
@@ -226,33 +217,32 @@ export class ReasoningItems {
     this.#open = kept;
   }
 
-  #start(identity: DetailIdentity | undefined, out: CanonicalEvent[]): OpenItem {
+  #start(identity: DetailIdentity | undefined, out: CanonicalEvent[]): OpenReasoning {
     if (this.#open.length + this.#ended.length >= MAX_ITEMS)
       throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_ITEMS} reasoning items.`);
-    const open: OpenItem = { index: this.#nextItem(), raw: '', summary: '', identity, opaque: undefined };
+    const item = this.#begin({ kind: 'reasoning' }, out);
+    if (identity === undefined) this.#scalars.push(item);
+    const open: OpenReasoning = { item, identity, opaque: undefined };
     this.#open.push(open);
-    out.push({ type: 'item.start', index: open.index, head: { kind: 'reasoning' } });
     return open;
   }
 
-  #end(open: OpenItem, status: ItemStatus, out: CanonicalEvent[]): void {
-    if (open.identity !== undefined) this.#ended.push({ identity: open.identity, text: open.raw + open.summary });
-    const item: ReasoningItem = {
-      kind: 'reasoning',
-      ...(open.raw === '' ? {} : { raw: open.raw }),
-      ...(open.summary === '' ? {} : { summary: [open.summary] }),
-      ...(open.opaque === undefined ? {} : { opaque: withSignedText(open.opaque, open.raw) }),
-    };
-    out.push({ type: 'item.end', index: open.index, item, status });
+  #end(open: OpenReasoning, status: ItemStatus, out: CanonicalEvent[]): void {
+    const { item, identity, opaque } = open;
+    if (identity !== undefined) this.#ended.push({ identity, text: item.text + summaryIn(open) });
+    this.#items.end(item, status, out, opaque === undefined ? {} : { opaque: withSignedText(opaque, item.text) });
   }
 
   #pushNative(detail: Detail, out: CanonicalEvent[]): void {
-    const index = this.#nextItem();
-    out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
-    out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: detail.body }, status: 'completed' });
+    const item = { kind: 'native', dialect: 'chat', body: detail.body } as const;
+    this.#items.endAs(this.#begin(headOf(item), out), item, 'completed', out);
   }
 }
 
-function faceOf({ kind }: Detail): 'raw' | 'summary' {
-  return kind === 'text' ? 'raw' : 'summary';
+function deltaOf({ kind }: Detail, text: string): ItemDelta {
+  return kind === 'text' ? { kind: 'raw', text } : { kind: 'summary', part: 0, text };
+}
+
+function summaryIn({ item }: OpenReasoning): string {
+  return item.summary[0] ?? '';
 }

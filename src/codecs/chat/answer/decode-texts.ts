@@ -2,12 +2,12 @@
  * The texts and refusals of one streamed answer, and the citations that belong to them. A text is complete when another kind of item begins.
  * It ends then, unless citations may still arrive for it: they mostly arrive with the last chunk.
  */
-import { append } from '../../append.ts';
-import { grown } from '../../canonical/grown.ts';
-import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { Citation, ItemStatus, Logprobs, TokenLogprob } from '../../canonical/item.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import type { Citation, ItemStatus, Logprobs } from '../../canonical/item.ts';
+import type { ItemEmitter, StartItem } from '../../canonical/item-emitter.ts';
 import type { JsonObject } from '../../canonical/json.ts';
+import { restOf } from '../../canonical/missing-deltas.ts';
 import { CodePointCounter } from '../../answers/citations.ts';
 import { logprobsOf, runSpelling } from '../../answers/logprobs.ts';
 import { sourcesIn, toItemPositions, withinText, writeAnnotation } from './annotations.ts';
@@ -20,19 +20,19 @@ const NONE: Logprobs = [];
 
 interface OpenText {
   readonly kind: TextKind;
-  readonly index: number;
-  text: string;
+  readonly item: OpenItem;
   /** Its code points. */
   length: number;
+  /** Those that point beyond the text so far, too. */
   readonly citations: Citation[];
-  logprobs: TokenLogprob[] | undefined;
   /** The code point of the whole content at which the item begins. */
   readonly base: number;
 }
 
 export class Texts {
-  /** Ends what a new item ends, and gives its index. */
-  readonly #begin: (out: CanonicalEvent[]) => number;
+  readonly #items: ItemEmitter;
+  /** Ends what a new item ends, and starts it. */
+  readonly #begin: StartItem;
   /** Whether complete texts stay open until the end of the answer; true from the first citation on, since more may follow. */
   #keepsTextsOpen: boolean;
   #open: OpenText | undefined;
@@ -42,8 +42,8 @@ export class Texts {
   #endedLength: number | undefined;
   /** Counts the whole content. */
   readonly #length = new CodePointCounter();
-  /** The joined text of each kind before the open item. */
-  readonly #earlier: Record<TextKind, string> = { text: '', refusal: '' };
+  /** All items of each kind. */
+  readonly #streamed: Readonly<Record<TextKind, OpenItem[]>> = { text: [], refusal: [] };
   /** Citations that arrived before any text. */
   #unassigned: Citation[] = [];
   /** Citations and links that were cited already; made for the first citation. */
@@ -53,29 +53,20 @@ export class Texts {
   /** Tokens that arrived without text: perhaps pieces of the next character. */
   #heldTokens: Logprobs | undefined;
 
-  constructor(keepsTextsOpen: boolean, begin: (out: CanonicalEvent[]) => number) {
+  constructor(keepsTextsOpen: boolean, items: ItemEmitter, begin: StartItem) {
     this.#keepsTextsOpen = keepsTextsOpen;
+    this.#items = items;
     this.#begin = begin;
   }
 
-  /** All texts so far, joined. */
-  get content(): string {
-    return this.#joined('text');
-  }
-
-  #joined(kind: TextKind): string {
-    const open = this.#open;
-    return open?.kind === kind ? this.#earlier[kind] + open.text : this.#earlier[kind];
+  /** Some text was streamed. */
+  get any(): boolean {
+    return this.#streamed.text.length > 0;
   }
 
   /** The part of the whole content, or refusal, that was not streamed yet. Throws where the two differ. */
   rest(kind: TextKind, whole: string): string {
-    if (whole === '') return '';
-    const streamed = this.#joined(kind);
-    if (!whole.startsWith(streamed)) {
-      throw upstreamFault('illegal_lifecycle', `The upstream's final ${kind} contradicts what it streamed.`);
-    }
-    return whole.slice(streamed.length);
+    return whole === '' ? '' : restOf(whole, this.#streamed[kind].map(({ text }) => text).join(''), kind);
   }
 
   /** Keeps tokens that arrived without text for the next piece. Those that are not in it are special tokens of the model. */
@@ -83,29 +74,18 @@ export class Texts {
     this.#heldTokens = [...(this.#heldTokens ?? NONE), ...logprobs].slice(-MAX_HELD_TOKENS);
   }
 
-  /** Adds a piece. Returns the index of its item; undefined for an empty piece. */
-  add(kind: TextKind, piece: string, tokens: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
-    if (piece === '') return undefined;
+  /** Adds a piece, which is not empty. Returns the index of its item. */
+  add(kind: TextKind, piece: string, tokens: Logprobs | undefined, out: CanonicalEvent[]): number {
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
     const logprobs = tokens === undefined ? undefined : tokensOf(piece, [...(this.#heldTokens ?? NONE), ...tokens]);
     this.#heldTokens = undefined;
-    this.#grow(open, piece);
-    if (logprobs !== undefined && kind === 'text') {
-      open.logprobs ??= [];
-      append(open.logprobs, logprobs);
-    }
-    const delta =
-      logprobs === undefined ? { kind: 'text' as const, text: piece } : { kind: 'text' as const, text: piece, logprobs };
-    out.push({ type: 'item.delta', index: open.index, delta });
-    return open.index;
+    this.#grow(open, piece, logprobs, out);
+    return open.item.index;
   }
 
-  /** Adds a piece without logprobs to the open item; undefined where there is nothing to emit. */
-  extend(piece: string): CanonicalEvent | undefined {
-    const open = this.#open;
-    if (open === undefined || piece === '') return undefined;
-    this.#grow(open, piece);
-    return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
+  /** Adds a piece without logprobs to the open item. */
+  extend(piece: string, out: CanonicalEvent[]): void {
+    if (this.#open !== undefined && piece !== '') this.#grow(this.#open, piece, undefined, out);
   }
 
   /** The open item is complete because another kind begins. */
@@ -113,7 +93,6 @@ export class Texts {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    this.#earlier[open.kind] += open.text;
     if (open.kind === 'text' && this.#keepsTextsOpen) this.#awaitingCitations.push(open);
     else this.#end(open, 'completed', out);
   }
@@ -136,7 +115,7 @@ export class Texts {
     open.citations.push(placed);
     // One that points beyond the text so far is emitted with the whole item.
     if (withinText(placed, open.length) !== placed) return;
-    out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
+    this.#items.delta(open.item, { kind: 'citation', citation: placed }, out);
   }
 
   /** True the first time. */
@@ -175,24 +154,23 @@ export class Texts {
   /** Ends every item; the one with the index `cut` is incomplete. */
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     const open = this.#open;
-    const status = open !== undefined && open.index === cut ? 'incomplete' : 'completed';
+    const status = open !== undefined && open.item.index === cut ? 'incomplete' : 'completed';
     if (open?.kind === 'refusal') this.#end(open, status, out);
     else if (open !== undefined) this.#awaitingCitations.push(open);
     for (const text of this.#awaitingCitations) this.#end(text, text === open ? status : 'completed', out);
   }
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
-    const index = this.#begin(out);
-    const base = this.#length.length;
-    const open: OpenText = { kind, index, text: '', length: 0, citations: [], logprobs: undefined, base };
+    const item = this.#begin(kind === 'text' ? { kind, role: 'assistant' } : { kind }, out);
+    const open: OpenText = { kind, item, length: 0, citations: [], base: this.#length.length };
     this.#open = open;
-    out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
+    this.#streamed[kind].push(item);
     return open;
   }
 
-  #grow(open: OpenText, piece: string): void {
-    open.text = grown(open.text, piece);
-    if (open.kind === 'text') open.length = this.#length.add(piece) - open.base;
+  #grow(open: OpenText, text: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    if (open.kind === 'text') open.length = this.#length.add(text) - open.base;
+    this.#items.delta(open.item, logprobs === undefined ? { kind: 'text', text } : { kind: 'text', text, logprobs }, out);
   }
 
   get #latest(): OpenText | undefined {
@@ -222,17 +200,14 @@ export class Texts {
   }
 
   #end(open: OpenText, status: ItemStatus, out: CanonicalEvent[]): void {
-    const { kind, index } = open;
+    const { kind, item, length } = open;
     if (kind === 'refusal') {
-      out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
+      this.#items.end(item, status, out);
       return;
     }
     this.#endedLength = this.#length.length;
-    const { length } = open;
     const citations = open.citations.map((citation) => withinText(citation, length));
-    const logprobs = logprobsOf(open.text, open.logprobs);
-    const tokens = logprobs === undefined ? {} : { logprobs };
-    out.push({ type: 'item.end', index, item: { kind, role: 'assistant', text: open.text, citations, ...tokens }, status });
+    this.#items.end(item, status, out, { citations, logprobs: logprobsOf(item.text, item.logprobs) });
   }
 }
 

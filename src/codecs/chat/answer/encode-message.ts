@@ -1,11 +1,13 @@
 /** The chat form of reasoning entries, tool calls and media. Shared by streams and whole bodies, so that they cannot differ. */
+import { audioAs } from '../../audio.ts';
 import { notRepresentable } from '../../canonical/error.ts';
 import type { MediaItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { ResponseContext } from '../../codec.ts';
+import type { InlineData } from '../../media.ts';
 import { present } from '../../requests/members.ts';
 import { UNKNOWN_FORMAT } from '../details.ts';
-import { writeImage } from '../wire.ts';
+import { nonEmptyString, writeImage } from '../wire.ts';
 import type { CallsReason } from './outcome.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';
@@ -39,9 +41,20 @@ export function mediaMember(
   if (media.type === 'audio' && media.source.from === 'inline') {
     const transcript = media.reported?.['transcript'];
     const id = item.id ?? context.mint('audio_');
-    return { audio: { id, data: media.source.data, transcript: typeof transcript === 'string' ? transcript : '' } };
+    const data = audioFor(media.source, context);
+    return { audio: { id, data, transcript: typeof transcript === 'string' ? transcript : '' } };
   }
   throw notRepresentable(`The answer holds ${media.type} content that chat completions cannot say.`);
+}
+
+/** The audio in the format that the client asked for. A client decodes what it asked for, whatever it is sent. */
+function audioFor(source: InlineData, { request: { json } }: ResponseContext): string {
+  const wanted = isObject(json) && isObject(json['audio']) ? nonEmptyString(json['audio']['format']) : undefined;
+  if (wanted === undefined) return source.data;
+  const data = audioAs(wanted, source);
+  if (data === undefined)
+    throw notRepresentable(`The answer holds audio of the type ${source.mime}, not of the format ${wanted}.`);
+  return data;
 }
 
 /** True when the client uses the deprecated `functions`, so that calls must be in the form `function_call`. */

@@ -3,7 +3,7 @@
  * client asked for it, `[DONE]`. Chunks of a chat upstream go through `splice.ts`. A failure is an `error` frame and ends the stream.
  */
 import { GatewayError, upstreamFault } from '../../canonical/error.ts';
-import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../../canonical/event.ts';
+import type { CanonicalEvent, ItemDelta, ItemEvent, ItemHead, Step } from '../../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
@@ -15,7 +15,7 @@ import { writeLogprobs } from '../../answers/logprobs.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { TextJoin } from '../../answers/text-join.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
-import { type ItemEvent, OWN_KIND, Turns } from '../../answers/turns.ts';
+import { OWN_KIND, Turns } from '../../answers/turns.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { writeAnnotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';

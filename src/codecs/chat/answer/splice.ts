@@ -18,6 +18,7 @@ import { hasContent } from '../lifecycle.ts';
 import { callsReason, toolCallHead } from './encode-message.ts';
 import { callEntries } from './call-pieces.ts';
 import { completeCalls, NativeCalls } from './splice-calls.ts';
+import { freshReasoning, NativeReasoning } from './splice-reasoning.ts';
 import { finishOf, finishReason, outweighs } from './outcome.ts';
 import { DONE, type FirstChoice, firstChoice, usageIn } from '../wire.ts';
 
@@ -34,6 +35,7 @@ export class NativeStream {
   #template: string | undefined;
   /** The joined fragments of the scalar `reasoning_opaque`, which are sealed once as one value. */
   #opaque = '';
+  readonly #reasoning = new NativeReasoning();
   /** The edits of a chunk of which only id and model change, for the chunks that repeat its shape. */
   readonly #repeated = new RepeatedEdits();
 
@@ -78,12 +80,15 @@ export class NativeStream {
     const constantEdits = edits.length;
     if (Array.isArray(chunk['choices'])) dropOtherChoices(chunk['choices'], at, edits);
     const delta = isObject(choice['delta']) ? choice['delta'] : {};
+    const { message } = choice;
+    const fresh = delta['reasoning_details'] === undefined && !isObject(message) ? [] : freshReasoning(events);
     this.#editDelta(choice, delta, ['choices', at], events, edits);
+    this.#reasoning.editDelta(delta, ['choices', at, 'delta'], fresh, edits);
     this.#takeUsage(native.text, chunk, edits);
     const text = editJson(native.text, edits);
     this.#template ??= text;
     const reason = finishReason(choice);
-    const added = isObject(choice['message']) ? this.#onlyInMessage(delta, events) : [];
+    const added = isObject(message) ? this.#onlyInMessage(message, delta, events, fresh) : [];
     // The chunk that is held ended a call, not the answer.
     if (this.#held !== undefined && hasContent({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
@@ -101,23 +106,23 @@ export class NativeStream {
   }
 
   /** The deltas for what stands in the `message` of a chunk alone: clients of a stream read only the `delta`. */
-  #onlyInMessage(delta: JsonObject, events: readonly CanonicalEvent[]): JsonObject[] {
+  #onlyInMessage(message: JsonObject, delta: JsonObject, events: readonly CanonicalEvent[], fresh: string[]): JsonObject[] {
     const added: JsonObject[] = [];
-    const members = { content: '', refusal: '', reasoning_content: '' };
+    const members = { content: '', refusal: '' };
     const refusals = new Set<number>();
     for (const event of events) {
       if (event.type === 'item.start' && event.head.kind === 'refusal') refusals.add(event.index);
       if (event.type !== 'item.delta') continue;
       const { delta: piece, index } = event;
       if (piece.kind === 'text') members[refusals.has(index) ? 'refusal' : 'content'] += piece.text;
-      else if (piece.kind === 'raw') members.reasoning_content += piece.text;
     }
-    const given = { ...delta, reasoning_content: delta['reasoning_content'] ?? delta['reasoning'] };
     for (const [name, text] of Object.entries(members)) {
-      const streamed = Reflect.get(given, name);
+      const streamed = Reflect.get(delta, name);
       const rest = typeof streamed === 'string' ? text.slice(streamed.length) : text;
       if (rest !== '') added.push({ [name]: rest });
     }
+    const reasoning = this.#reasoning.onlyIn(message, fresh, this.#context);
+    if (reasoning !== undefined) added.push(reasoning);
     const calls = callEntries(delta['tool_calls']).length > 0 ? [] : this.#callsOf().fromMessage(events);
     if (calls.length > 0) added.push({ tool_calls: calls });
     return added;

@@ -34,6 +34,7 @@ export function* spliceRequest(request: CanonicalRequest, target: Target, losses
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
   shortenCallIds(json, edits);
+  fillEmptyAnswers(json, edits);
   yield;
   openEnvelopes(request, target, edits, losses);
   append(edits, cacheEdits(request, target, cacheMembers(target), losses));
@@ -131,6 +132,15 @@ function addMissingReasoning(json: JsonObject, target: Target, edits: JsonEdit[]
     const calls = message['tool_calls'];
     if (!Array.isArray(calls) || calls.length === 0 || present(message['reasoning_content'])) continue;
     edits.push({ path: ['messages', turn, 'reasoning_content'], value: JSON.stringify(missing) });
+  }
+}
+
+/** An answer that said nothing comes back with `content: null`, which OpenAI takes beside calls and the like alone. */
+function fillEmptyAnswers(json: JsonObject, edits: JsonEdit[]): void {
+  for (const { turn, message } of assistantMessages(json)) {
+    const { content, tool_calls: calls, function_call: call, refusal, audio } = message;
+    if (present(content) || (Array.isArray(calls) && calls.length > 0) || [call, refusal, audio].some(present)) continue;
+    edits.push({ path: ['messages', turn, 'content'], value: '""' });
   }
 }
 

@@ -4,10 +4,11 @@
  * with the answer, because its citations arrive with the last chunk.
  */
 import { append } from '../../append.ts';
-import { grown } from '../../canonical/grown.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { ItemStatus, Logprobs, OutputItem, TokenLogprob, ToolCallItem } from '../../canonical/item.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import type { ItemStatus, Logprobs, TokenLogprob } from '../../canonical/item.ts';
+import { ItemEmitter } from '../../canonical/item-emitter.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { DecodeContext } from '../../codec.ts';
@@ -22,8 +23,7 @@ import { formOf, type Span, sign } from '../signatures.ts';
 
 interface OpenText {
   readonly kind: 'text' | 'thought';
-  readonly index: number;
-  text: string;
+  readonly item: OpenItem;
   signature: (Span & { readonly value: string; readonly form?: string }) | undefined;
   readonly tokens: TokenLogprob[];
   /** UTF-8 bytes of the visible text before it. */
@@ -33,10 +33,9 @@ interface OpenText {
 }
 interface OpenCall {
   readonly kind: 'call';
-  readonly index: number;
-  readonly item: Omit<ToolCallItem, 'input' | 'opaque'>;
+  readonly item: OpenItem;
+  readonly callId: string;
   readonly isFreeform: boolean;
-  input: string;
   signature: string | undefined;
   /** Arguments that arrive by path; undefined once they are whole. */
   partial: PartialArguments | undefined;
@@ -44,7 +43,7 @@ interface OpenCall {
 /** Raw audio samples, which may be spread over any number of parts. */
 interface OpenAudio {
   readonly kind: 'audio';
-  readonly index: number;
+  readonly item: OpenItem;
   readonly mime: string;
   readonly pieces: string[];
   signature: string | undefined;
@@ -57,7 +56,7 @@ export class ItemComposer {
   #open: Open | undefined;
   /** Complete texts that wait for their citations. */
   readonly #awaitingCitations: OpenText[] = [];
-  #itemCount = 0;
+  readonly #items = new ItemEmitter();
   /** The index of the latest part among all parts of the answer, as grounding counts them. */
   #part = -1;
   /** UTF-8 bytes of the texts before the open item. */
@@ -95,18 +94,15 @@ export class ItemComposer {
       open = this.#begin(kind, out);
     } else if (!mayContinue) {
       this.#part += 1;
-      open.parts.push({ part: this.#part, start: open.text.length });
+      open.parts.push({ part: this.#part, start: textOf(open).length });
     }
-    const start = open.text.length;
-    open.text = grown(open.text, text);
-    if (signature !== undefined) open.signature = { value: signature, start, end: open.text.length };
-    if (kind === 'thought') {
-      out.push({ type: 'item.delta', index: open.index, delta: { kind: 'summary', part: 0, text } });
-    } else if (logprobs === undefined) {
-      out.push({ type: 'item.delta', index: open.index, delta: { kind: 'text', text } });
-    } else {
+    const start = textOf(open).length;
+    if (signature !== undefined) open.signature = { value: signature, start, end: start + text.length };
+    if (kind === 'thought') this.#items.delta(open.item, { kind: 'summary', part: 0, text }, out);
+    else if (logprobs === undefined) this.#items.delta(open.item, { kind, text }, out);
+    else {
       append(open.tokens, logprobs);
-      out.push({ type: 'item.delta', index: open.index, delta: { kind: 'text', text, logprobs } });
+      this.#items.delta(open.item, { kind, text, logprobs }, out);
     }
   }
 
@@ -117,7 +113,7 @@ export class ItemComposer {
       if (open.kind === 'call' || open.kind === 'audio') {
         open.signature = value;
       } else {
-        const end = open.text.length;
+        const end = textOf(open).length;
         const form = open.kind === 'thought' && kind === 'text' ? 'thought+empty' : undefined;
         open.signature = { value, start: end, end, ...(form === undefined ? {} : { form }) };
       }
@@ -125,7 +121,7 @@ export class ItemComposer {
     }
     this.close(out);
     const opaque = sign(this.#context.owner, value, kind === 'thought' ? 'thought' : 'empty');
-    this.#emitWhole({ kind: 'reasoning', opaque }, out);
+    this.#items.whole({ kind: 'reasoning', opaque }, 'completed', out);
   }
 
   /** Tokens that could not be matched to the parts of their chunk. They are kept if they add up to the whole text of the item. */
@@ -147,17 +143,14 @@ export class ItemComposer {
     const custom = customToolOf(this.#context.request.tools, tool);
     const callId = this.#callId(wire.id);
     const flavour = custom === undefined ? 'function' : 'custom';
-    const index = this.#nextIndex();
     this.#open = {
       kind: 'call',
-      index,
-      item: { kind: 'toolCall', flavour, callId, tool },
+      item: this.#items.start({ kind: 'toolCall', flavour, callId, tool }, out),
+      callId,
       isFreeform: custom !== undefined && custom.inputSchema === undefined,
-      input: '',
       signature: wire.signature,
       partial,
     };
-    out.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
     if (input !== undefined) this.completeCall(input, out);
   }
 
@@ -168,8 +161,12 @@ export class ItemComposer {
     const object = objectText(json);
     if (object === undefined) throw malformed('args');
     open.partial = undefined;
-    open.input = open.isFreeform ? unwrapFreeform(object) : object;
-    if (open.input !== '') out.push({ type: 'item.delta', index: open.index, delta: { kind: 'input', text: open.input } });
+    this.#addInput(open, object, out);
+  }
+
+  #addInput({ item, isFreeform }: OpenCall, json: string, out: CanonicalEvent[]): void {
+    const text = isFreeform ? unwrapFreeform(json) : json;
+    if (text !== '') this.#items.delta(item, { kind: 'input', text }, out);
   }
 
   /** A part with `inlineData` or `fileData`. Media is one whole item; raw audio is joined until something else begins. */
@@ -183,7 +180,7 @@ export class ItemComposer {
     this.close(out);
     this.#part += 1;
     const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
-    this.#emitWhole({ kind: 'media', role: 'assistant', media, ...opaque }, out);
+    this.#items.whole({ kind: 'media', role: 'assistant', media, ...opaque }, 'completed', out);
   }
 
   #addAudio(mime: string, data: string, signature: string | undefined, out: CanonicalEvent[]): void {
@@ -195,16 +192,14 @@ export class ItemComposer {
     }
     this.close(out);
     this.#part += 1;
-    const index = this.#nextIndex();
-    this.#open = { kind: 'audio', index, mime, pieces: [data], signature };
-    out.push({ type: 'item.start', index, head: { kind: 'media' } });
+    this.#open = { kind: 'audio', item: this.#items.start({ kind: 'media' }, out), mime, pieces: [data], signature };
   }
 
   /** A part without a canonical form: executed code, server-side tools, images of a thought, parts of an unknown kind. */
   addNative(part: JsonObject, out: CanonicalEvent[]): void {
     this.close(out);
     this.#part += 1;
-    this.#emitWhole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, out);
+    this.#items.whole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, 'completed', out);
   }
 
   /** Ends the open item because another begins. An unsigned text is complete too, but ends with the answer. */
@@ -225,9 +220,9 @@ export class ItemComposer {
     this.#open = undefined;
     if (open?.kind === 'call') this.#closeCall(open, status, out);
     else if (open?.kind === 'audio') this.#closeAudio(open, status, out);
-    else if (open?.kind === 'thought') this.#closeThought(open, status, out);
+    else if (open?.kind === 'thought') this.#items.end(open.item, status, out, this.#opaqueOf(open));
     else if (open !== undefined) {
-      this.#visibleBytes += Buffer.byteLength(open.text);
+      this.#visibleBytes += Buffer.byteLength(open.item.text);
       if (open.signature === undefined) this.#awaitingCitations.push(open);
       else this.#closeText(open, status, isLastText, out);
     }
@@ -242,78 +237,50 @@ export class ItemComposer {
     this.#open = undefined;
   }
 
-  #closeThought(open: OpenText, status: ItemStatus, out: CanonicalEvent[]): void {
-    const { index, text } = open;
-    out.push({ type: 'item.end', index, item: { kind: 'reasoning', summary: [text], ...this.#opaqueOf(open) }, status });
-  }
-
-  #opaqueOf({ kind, text, signature }: OpenText): { readonly opaque?: Opaque } {
+  #opaqueOf(open: OpenText): { readonly opaque?: Opaque } {
+    const { kind, signature } = open;
     if (signature === undefined) return {};
-    return { opaque: sign(this.#context.owner, signature.value, signature.form ?? formOf(kind, signature, text.length)) };
+    const form = signature.form ?? formOf(kind, signature, textOf(open).length);
+    return { opaque: sign(this.#context.owner, signature.value, form) };
   }
 
   #closeText(open: OpenText, status: ItemStatus, isLast: boolean, out: CanonicalEvent[]): void {
-    const { index, text } = open;
-    const citations = this.#sources.take(open, isLast);
-    for (const citation of citations) out.push({ type: 'item.delta', index, delta: { kind: 'citation', citation } });
-    const logprobs = logprobsOf(text, open.tokens);
-    const item: OutputItem = {
-      kind: 'text',
-      role: 'assistant',
-      text,
-      citations,
-      ...(logprobs === undefined ? {} : { logprobs }),
-      ...this.#opaqueOf(open),
-    };
-    out.push({ type: 'item.end', index, item, status });
+    const { item, base, parts, tokens } = open;
+    for (const citation of this.#sources.take({ text: item.text, base, parts }, isLast))
+      this.#items.delta(item, { kind: 'citation', citation }, out);
+    this.#items.end(item, status, out, { logprobs: logprobsOf(item.text, tokens), ...this.#opaqueOf(open) });
   }
 
   #closeCall(open: OpenCall, status: ItemStatus, out: CanonicalEvent[]): void {
-    const { index, item, partial } = open;
+    const { item, callId, partial, signature } = open;
     if (partial !== undefined && status === 'completed') {
       throw upstreamFault('illegal_lifecycle', 'The upstream went on before the arguments of a function call were whole.');
     }
     // Arguments that were cut off must not parse, so that no client runs the call.
-    const cut = partial?.toJson().slice(0, -1);
-    const input = cut === undefined ? open.input : open.isFreeform ? unwrapFreeform(cut) : cut;
-    const opaque =
-      open.signature === undefined ? {} : { opaque: sign(this.#context.owner, open.signature, 'functionCall', item.callId) };
-    const wholeStatus = partial === undefined ? 'completed' : status;
-    out.push({ type: 'item.end', index, item: { ...item, input, ...opaque }, status: wholeStatus });
+    if (partial !== undefined) this.#addInput(open, partial.toJson().slice(0, -1), out);
+    const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'functionCall', callId) };
+    this.#items.end(item, partial === undefined ? 'completed' : status, out, opaque);
   }
 
-  #closeAudio({ index, mime, pieces, signature }: OpenAudio, status: ItemStatus, out: CanonicalEvent[]): void {
+  #closeAudio({ item, mime, pieces, signature }: OpenAudio, status: ItemStatus, out: CanonicalEvent[]): void {
     const media = { type: 'audio' as const, source: { from: 'inline' as const, mime, data: joinBase64(pieces) } };
     const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
-    out.push({ type: 'item.end', index, item: { kind: 'media', role: 'assistant', media, ...opaque }, status });
+    this.#items.endAs(item, { kind: 'media', role: 'assistant', media, ...opaque }, status, out);
   }
 
   #begin(kind: 'text' | 'thought', out: CanonicalEvent[]): OpenText {
     this.#part += 1;
-    const index = this.#nextIndex();
+    const head = kind === 'thought' ? ({ kind: 'reasoning' } as const) : ({ kind: 'text', role: 'assistant' } as const);
     const open: OpenText = {
       kind,
-      index,
-      text: '',
+      item: this.#items.start(head, out),
       signature: undefined,
       tokens: [],
       base: this.#visibleBytes,
       parts: [{ part: this.#part, start: 0 }],
     };
     this.#open = open;
-    const head = kind === 'thought' ? ({ kind: 'reasoning' } as const) : ({ kind: 'text', role: 'assistant' } as const);
-    out.push({ type: 'item.start', index, head });
     return open;
-  }
-
-  #emitWhole(item: OutputItem & { kind: 'reasoning' | 'media' | 'native' }, out: CanonicalEvent[]): void {
-    const index = this.#nextIndex();
-    const head = item.kind === 'native' ? ({ kind: 'native', dialect: 'gemini' } as const) : ({ kind: item.kind } as const);
-    out.push({ type: 'item.start', index, head }, { type: 'item.end', index, item, status: 'completed' });
-  }
-
-  #nextIndex(): number {
-    return this.#itemCount++;
   }
 
   /** The upstream's id, or a new one where it gave none or gave it to another call of this answer. */
@@ -322,6 +289,10 @@ export class ItemComposer {
     this.#callIds.add(id);
     return id;
   }
+}
+
+function textOf({ kind, item }: OpenText): string {
+  return kind === 'thought' ? (item.summary[0] ?? '') : item.text;
 }
 
 function isRawAudio(mime: string): boolean {

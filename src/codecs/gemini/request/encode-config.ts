@@ -31,7 +31,7 @@ export function* encodeGenerationConfig(
     seed: request.seed === undefined ? undefined : request.seed | 0,
     ...logprobMembers(request),
     ...(yield* formatMembers(request.format)),
-    responseModalities: modalitiesOf(request.modalities),
+    responseModalities: modalitiesOf(request.modalities, losses),
     thinkingConfig: thinkingOf(request, facts),
   };
   return Object.values(config).some((value) => value !== undefined) ? config : undefined;
@@ -59,13 +59,17 @@ const MODALITIES: ReadonlyMap<string, string> = new Map([
   ['audio', 'AUDIO'],
 ]);
 
-function modalitiesOf(modalities: readonly string[] | undefined): string[] | undefined {
+function modalitiesOf(modalities: readonly string[] | undefined, losses: Losses): string[] | undefined {
   if (modalities === undefined || modalities.every((modality) => modality === 'text')) return undefined;
-  return modalities.map((modality) => {
+  const names = modalities.map((modality) => {
     const name = MODALITIES.get(modality.toLowerCase());
     if (name === undefined) throw notConvertible('modalities', 'The selected upstream does not know this output modality.');
     return name;
   });
+  if (!names.includes('AUDIO') || names.length === 1) return names;
+  // Models that speak answer in audio alone, and refuse to be asked for text as well.
+  losses.note('output modalities');
+  return ['AUDIO'];
 }
 
 const BUDGETS: ReadonlyMap<string, number> = new Map([

@@ -4,6 +4,7 @@
  */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
+import { ItemEmitter } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext } from '../../codec.ts';
 import type { Block, BlockHost } from './block.ts';
@@ -14,16 +15,12 @@ import { malformed, nullableString } from '../wire.ts';
 
 export class AnswerReader implements BlockHost {
   readonly context: DecodeContext;
+  readonly items = new ItemEmitter();
   readonly #usage = new UsageReader();
-  #items = 0;
   #calledTool = false;
 
   constructor(context: DecodeContext) {
     this.context = context;
-  }
-
-  nextIndex(): number {
-    return this.#items++;
   }
 
   serverToolCalled(name: string): void {
@@ -39,9 +36,8 @@ export class AnswerReader implements BlockHost {
 
   /** Begins a block. `inputText`: see {@link openBlock}. */
   open(content: JsonObject, inputText: () => string | undefined, out: CanonicalEvent[]): Block {
-    const block = openBlock(content, inputText, this);
+    const block = openBlock(content, inputText, this, out);
     this.#calledTool ||= block.kind === 'tool';
-    block.start(out);
     return block;
   }
 

@@ -1,13 +1,13 @@
 /** What the reader of one content block of an answer does. */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
+import type { ItemEmitter } from '../../canonical/item-emitter.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { DecodeContext } from '../../codec.ts';
 import type { BlockKind } from '../lifecycle.ts';
 
 export interface Block {
   readonly kind: BlockKind;
-  start(out: CanonicalEvent[]): void;
   /** The caller has checked that the block takes this kind of delta. */
   delta(delta: JsonObject, out: CanonicalEvent[]): void;
   /** Appends to its text, thinking or input, as its own kind of delta does; absent where it has none of these. */
@@ -26,8 +26,7 @@ export interface Block {
 /** What a block reader needs of the answer that it belongs to. */
 export interface BlockHost {
   readonly context: DecodeContext;
-  /** The next canonical item index; called when an item begins. */
-  nextIndex(): number;
+  readonly items: ItemEmitter;
   /** The upstream called a tool that it runs itself. */
   serverToolCalled(name: string): void;
 }

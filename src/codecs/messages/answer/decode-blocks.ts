@@ -2,9 +2,10 @@
  * The readers of content blocks, by block kind: each turns one block of an answer into canonical events. In a whole JSON answer a block
  * is complete at its start and gets no deltas. The order of events was checked before (`lifecycle.ts`).
  */
-import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { Citation, ItemStatus, MediaItem, OutputItem, ReasoningItem, Media, MediaSource } from '../../canonical/item.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import type { Citation, ItemStatus, Media, MediaItem, MediaSource, NativeItem, ReasoningItem } from '../../canonical/item.ts';
+import { headOf, type ItemEmitter } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Block, BlockHost } from './block.ts';
 import { type BlockKind, blockKind } from '../lifecycle.ts';
@@ -14,35 +15,36 @@ import { malformed, nullableString, needString, parseObject, needObject } from '
 import { sourceOfUrl } from '../../media.ts';
 
 /**
- * The reader for a block. `inputText` returns the exact JSON text of its `input`, or undefined where that is only a placeholder.
+ * Begins a block. `inputText` returns the exact JSON text of its `input`, or undefined where that is only a placeholder.
  * Throws GatewayError blaming the upstream when a needed member is missing.
  */
-export function openBlock(block: JsonObject, inputText: () => string | undefined, host: BlockHost): Block {
+export function openBlock(block: JsonObject, inputText: () => string | undefined, host: BlockHost, out: CanonicalEvent[]): Block {
   const kind = blockKind(needString(block, 'type', 'content_block_start'));
   switch (kind) {
     case 'text':
-      return new TextBlock(block, host);
+      return new TextBlock(block, host, out);
     case 'thinking':
-      return new ThinkingBlock(block, host);
+      return new ThinkingBlock(block, host, out);
     case 'redacted':
       return new WholeBlock(
         kind,
         { kind: 'reasoning', opaque: redactedOpaque(host.context.owner, needString(block, 'data', 'redacted_thinking')) },
         host,
+        out,
       );
     case 'tool':
-      return new ToolBlock(block, inputText, host);
+      return new ToolBlock(block, inputText, host, out);
     case 'media': {
       const media = mediaOf(block);
       return media === undefined
-        ? new NativeBlock('native', block, host)
-        : new WholeBlock(kind, { kind: 'media', role: 'assistant', media }, host);
+        ? new NativeBlock('native', block, host, out)
+        : new WholeBlock(kind, { kind: 'media', role: 'assistant', media }, host, out);
     }
     case 'serverTool':
     case 'compaction':
     case 'fixed':
     case 'native':
-      return new NativeBlock(kind, block, host);
+      return new NativeBlock(kind, block, host, out);
   }
 }
 
@@ -50,22 +52,14 @@ export function openBlock(block: JsonObject, inputText: () => string | undefined
 class TextBlock implements Block {
   readonly kind = 'text';
   readonly #host: BlockHost;
-  readonly #initialText: string;
-  readonly #initialCitations: readonly JsonObject[];
-  readonly #citations: Citation[] = [];
-  #index: number | undefined;
-  #text = '';
+  #item: OpenItem | undefined;
 
-  constructor(block: JsonObject, host: BlockHost) {
+  constructor(block: JsonObject, host: BlockHost, out: CanonicalEvent[]) {
     this.#host = host;
-    this.#initialText = needString(block, 'text', 'text block');
+    const text = needString(block, 'text', 'text block');
     const citations = block['citations'];
-    this.#initialCitations = Array.isArray(citations) ? citations.filter(isObject) : [];
-  }
-
-  start(out: CanonicalEvent[]): void {
-    for (const citation of this.#initialCitations) this.#cite(citation, out);
-    this.append(this.#initialText, out);
+    if (Array.isArray(citations)) for (const citation of citations) if (isObject(citation)) this.#cite(citation, out);
+    this.append(text, out);
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
@@ -78,38 +72,26 @@ class TextBlock implements Block {
   }
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
-    this.#end(status, out);
+    if (this.#item !== undefined) this.#host.items.end(this.#item, status, out);
     return true;
   }
 
   cut(out: CanonicalEvent[]): void {
-    this.#end('incomplete', out);
+    this.stop('incomplete', out);
   }
 
   append(text: string, out: CanonicalEvent[]): void {
-    if (text === '') return;
-    this.#text = grown(this.#text, text);
-    out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'text', text } });
+    if (text !== '') this.#host.items.delta(this.#begin(out), { kind: 'text', text }, out);
   }
 
   #cite(body: JsonObject, out: CanonicalEvent[]): void {
     const citation: Citation = { kind: 'native', dialect: 'messages', body };
-    this.#citations.push(citation);
-    out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'citation', citation } });
+    this.#host.items.delta(this.#begin(out), { kind: 'citation', citation }, out);
   }
 
-  #begin(out: CanonicalEvent[]): number {
-    if (this.#index === undefined) {
-      this.#index = this.#host.nextIndex();
-      out.push({ type: 'item.start', index: this.#index, head: { kind: 'text', role: 'assistant' } });
-    }
-    return this.#index;
-  }
-
-  #end(status: ItemStatus, out: CanonicalEvent[]): void {
-    if (this.#index === undefined) return;
-    const item: OutputItem = { kind: 'text', role: 'assistant', text: this.#text, citations: this.#citations };
-    out.push({ type: 'item.end', index: this.#index, item, status });
+  #begin(out: CanonicalEvent[]): OpenItem {
+    this.#item ??= this.#host.items.start({ kind: 'text', role: 'assistant' }, out);
+    return this.#item;
   }
 }
 
@@ -117,19 +99,14 @@ class TextBlock implements Block {
 class ThinkingBlock implements Block {
   readonly kind = 'thinking';
   readonly #host: BlockHost;
-  readonly #initialText: string;
   #signature: string;
-  #index: number | undefined;
-  #text = '';
+  #item: OpenItem | undefined;
 
-  constructor(block: JsonObject, host: BlockHost) {
+  constructor(block: JsonObject, host: BlockHost, out: CanonicalEvent[]) {
     this.#host = host;
-    this.#initialText = nullableString(block, 'thinking', 'thinking block') ?? '';
+    const thinking = nullableString(block, 'thinking', 'thinking block') ?? '';
     this.#signature = nullableString(block, 'signature', 'thinking block') ?? '';
-  }
-
-  start(out: CanonicalEvent[]): void {
-    this.append(this.#initialText, out);
+    this.append(thinking, out);
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
@@ -138,57 +115,41 @@ class ThinkingBlock implements Block {
   }
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
-    this.#end(status, out);
+    const { context, items } = this.#host;
+    if (this.#signature !== '')
+      items.end(this.#begin(out), status, out, { opaque: signatureOpaque(context.owner, this.#signature) });
+    else if (this.#item !== undefined) items.end(this.#item, status, out);
     return true;
   }
 
   /** The signature of a block without a content_block_stop may be a fragment, so it is left out. */
   cut(out: CanonicalEvent[]): void {
     this.#signature = '';
-    this.#end('incomplete', out);
+    this.stop('incomplete', out);
   }
 
   append(text: string, out: CanonicalEvent[]): void {
-    if (text === '') return;
-    this.#text = grown(this.#text, text);
-    out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'summary', part: 0, text } });
+    if (text !== '') this.#host.items.delta(this.#begin(out), { kind: 'summary', part: 0, text }, out);
   }
 
-  #begin(out: CanonicalEvent[]): number {
-    if (this.#index === undefined) {
-      this.#index = this.#host.nextIndex();
-      out.push({ type: 'item.start', index: this.#index, head: { kind: 'reasoning' } });
-    }
-    return this.#index;
-  }
-
-  #end(status: ItemStatus, out: CanonicalEvent[]): void {
-    if (this.#text === '' && this.#signature === '') return;
-    const item: OutputItem = {
-      kind: 'reasoning',
-      ...(this.#text === '' ? {} : { summary: [this.#text] }),
-      ...(this.#signature === '' ? {} : { opaque: signatureOpaque(this.#host.context.owner, this.#signature) }),
-    };
-    out.push({ type: 'item.end', index: this.#begin(out), item, status });
+  #begin(out: CanonicalEvent[]): OpenItem {
+    this.#item ??= this.#host.items.start({ kind: 'reasoning' }, out);
+    return this.#item;
   }
 }
 
 /** A block that is complete at its start: redacted thinking, or media. No delta of such a block has a canonical reading. */
 class WholeBlock implements Block {
   readonly kind: BlockKind;
-  readonly #item: ReasoningItem | MediaItem;
-  readonly #host: BlockHost;
-  #index = 0;
+  readonly #whole: ReasoningItem | MediaItem;
+  readonly #items: ItemEmitter;
+  readonly #item: OpenItem;
 
-  constructor(kind: BlockKind, item: ReasoningItem | MediaItem, host: BlockHost) {
+  constructor(kind: BlockKind, whole: ReasoningItem | MediaItem, { items }: BlockHost, out: CanonicalEvent[]) {
     this.kind = kind;
-    this.#item = item;
-    this.#host = host;
-  }
-
-  start(out: CanonicalEvent[]): void {
-    this.#index = this.#host.nextIndex();
-    out.push({ type: 'item.start', index: this.#index, head: { kind: this.#item.kind } });
+    this.#whole = whole;
+    this.#items = items;
+    this.#item = items.start(headOf(whole), out);
   }
 
   delta(): void {
@@ -196,7 +157,7 @@ class WholeBlock implements Block {
   }
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
-    out.push({ type: 'item.end', index: this.#index, item: this.#item, status });
+    this.#items.endAs(this.#item, this.#whole, status, out);
     return true;
   }
 
@@ -209,23 +170,18 @@ class WholeBlock implements Block {
 class NativeBlock implements Block {
   readonly kind: BlockKind;
   readonly #block: JsonObject;
-  readonly #host: BlockHost;
-  #index = 0;
+  readonly #items: ItemEmitter;
+  readonly #item: OpenItem;
   #input = '';
   #compaction: JsonObject | undefined;
 
-  constructor(kind: BlockKind, block: JsonObject, host: BlockHost) {
+  constructor(kind: BlockKind, block: JsonObject, host: BlockHost, out: CanonicalEvent[]) {
     this.kind = kind;
     this.#block = block;
-    this.#host = host;
-  }
-
-  start(out: CanonicalEvent[]): void {
-    this.#index = this.#host.nextIndex();
-    const { id, type, name } = this.#block;
-    if (type === 'server_tool_use' && typeof name === 'string') this.#host.serverToolCalled(name);
-    const head = { kind: 'native', dialect: 'messages', ...(typeof id === 'string' ? { id } : {}) } as const;
-    out.push({ type: 'item.start', index: this.#index, head });
+    this.#items = host.items;
+    const { type, name } = block;
+    if (type === 'server_tool_use' && typeof name === 'string') host.serverToolCalled(name);
+    this.#item = host.items.start(headOf(this.#as(block)), out);
   }
 
   delta(delta: JsonObject): void {
@@ -247,9 +203,12 @@ class NativeBlock implements Block {
     const input = this.#input === '' ? undefined : parseObject(this.#input);
     const { type: _, ...compaction } = this.#compaction ?? {};
     const body: JsonObject = { ...this.#block, ...compaction, ...(input === undefined ? {} : { input }) };
+    this.#items.endAs(this.#item, this.#as(body), status, out);
+  }
+
+  #as(body: JsonObject): NativeItem {
     const id = this.#block['id'];
-    const item: OutputItem = { kind: 'native', dialect: 'messages', body, ...(typeof id === 'string' ? { id } : {}) };
-    out.push({ type: 'item.end', index: this.#index, item, status });
+    return { kind: 'native', dialect: 'messages', body, ...(typeof id === 'string' ? { id } : {}) };
   }
 }
 

@@ -1,7 +1,9 @@
 /** A call of a client's tool in an answer. Its argument text is never re-serialised; whether it is whole JSON is checked at its end. */
-import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
-import type { ItemStatus, OutputItem, ToolName } from '../../canonical/item.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import { grown } from '../../canonical/grown.ts';
+import type { ItemStatus } from '../../canonical/item.ts';
+import type { ItemEmitter } from '../../canonical/item-emitter.ts';
 import { isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import { customToolOf, FreeformReader } from '../../tools/freeform.ts';
 import type { Block, BlockHost } from './block.ts';
@@ -9,39 +11,37 @@ import { malformed, needString } from '../wire.ts';
 
 export class ToolBlock implements Block {
   readonly kind = 'tool';
-  readonly #host: BlockHost;
-  readonly #callId: string;
-  readonly #tool: ToolName;
-  readonly #flavour: 'function' | 'custom';
+  readonly #items: ItemEmitter;
+  readonly #item: OpenItem;
   /** For a freeform custom tool that was sent as a function: unwraps its text. */
   readonly #freeform: FreeformReader | undefined;
   readonly #initialInput: string;
-  #index = 0;
-  #text = '';
+  /** The arguments of a freeform tool as they came. */
+  #wrapped = '';
 
-  constructor(block: JsonObject, inputText: () => string | undefined, host: BlockHost) {
-    this.#host = host;
-    this.#callId = needString(block, 'id', 'tool_use block');
+  constructor(block: JsonObject, inputText: () => string | undefined, { context, items }: BlockHost, out: CanonicalEvent[]) {
+    const callId = needString(block, 'id', 'tool_use block');
     const wireName = needString(block, 'name', 'tool_use block');
-    if (this.#callId === '' || wireName === '') throw malformed('tool_use block: id or name is empty');
-    const { toolNames, request } = host.context;
-    this.#tool = toolNames.fromWire(wireName);
-    const custom = customToolOf(request.tools, this.#tool);
-    this.#flavour = custom === undefined ? 'function' : 'custom';
+    if (callId === '' || wireName === '') throw malformed('tool_use block: id or name is empty');
+    const { toolNames, request } = context;
+    const tool = toolNames.fromWire(wireName);
+    const custom = customToolOf(request.tools, tool);
     this.#freeform = custom !== undefined && custom.inputSchema === undefined ? new FreeformReader() : undefined;
     const input = block['input'];
     if (input !== undefined && input !== null && !isObject(input)) throw malformed('tool_use block: input is not an object');
     this.#initialInput = isObject(input) ? (inputText() ?? '') : '';
+    const flavour = custom === undefined ? 'function' : 'custom';
+    this.#items = items;
+    this.#item = items.start({ kind: 'toolCall', flavour, callId, tool }, out);
+  }
+
+  /** The arguments as they came in deltas. */
+  get #text(): string {
+    return this.#freeform === undefined ? this.#item.text : this.#wrapped;
   }
 
   get hasNoInput(): boolean {
     return this.#text.trim() === '' && this.#initialInput === '';
-  }
-
-  start(out: CanonicalEvent[]): void {
-    this.#index = this.#host.nextIndex();
-    const head = { kind: 'toolCall', flavour: this.#flavour, callId: this.#callId, tool: this.#tool } as const;
-    out.push({ type: 'item.start', index: this.#index, head });
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
@@ -53,26 +53,20 @@ export class ToolBlock implements Block {
     if (this.#text.trim() === '') this.append(this.hasNoInput && status === 'completed' ? '{}' : this.#initialInput, out);
     if (!isObjectText(this.#text)) return false;
     if (this.#freeform !== undefined) this.#emit(this.#freeform.end(), out);
-    this.#end(status, out);
+    this.#items.end(this.#item, status, out);
     return true;
   }
 
   cut(out: CanonicalEvent[]): void {
-    this.#end('incomplete', out);
+    this.#items.end(this.#item, 'incomplete', out);
   }
 
   append(text: string, out: CanonicalEvent[]): void {
-    this.#text = grown(this.#text, text);
+    if (this.#freeform !== undefined) this.#wrapped = grown(this.#wrapped, text);
     this.#emit(this.#freeform === undefined ? text : this.#freeform.push(text), out);
   }
 
   #emit(text: string, out: CanonicalEvent[]): void {
-    if (text !== '') out.push({ type: 'item.delta', index: this.#index, delta: { kind: 'input', text } });
-  }
-
-  #end(status: ItemStatus, out: CanonicalEvent[]): void {
-    const input = this.#freeform?.text ?? this.#text;
-    const item: OutputItem = { kind: 'toolCall', flavour: this.#flavour, callId: this.#callId, tool: this.#tool, input };
-    out.push({ type: 'item.end', index: this.#index, item, status });
+    if (text !== '') this.#items.delta(this.#item, { kind: 'input', text }, out);
   }
 }

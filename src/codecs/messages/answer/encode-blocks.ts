@@ -1,15 +1,16 @@
 /**
  * Writes canonical items as content blocks, one open at a time. The events of different items were put in turn before
  * (`encode.ts`). When another item has content, an open text or thinking block stops, and what its item adds later goes into a
- * new block. A block starts with its first content (M2). Knows nothing of message_start and of endings.
+ * new block. A block starts with its first content (M2). Streams and whole bodies differ in the sink alone (`block-sinks.ts`). Knows
+ * nothing of message_start and of endings.
  */
-import type { ItemEvent } from '../../answers/turns.ts';
-import type { ItemDelta, ItemHead } from '../../canonical/event.ts';
+import type { ItemDelta, ItemEvent, ItemHead } from '../../canonical/event.ts';
 import { grown } from '../../canonical/grown.ts';
 import type { ItemStatus, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
-import { escapeJson, isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
+import { isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
-import type { Frame, ResponseContext } from '../../codec.ts';
+import type { ResponseContext } from '../../codec.ts';
+import type { BlockSink, Delta } from './block-sinks.ts';
 import {
   attachedSignature,
   checkInput,
@@ -50,6 +51,7 @@ const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as cons
 
 export class BlockWriter {
   readonly #context: ResponseContext;
+  readonly #sink: BlockSink;
   readonly #entries: Entry[] = [];
   /** The item whose block is open. */
   #active: Entry | undefined;
@@ -58,170 +60,155 @@ export class BlockWriter {
   /** The last block is a text. */
   #isBehindText = false;
   readonly #waiting: OpaqueBlock[] = [];
-  /** What text deltas of the open block begin with. */
-  #template: { readonly type: string; readonly index: number; readonly head: string } | undefined;
   /** A tool_use block was written; a refusal began; a call ended without whole arguments. */
   calledTool = false;
   refused = false;
   leftUnfinished = false;
 
-  constructor(context: ResponseContext) {
+  constructor(context: ResponseContext, sink: BlockSink) {
     this.#context = context;
+    this.#sink = sink;
   }
 
-  write(event: ItemEvent, out: Frame[]): void {
+  write(event: ItemEvent): void {
     switch (event.type) {
       case 'item.start':
-        this.#start(event.index, event.head, out);
+        this.#start(event.index, event.head);
         return;
       case 'item.delta': {
         const entry = this.#entries[event.index];
-        if (entry !== undefined) this.#delta(entry, event.delta, out);
+        if (entry !== undefined) this.#delta(entry, event.delta);
         return;
       }
       case 'item.end': {
         const entry = this.#entries[event.index];
-        if (entry !== undefined) this.#end(entry, event.item, event.status, out);
+        if (entry !== undefined) this.#end(entry, event.item, event.status);
         return;
       }
     }
   }
 
   /** Closes the open block at the end of the answer. */
-  finish(out: Frame[]): void {
+  finish(): void {
     if (this.#active?.head.kind === 'toolCall') this.leftUnfinished = true;
-    this.#close(out);
+    this.#close();
   }
 
-  #start(index: number, head: ItemHead, out: Frame[]): void {
+  #start(index: number, head: ItemHead): void {
     if (head.kind === 'refusal') this.refused = true;
     const entry: Entry = { head, hasText: false, face: undefined, part: 0, cites: false, unsigned: '', isSplit: false };
     this.#entries[index] = entry;
     if (head.kind !== 'toolCall') return;
     this.calledTool = true;
-    this.#open(entry, toolUseBlock(head.callId, head.tool.name), out);
+    this.#open(entry, toolUseBlock(head.callId, head.tool.name));
   }
 
-  #delta(entry: Entry, delta: ItemDelta, out: Frame[]): void {
-    if (delta.kind !== 'citation') this.#writeText(entry, deltaText(entry, delta), out);
-    else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages')
-      this.#cite(entry, delta.citation.body, out);
+  #delta(entry: Entry, delta: ItemDelta): void {
+    if (delta.kind !== 'citation') this.#writeText(entry, deltaText(entry, delta));
+    else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages') this.#cite(entry, delta.citation.body);
   }
 
-  #end(entry: Entry, item: OutputItem, status: ItemStatus, out: Frame[]): void {
+  #end(entry: Entry, item: OutputItem, status: ItemStatus): void {
     if (item.kind === 'media') throw mediaRefused();
     if (item.kind === 'toolCall') {
-      if (!entry.hasText) this.#writeText(entry, heldInput(item, status), out);
+      if (!entry.hasText) this.#writeText(entry, heldInput(item, status));
       if (status === 'completed') checkInput(item);
       else if (!isObjectText(wireInput(item))) this.leftUnfinished = true;
     }
     if (item.kind === 'reasoning') {
-      if (item.opaque !== undefined) this.#sign(entry, item.opaque, out);
-      else if (entry === this.#active) this.#signUnsigned(entry, entry.isSplit ? saidIn(entry) : item, out);
+      if (item.opaque !== undefined) this.#sign(entry, item.opaque);
+      else if (entry === this.#active) this.#signUnsigned(entry, entry.isSplit ? saidIn(entry) : item);
     }
     // An item of another dialect is left out, and closes no block.
-    if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body, out);
-    if (entry === this.#active) this.#close(out);
+    if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body);
+    if (entry === this.#active) this.#close();
     const signature = attachedSignature(item, this.#context);
     if (signature === undefined) return;
-    this.#writeOpaque({ entry, block: EMPTY_THINKING, signature }, out);
+    this.#writeOpaque({ entry, block: EMPTY_THINKING, signature });
   }
 
-  #sign(entry: Entry, opaque: Opaque, out: Frame[]): void {
+  #sign(entry: Entry, opaque: Opaque): void {
     const signature = this.#context.seal(opaque);
     entry.unsigned = '';
-    if (entry === this.#active) this.#writeDelta(signatureDelta(signature), out);
+    if (entry === this.#active) this.#sink.delta(this.#index, signatureDelta(signature));
     else if (isRedacted(opaque) && !entry.hasText)
-      this.#writeOpaque({ entry, block: { type: 'redacted_thinking', data: signature } }, out);
-    else this.#writeOpaque({ entry, block: EMPTY_THINKING, signature }, out);
+      this.#writeOpaque({ entry, block: { type: 'redacted_thinking', data: signature } });
+    else this.#writeOpaque({ entry, block: EMPTY_THINKING, signature });
   }
 
   /** Signs the open block with an envelope of what was said: a client keeps thinking that is signed, and drops the rest. */
-  #signUnsigned(entry: Entry, said: Pick<ReasoningItem, 'raw' | 'summary'>, out: Frame[]): void {
+  #signUnsigned(entry: Entry, said: Pick<ReasoningItem, 'raw' | 'summary'>): void {
     entry.unsigned = '';
-    this.#writeDelta(signatureDelta(unsignedSignature(said, this.#context)), out);
+    this.#sink.delta(this.#index, signatureDelta(unsignedSignature(said, this.#context)));
   }
 
   /** Behind a text it waits for another block: clients take the last block of an answer as its result. */
-  #writeOpaque(opaque: OpaqueBlock, out: Frame[]): void {
+  #writeOpaque(opaque: OpaqueBlock): void {
     if (this.#isBehindText) this.#waiting.push(opaque);
-    else this.#writeOpaqueNow(opaque, out);
+    else this.#writeOpaqueNow(opaque);
   }
 
-  #writeOpaqueNow({ entry, block, signature }: OpaqueBlock, out: Frame[]): void {
-    this.#begin(entry, block, out);
-    if (signature !== undefined) this.#writeDelta(signatureDelta(signature), out);
-    this.#close(out);
+  #writeOpaqueNow({ entry, block, signature }: OpaqueBlock): void {
+    this.#begin(entry, block);
+    if (signature !== undefined) this.#sink.delta(this.#index, signatureDelta(signature));
+    this.#close();
   }
 
-  #writeText(entry: Entry, text: string, out: Frame[]): void {
+  #writeText(entry: Entry, text: string): void {
     if (text === '') return;
     entry.hasText = true;
-    this.#openFor(entry, out);
+    this.#openFor(entry);
     switch (entry.head.kind) {
       case 'text':
       case 'refusal':
-        this.#writeTextDelta('text_delta', 'text', text, out);
+        this.#sink.text('text_delta', this.#index, text);
         return;
       case 'reasoning':
         entry.unsigned = grown(entry.unsigned, text);
-        this.#writeTextDelta('thinking_delta', 'thinking', text, out);
+        this.#sink.text('thinking_delta', this.#index, text);
         return;
       case 'toolCall':
-        this.#writeTextDelta('input_json_delta', 'partial_json', text, out);
+        this.#sink.text('input_json_delta', this.#index, text);
         return;
     }
   }
 
-  #cite(entry: Entry, citation: JsonObject, out: Frame[]): void {
+  #cite(entry: Entry, citation: JsonObject): void {
     entry.cites = true;
-    this.#openFor(entry, out);
-    this.#writeDelta({ type: 'citations_delta', citation }, out);
+    this.#openFor(entry);
+    this.#sink.delta(this.#index, { type: 'citations_delta', citation });
   }
 
   /** Makes sure that a block of this text or reasoning item is open. */
-  #openFor(entry: Entry, out: Frame[]): void {
+  #openFor(entry: Entry): void {
     if (entry === this.#active) return;
     const block =
       entry.head.kind === 'reasoning' ? EMPTY_THINKING : { type: 'text', citations: entry.cites ? [] : null, text: '' };
-    this.#open(entry, block, out);
+    this.#open(entry, block);
   }
 
-  #open(entry: Entry, block: JsonObject, out: Frame[]): void {
-    if (this.#waiting.length > 0) for (const opaque of this.#waiting.splice(0)) this.#writeOpaqueNow(opaque, out);
-    this.#begin(entry, block, out);
+  #open(entry: Entry, block: JsonObject): void {
+    if (this.#waiting.length > 0) for (const opaque of this.#waiting.splice(0)) this.#writeOpaqueNow(opaque);
+    this.#begin(entry, block);
     this.#isBehindText = block['type'] === 'text';
   }
 
-  #begin(entry: Entry, block: JsonObject, out: Frame[]): void {
+  #begin(entry: Entry, block: JsonObject): void {
     const open = this.#active;
     if (open !== undefined && open.unsigned !== '') {
       // Its item goes on: what it says later, perhaps a signature of its upstream, stands in a block of its own.
       open.isSplit = true;
-      this.#signUnsigned(open, saidIn(open), out);
+      this.#signUnsigned(open, saidIn(open));
     }
-    this.#close(out);
+    this.#close();
     this.#active = entry;
-    out.push(frame({ type: 'content_block_start', index: this.#index, content_block: block }));
+    this.#sink.start(this.#index, block);
   }
 
-  /** Most events of a stream: only the text is serialised each time. */
-  #writeTextDelta(type: string, member: string, text: string, out: Frame[]): void {
-    if (this.#template?.type !== type || this.#template.index !== this.#index) {
-      const head = `{"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${member}":"`;
-      this.#template = { type, index: this.#index, head };
-    }
-    out.push({ event: 'content_block_delta', data: `${this.#template.head}${escapeJson(text)}"}}`, oneLine: true });
-  }
-
-  #writeDelta(delta: JsonObject, out: Frame[]): void {
-    out.push(frame({ type: 'content_block_delta', index: this.#index, delta }));
-  }
-
-  #close(out: Frame[]): void {
+  #close(): void {
     if (this.#active === undefined) return;
     this.#active = undefined;
-    out.push(frame({ type: 'content_block_stop', index: this.#index }));
+    this.#sink.stop(this.#index);
     this.#index += 1;
   }
 }
@@ -231,12 +218,8 @@ function saidIn({ face, unsigned }: Entry): Pick<ReasoningItem, 'raw' | 'summary
   return face === 'summary' ? { summary: [unsigned] } : { raw: unsigned };
 }
 
-function signatureDelta(signature: string): JsonObject {
+function signatureDelta(signature: string): Delta {
   return { type: 'signature_delta', signature };
-}
-
-export function frame(payload: JsonObject & { readonly type: string }): Frame {
-  return { event: payload.type, data: JSON.stringify(payload) };
 }
 
 /** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the face that came first is shown. */

@@ -10,7 +10,8 @@ import { mergeUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { type Holds, OWN_KIND, Turns } from '../../answers/turns.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
-import { BlockWriter, frame } from './encode-blocks.ts';
+import { FrameSink, frame } from './block-sinks.ts';
+import { BlockWriter } from './encode-blocks.ts';
 import { errorFrame } from '../errors.ts';
 import { NO_FACTS, unfinishedCall } from '../message-parts.ts';
 import { responseLosses } from '../losses.ts';
@@ -33,8 +34,9 @@ export function encodeEvents(context: ResponseContext): ClientEncoder {
 class EventEncoder implements ClientEncoder {
   ended = false;
   readonly #context: ResponseContext;
+  readonly #sink = new FrameSink();
   readonly #writer: BlockWriter;
-  readonly #turns: Turns<Frame[]>;
+  readonly #turns: Turns;
   #splicer: AnswerSplicer | undefined;
   readonly #losses: AnswerLosses;
   #usage: Usage | undefined;
@@ -48,10 +50,10 @@ class EventEncoder implements ClientEncoder {
 
   constructor(context: ResponseContext) {
     this.#context = context;
-    this.#writer = new BlockWriter(context);
+    this.#writer = new BlockWriter(context, this.#sink);
     this.#losses = new AnswerLosses('messages', responseLosses, context);
     const holds = context.owner.channelType === 'responses' ? AND_OWN_KIND : HOLDS;
-    this.#turns = new Turns(holds, 'start', (event, out) => this.#writer.write(event, out));
+    this.#turns = new Turns(holds, 'start', (event) => this.#writer.write(event));
   }
 
   push(step: Step, out: Frame[]): void {
@@ -68,6 +70,7 @@ class EventEncoder implements ClientEncoder {
       throw notRepresentable('An answer that was passed through cannot be continued in another form.');
     }
     this.#isWriting = true;
+    this.#sink.out = out;
     const events = this.#losses.kept(step.events);
     if (!this.#isStarted) this.#readUsage(events);
     for (const event of events) this.#encode(event, out);
@@ -88,8 +91,9 @@ class EventEncoder implements ClientEncoder {
 
   /** Writes what waits for its turn: the answer fails, and the turn will not come. */
   #drain(out: Frame[]): void {
+    this.#sink.out = out;
     try {
-      for (const event of this.#turns.rest()) this.#writer.write(event, out);
+      for (const event of this.#turns.rest()) this.#writer.write(event);
     } catch (refused) {
       // What this protocol refuses to write is left out: the failure that follows is the one that matters.
       if (!(refused instanceof GatewayError)) throw refused;
@@ -119,11 +123,11 @@ class EventEncoder implements ClientEncoder {
         return;
       case 'item.start':
         this.#start(out);
-        this.#turns.push(event, out);
+        this.#turns.push(event);
         return;
       case 'item.delta':
       case 'item.end':
-        this.#turns.push(event, out);
+        this.#turns.push(event);
         return;
       case 'response.end':
         this.#finish(event.outcome, out);
@@ -157,7 +161,7 @@ class EventEncoder implements ClientEncoder {
       return;
     }
     this.#start(out);
-    this.#writer.finish(out);
+    this.#writer.finish();
     const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
     // Spec rule 11: only a limit may leave arguments unfinished.
     const isCut = CUTTING_STOPS.has(stop.reason) && stop.native === undefined;

@@ -72,23 +72,26 @@ function wireEffort({ effort, budget }: ReasoningControl): string | undefined {
 
 /** Other vendors take up to 2. */
 const MOST_TEMPERATURE = 1;
-/** The smallest `top_p` that thinking allows. */
+/** The smallest `top_p` that thinking allows, and that a model of fixed sampling takes. */
 const LEAST_THINKING_TOP_P = 0.95;
+const LEAST_FIXED_TOP_P = 0.99;
 
 /**
- * The client's sampling. With thinking on, the vendor refuses most values of it: those are left out, since the client asked for thinking
- * too (semantics 6.7.5).
+ * The client's sampling. With thinking on, and for models of fixed sampling at all times, the vendor refuses most values of it: those are left
+ * out, since the client asked for thinking too (semantics 6.7.5).
  */
-export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Losses): JsonObject {
+export function encodeSampling(request: CanonicalRequest, thinks: boolean, facts: ModelFacts, losses: Losses): JsonObject {
   const { temperature, topP, topK } = request;
-  if (!thinks) {
+  const isFixed = facts.fixedSampling === true;
+  if (!thinks && !isFixed) {
     if (temperature === undefined || temperature <= MOST_TEMPERATURE) return { temperature, top_p: topP, top_k: topK };
     losses.note('temperature, top_p');
     return { temperature: MOST_TEMPERATURE, top_p: topP, top_k: topK };
   }
+  const leastTopP = isFixed ? LEAST_FIXED_TOP_P : LEAST_THINKING_TOP_P;
   const allowed = {
     temperature: temperature === 1 ? temperature : undefined,
-    top_p: topP !== undefined && topP >= LEAST_THINKING_TOP_P && topP <= 1 ? topP : undefined,
+    top_p: topP !== undefined && topP >= leastTopP && topP <= 1 ? topP : undefined,
     top_k: undefined,
   };
   if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.note('temperature, top_p');

@@ -86,7 +86,7 @@ function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stop
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
   if (!isAllowed) losses.note('reasoning effort');
   const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
-  const sampling = encodeSampling(request, thinks, losses);
+  const sampling = encodeSampling(request, thinks, target.facts, losses);
   yield;
   const written = yield* writeTurns(turns);
   const members: string[] = [];

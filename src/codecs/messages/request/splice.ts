@@ -118,9 +118,9 @@ function decide(block: JsonValue, path: JsonPath, value: string | undefined, tar
   return value === block[member] ? [] : [{ path: [...path, member], value: JSON.stringify(value) }];
 }
 
-/** A message that loses all its content goes as a whole, since the vendor refuses an empty one. */
+/** A message without content goes as a whole, whether it lost all or never had any (a client keeps an empty answer so): the vendor refuses it. */
 function isDropped(decisions: readonly Decision[]): boolean {
-  return decisions.length > 0 && decisions.every((decision) => typeof decision === 'string');
+  return decisions.every((decision) => typeof decision === 'string');
 }
 
 function partEdits(decisions: readonly Decision[], path: JsonPath): JsonEdit[] {

@@ -1,20 +1,21 @@
 /**
- * Assembles the items of one upstream stream: what each has streamed, and what its final form adds. The order was checked before
- * (`lifecycle.ts`). A final text must extend what was streamed, and only the missing suffix becomes a delta; any other final text is
- * an error. The final form of a summary wins.
+ * Assembles the items of one upstream stream. The order of their events was checked before (`lifecycle.ts`). What a finished item adds to
+ * what was streamed of it, or contradicts, is found behind this (`canonical/order.ts`).
  */
-import { append } from '../../append.ts';
 import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent, ItemHead } from '../../canonical/event.ts';
-import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../../canonical/item.ts';
+import type { OpenItem } from '../../canonical/fold.ts';
+import type { ItemStatus, OutputItem, ReasoningItem } from '../../canonical/item.ts';
+import { headOf, ItemEmitter } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { contradiction, restOf } from '../../canonical/missing-deltas.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { defined } from '../../defined.ts';
 import { readLogprobs } from '../../answers/logprobs.ts';
 import { readAnnotation } from '../annotations.ts';
 import {
   callHead,
   inputMember,
-  joinRaw,
   nativeItem,
   PARAGRAPH,
   ranByVendor,
@@ -23,19 +24,7 @@ import {
   readReasoning,
   readWholeItem,
 } from './decode-items.ts';
-import {
-  contradiction,
-  finishedPart,
-  headOf,
-  partHead,
-  partialOf,
-  reasoningHead,
-  type Slot,
-  type TextPart,
-  textOf,
-  wholeDeltas,
-  wholeHead,
-} from './slot.ts';
+import { finishedPart, partHead, reasoningHead, type Slot, streamedInput, type TextPart } from './slot.ts';
 import { arrayOrEmpty, malformed, nonEmptyString } from '../wire.ts';
 
 type Events = CanonicalEvent[];
@@ -45,8 +34,7 @@ export class Assembler {
   readonly #context: DecodeContext;
   /** Announced reasoning without any content: it starts with its first content, or before the next item of another kind. */
   readonly #unstarted = new Set<Slot>();
-  /** The next canonical index. */
-  #next = 0;
+  readonly #items = new ItemEmitter();
   hasCalls = false;
   hasAudio = false;
   /** The tools of the request, as the response repeats them. */
@@ -61,13 +49,11 @@ export class Assembler {
       outputIndex,
       type,
       item,
-      index: undefined,
+      open: undefined,
       parts: [],
       doneParts: [],
       raw: [],
-      hasRaw: false,
-      summary: [],
-      input: '',
+      held: '',
       closed: false,
       ranByVendor: ranByVendor(item, this.tools),
       isDisplaced: false,
@@ -83,7 +69,8 @@ export class Assembler {
     // A part that is done ends before the next one starts, so that the next text can be streamed in every dialect.
     for (const earlier of slot.doneParts.splice(0)) this.#endPart(slot, earlier, earlier.final, 'completed', events);
     if (part['type'] !== 'output_text' && part['type'] !== 'refusal') return;
-    slot.parts[contentIndex] = this.#startPart(slot, part['type'] === 'refusal' ? 'refusal' : 'text', events);
+    const head = partHead(slot, part['type'] === 'refusal' ? 'refusal' : 'text');
+    slot.parts[contentIndex] = { item: this.#start(head, events), final: undefined, whole: undefined };
   }
 
   /** `content_part.done`. The part ends with its item or before the next part, since the finished item may still bring annotations. */
@@ -96,7 +83,8 @@ export class Assembler {
     const open = slot.parts[contentIndex];
     if (open === undefined) return;
     const read = readPart(part, slot.item);
-    if (read.kind !== open.kind || !read.text.startsWith(open.text)) throw contradiction(slot.type);
+    if (read.kind !== open.item.head.kind || !('text' in read)) throw contradiction(slot.type);
+    restOf(read.text, open.item.text, slot.type);
     open.final = part;
     slot.doneParts.push(open);
   }
@@ -104,73 +92,60 @@ export class Assembler {
   textDelta(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {
     const part = slot.parts[contentIndex];
     if (part === undefined) return;
-    part.text = grown(part.text, text);
-    const tokens = part.kind === 'text' ? readLogprobs(logprobs) : undefined;
-    if (tokens !== undefined) append(part.logprobs, tokens);
-    if (text === '' && tokens === undefined) return;
-    events.push({ type: 'item.delta', index: part.index, delta: textOf(text, tokens) });
+    const tokens = part.item.head.kind === 'text' ? readLogprobs(logprobs) : undefined;
+    if (tokens !== undefined) this.#items.delta(part.item, { kind: 'text', text, logprobs: tokens }, events);
+    else if (text !== '') this.#items.delta(part.item, { kind: 'text', text }, events);
   }
 
   annotation(slot: Slot, contentIndex: number, annotation: JsonValue, events: Events): void {
     const part = slot.parts[contentIndex];
-    if (part?.kind !== 'text') return;
-    const citation = readAnnotation(annotation);
-    part.citations.push(citation);
-    events.push({ type: 'item.delta', index: part.index, delta: { kind: 'citation', citation } });
+    if (part?.item.head.kind !== 'text') return;
+    this.#items.delta(part.item, { kind: 'citation', citation: readAnnotation(annotation) }, events);
   }
 
   /** `output_text.done` and `refusal.done`. */
   textDone(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {
     const part = slot.parts[contentIndex];
     if (part === undefined) return;
-    if (!text.startsWith(part.text)) throw contradiction(slot.type);
-    const isWhole = part.text === '' && part.kind === 'text';
-    this.#suffix(part, text, isWhole ? readLogprobs(logprobs) : undefined, events);
+    const { text: streamed } = part.item;
+    const rest = restOf(text, streamed, slot.type);
+    // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its rest.
+    if (rest !== '') this.textDelta(slot, contentIndex, rest, streamed === '' ? logprobs : undefined, events);
   }
 
   rawDelta(slot: Slot, contentIndex: number, text: string, events: Events): void {
     if (text === '') return;
-    const index = this.#startReasoning(slot, events);
-    const isNew = (slot.raw[contentIndex] ?? '') === '';
-    const isLater = isNew && slot.hasRaw;
-    slot.hasRaw = true;
+    const open = this.#startReasoning(slot, events);
+    const isLater = (slot.raw[contentIndex] ?? '') === '' && open.text !== '';
     while (slot.raw.length < contentIndex) slot.raw.push('');
     slot.raw[contentIndex] = grown(slot.raw[contentIndex] ?? '', text);
-    events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: isLater ? PARAGRAPH + text : text } });
+    this.#items.delta(open, { kind: 'raw', text: isLater ? PARAGRAPH + text : text }, events);
   }
 
   rawDone(slot: Slot, contentIndex: number, text: string, events: Events): void {
-    const streamed = slot.raw[contentIndex] ?? '';
-    if (!text.startsWith(streamed)) throw contradiction(slot.type);
-    this.rawDelta(slot, contentIndex, text.slice(streamed.length), events);
+    this.rawDelta(slot, contentIndex, restOf(text, slot.raw[contentIndex] ?? '', slot.type), events);
   }
 
   summaryDelta(slot: Slot, part: number, text: string, events: Events): void {
-    if (text === '') return;
-    const index = this.#startReasoning(slot, events);
-    while (slot.summary.length <= part) slot.summary.push('');
-    slot.summary[part] = grown(slot.summary[part] ?? '', text);
-    events.push({ type: 'item.delta', index, delta: { kind: 'summary', part, text } });
+    if (text !== '') this.#items.delta(this.#startReasoning(slot, events), { kind: 'summary', part, text }, events);
   }
 
+  /** The final wording of a summary wins, in the finished item. */
   summaryDone(slot: Slot, part: number, text: string, events: Events): void {
-    const streamed = slot.summary[part] ?? '';
+    const streamed = slot.open?.summary[part] ?? '';
     if (text.startsWith(streamed)) this.summaryDelta(slot, part, text.slice(streamed.length), events);
   }
 
   inputDelta(slot: Slot, text: string, events: Events): void {
-    slot.input = grown(slot.input, text);
-    if (slot.index !== undefined && text !== '') {
-      events.push({ type: 'item.delta', index: slot.index, delta: { kind: 'input', text } });
-    }
+    if (slot.open === undefined) slot.held = grown(slot.held, text);
+    else if (text !== '') this.#items.delta(slot.open, { kind: 'input', text }, events);
   }
 
   inputDone(slot: Slot, text: string, events: Events): void {
-    if (!text.startsWith(slot.input)) throw contradiction(slot.type);
-    this.inputDelta(slot, text.slice(slot.input.length), events);
+    this.inputDelta(slot, restOf(text, streamedInput(slot), slot.type), events);
   }
 
-  /** The finished item: emits what was not streamed, and ends it. `status` overrides the item's own (an answer that was cut). */
+  /** The finished item, which ends. `status` overrides the item's own (an answer that was cut). */
   finish(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     slot.closed = true;
     switch (slot.type) {
@@ -200,10 +175,9 @@ export class Assembler {
   cut(slot: Slot, status: ItemStatus, events: Events): void {
     slot.closed = true;
     if (slot.type === 'message') {
-      for (const part of slot.parts) if (part !== undefined && !part.ended) this.#endPart(slot, part, part.final, status, events);
-    } else if (slot.index !== undefined) {
-      events.push({ type: 'item.end', index: slot.index, item: partialOf(slot, this.#context), status });
-    }
+      for (const part of slot.parts)
+        if (part !== undefined && part.whole === undefined) this.#endPart(slot, part, part.final, status, events);
+    } else if (slot.open !== undefined) this.#items.end(slot.open, status, events);
   }
 
   #finishMessage(slot: Slot, finished: JsonObject, status: ItemStatus, events: Events): void {
@@ -227,108 +201,70 @@ export class Assembler {
   /** `final`: the part as finished; undefined where only what was streamed is known. */
   #endPart(slot: Slot, part: TextPart, final: JsonObject | undefined, status: ItemStatus, events: Events): void {
     const read = final === undefined ? undefined : readPart(final, slot.item);
-    if (read !== undefined && (read.kind !== part.kind || !read.text.startsWith(part.text))) throw contradiction(slot.type);
-    if (part.ended) {
-      if (read !== undefined && 'text' in read && read.text !== part.text) throw contradiction(slot.type);
-      return;
-    }
-    part.ended = true;
-    if (read !== undefined && 'text' in read) {
-      this.#suffix(part, read.text, read.kind === 'text' ? read.logprobs : undefined, events);
-    }
-    events.push({ type: 'item.end', index: part.index, item: finishedPart(slot, part, read), status });
-  }
-
-  /** Emits what `whole` adds to the text of the part. */
-  #suffix(part: TextPart, whole: string, logprobs: Logprobs | undefined, events: Events): void {
-    const suffix = whole.slice(part.text.length);
-    if (suffix === '') return;
-    // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its suffix.
-    const tokens = part.text === '' ? logprobs : undefined;
-    part.text = whole;
-    if (tokens !== undefined) append(part.logprobs, tokens);
-    events.push({ type: 'item.delta', index: part.index, delta: textOf(suffix, tokens) });
+    if (read !== undefined && read.kind !== part.item.head.kind) throw contradiction(slot.type);
+    const whole = finishedPart(slot, part, read);
+    if (part.whole === undefined) {
+      part.whole = whole.text;
+      this.#items.endAs(part.item, whole, status, events);
+    } else if (read !== undefined && part.whole !== whole.text) throw contradiction(slot.type);
   }
 
   #finishReasoning(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     const final = readReasoning(item, this.#context);
-    if (slot.index === undefined && final === undefined) {
+    if (slot.open === undefined && final === undefined) {
       this.#unstarted.delete(slot);
       return;
     }
-    const index = this.#startReasoning(slot, events);
-    const streamed = joinRaw(slot.raw);
-    const raw = final?.raw ?? streamed;
-    if (!raw.startsWith(streamed)) throw contradiction(slot.type);
-    if (raw.length > streamed.length) {
-      events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: raw.slice(streamed.length) } });
-    }
-    for (const [part, text] of (final?.summary ?? []).entries()) this.summaryDone(slot, part, text, events);
-    const summary = final?.summary ?? slot.summary;
-    const id = nonEmptyString(slot.item, 'id') ?? final?.id;
-    const ended: ReasoningItem = {
+    const open = this.#startReasoning(slot, events);
+    const { raw = open.text, summary = open.summary, opaque, id } = final ?? {};
+    const whole: ReasoningItem = {
       kind: 'reasoning',
       ...(raw === '' ? {} : { raw }),
-      ...(summary.length === 0 ? {} : { summary: [...summary] }),
-      ...(final?.opaque === undefined ? {} : { opaque: final.opaque }),
-      ...(id === undefined ? {} : { id }),
+      ...(summary.length === 0 ? {} : { summary }),
+      ...defined({ opaque, id: nonEmptyString(slot.item, 'id') ?? id }),
     };
-    events.push({ type: 'item.end', index, item: ended, status });
+    this.#items.endAs(open, whole, status, events);
   }
 
   #finishCall(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     const member = inputMember(item);
-    const whole = readCall({ ...item, status, [member]: item[member] ?? slot.input }, this.#context);
-    if (slot.index === undefined) {
-      const before = slot.input;
-      slot.index = this.#start({ kind: 'toolCall', ...headOf(whole) }, events);
-      slot.input = '';
-      this.inputDelta(slot, before, events);
+    const whole = readCall({ ...item, status, [member]: item[member] ?? streamedInput(slot) }, this.#context);
+    if (slot.open === undefined) {
+      slot.open = this.#start(headOf(whole), events);
+      this.inputDelta(slot, slot.held, events);
     }
     this.hasCalls = true;
-    this.inputDone(slot, whole.input, events);
-    const id = nonEmptyString(slot.item, 'id') ?? whole.id;
-    const ended = { ...whole, ...(id === undefined ? {} : { id }) };
-    events.push({ type: 'item.end', index: slot.index, item: ended, status });
+    const id = nonEmptyString(slot.item, 'id');
+    this.#items.endAs(slot.open, id === undefined ? whole : { ...whole, id }, status, events);
   }
 
   #startCall(slot: Slot, events: Events): void {
     const head = callHead(slot.item, this.#context);
     if (head === undefined) return;
     this.hasCalls = true;
-    slot.index = this.#start({ kind: 'toolCall', ...head }, events);
+    slot.open = this.#start({ kind: 'toolCall', ...head }, events);
   }
 
-  #startReasoning(slot: Slot, events: Events): number {
-    if (slot.index !== undefined) return slot.index;
+  #startReasoning(slot: Slot, events: Events): OpenItem {
     this.#unstarted.delete(slot);
-    slot.index = this.#start(reasoningHead(slot), events);
-    return slot.index;
+    slot.open ??= this.#start(reasoningHead(slot), events);
+    return slot.open;
   }
 
-  #startPart(slot: Slot, kind: TextPart['kind'], events: Events): TextPart {
-    const index = this.#start(partHead(slot, kind), events);
-    return { index, kind, text: '', citations: [], logprobs: [], final: undefined, ended: false };
-  }
-
-  /** An item that was not streamed: its start, its content in one delta each, its end. */
+  /** An item that was not streamed. */
   emitWhole(item: OutputItem, status: ItemStatus, events: Events): void {
     this.hasAudio ||= item.kind === 'media' && item.media.type === 'audio';
-    const index = this.#start(wholeHead(item), events);
-    for (const delta of wholeDeltas(item)) events.push({ type: 'item.delta', index, delta });
-    events.push({ type: 'item.end', index, item, status });
+    this.#startWaiting(events);
+    this.#items.whole(item, status, events);
   }
 
-  #start(head: ItemHead, events: Events): number {
-    if (head.kind !== 'reasoning') {
-      for (const slot of this.#unstarted) {
-        slot.index = this.#next++;
-        events.push({ type: 'item.start', index: slot.index, head: reasoningHead(slot) });
-      }
-      this.#unstarted.clear();
-    }
-    const index = this.#next++;
-    events.push({ type: 'item.start', index, head });
-    return index;
+  #start(head: ItemHead, events: Events): OpenItem {
+    if (head.kind !== 'reasoning') this.#startWaiting(events);
+    return this.#items.start(head, events);
+  }
+
+  /** An item of another kind begins. */
+  #startWaiting(events: Events): void {
+    for (const slot of this.#unstarted) this.#startReasoning(slot, events);
   }
 }

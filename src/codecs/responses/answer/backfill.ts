@@ -10,7 +10,7 @@ import { writeCitations } from '../annotations.ts';
 import { specOf } from '../lifecycle.ts';
 import { inputMember } from './decode-items.ts';
 import { matchOutput, messageText } from './match-output.ts';
-import type { Slot, TextPart } from './slot.ts';
+import { type Slot, streamedInput, type TextPart } from './slot.ts';
 import { arrayOrEmpty, nonEmptyString } from '../wire.ts';
 
 const NONE: readonly JsonEdit[] = [];
@@ -24,7 +24,11 @@ export function backfillEdits(name: string, json: JsonObject, slots: ReadonlyMap
   if (slot === undefined) return NONE;
   if (verb === 'done') return itemEdits(['item'], json['item'], slot);
   if (textMember !== undefined)
-    return textEdits([textMember], json[textMember], input === 'done' ? slot.input : streamedText(slot, json, isSummary));
+    return textEdits(
+      [textMember],
+      json[textMember],
+      input === 'done' ? streamedInput(slot) : streamedText(slot, json, isSummary),
+    );
   const { part } = json;
   if (!isObject(part)) return NONE;
   const member = part['type'] === 'refusal' ? 'refusal' : 'text';
@@ -36,9 +40,9 @@ function textEdits(path: JsonPath, given: JsonValue | undefined, streamed: strin
 }
 
 function streamedText(slot: Slot, json: JsonObject, isSummary: boolean): string {
-  if (isSummary) return slot.summary[Number(json['summary_index'])] ?? '';
+  if (isSummary) return slot.open?.summary[Number(json['summary_index'])] ?? '';
   const index = Number(json['content_index']);
-  return (slot.type === 'reasoning' ? slot.raw[index] : slot.parts[index]?.text) ?? '';
+  return (slot.type === 'reasoning' ? slot.raw[index] : slot.parts[index]?.item.text) ?? '';
 }
 
 function outputEdits(response: JsonValue | undefined, slots: ReadonlyMap<number, Slot>): readonly JsonEdit[] {
@@ -79,16 +83,16 @@ function itemEdits(path: JsonPath, item: JsonValue | undefined, slot: Slot): rea
 }
 
 /** What an open item has streamed, in the form of the member that holds it; undefined where that is nothing. */
-function streamed({ type, parts, summary, raw, input }: Slot, member: string): JsonValue | undefined {
-  switch (type) {
+function streamed(slot: Slot, member: string): JsonValue | undefined {
+  switch (slot.type) {
     case 'message': {
-      const started = parts.filter((part) => part !== undefined);
-      return started.some(({ text }) => text !== '') ? started.map(partObject) : undefined;
+      const started = slot.parts.filter((part) => part !== undefined);
+      return started.some(({ item }) => item.text !== '') ? started.map(partObject) : undefined;
     }
     case 'reasoning':
-      return member === 'summary' ? textParts('summary_text', summary) : textParts('reasoning_text', raw);
+      return member === 'summary' ? textParts('summary_text', slot.open?.summary ?? []) : textParts('reasoning_text', slot.raw);
     default:
-      return input === '' ? undefined : input;
+      return streamedInput(slot) || undefined;
   }
 }
 
@@ -97,8 +101,8 @@ function textParts(type: string, texts: readonly string[]): JsonValue | undefine
   return texts.some((text) => text !== '') ? Array.from(texts, (text = '') => ({ type, text })) : undefined;
 }
 
-function partObject({ kind, text, citations, final }: TextPart): JsonObject {
+function partObject({ item: { head, text, citations }, final }: TextPart): JsonObject {
   if (final !== undefined) return final;
-  if (kind === 'refusal') return { type: 'refusal', refusal: text };
+  if (head.kind === 'refusal') return { type: 'refusal', refusal: text };
   return { type: 'output_text', annotations: writeCitations(citations), logprobs: [], text };
 }

@@ -1,35 +1,30 @@
 /**
- * Decodes the stream of a responses upstream. An event is repaired where it departs from the protocol (`repair-indices.ts`,
- * `backfill.ts`), its order is checked (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's
- * own text for a client of the same dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
+ * Decodes the stream of a responses upstream. An event is read as the protocol has it (`normalise.ts`), its order is checked
+ * (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's own text for a client of the same
+ * dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
  */
 import { LifecycleError } from '../../../streams/lifecycle.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape, type Repeat } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
-import { editJson } from '../../json/edit.ts';
 import { Assembler } from './assemble.ts';
-import { backfillEdits } from './backfill.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from '../lifecycle.ts';
 import { LooseMedia } from './loose-media.ts';
-import { type Repaired, IndexRepair } from './repair-indices.ts';
+import { Normaliser } from './normalise.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRestated, matchOutput, unusedIndices } from './match-output.ts';
-import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString, nonEmptyString } from '../wire.ts';
+import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
 
 const DIALECT = 'responses';
 /** The members in which the deltas of one part differ. */
 const VARYING = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
-
-/** Events that only keep the connection open: the vendor's own, which some official clients do not know, and a router's. They are dropped. */
-const KEEP_ALIVES: ReadonlySet<string> = new Set(['keepalive', 'ping', 'response.keep_alive']);
 
 /** What a delta belongs to. */
 interface Subject {
@@ -55,9 +50,9 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 
 class ResponsesDecoder implements Stage<Frame, Step> {
   ended = false;
-  readonly #indices = new IndexRepair();
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
+  readonly #normaliser: Normaliser;
   #started = false;
   readonly #repeats = new JsonRepeats(VARYING);
   readonly #loose = new LooseMedia();
@@ -65,6 +60,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   constructor(context: DecodeContext) {
     this.#items = new Assembler(context);
+    this.#normaliser = new Normaliser(this.#items.slots);
   }
 
   push(frame: Frame, out: Step[]): void {
@@ -76,22 +72,13 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       return;
     }
     this.#run = undefined;
-    const given = parseFrame(frame);
-    if (given === undefined) return;
-    const name = nameOf(frame, given);
-    if (KEEP_ALIVES.has(name)) return;
-    const repaired = this.#indices.repair(name, given);
-    let text = repaired === undefined ? frame.data : editJson(frame.data, repaired.edits);
-    let json = repaired === undefined ? given : parseJsonObject(text);
-    const missing = backfillEdits(name, json, this.#items.slots);
-    if (missing.length > 0) {
-      text = editJson(text, missing);
-      json = parseJsonObject(text);
-    }
+    const event = this.#normaliser.read(frame);
+    if (event === undefined) return;
+    const { name, text, json } = event;
     // A repaired event is not learnt: the next of its shape needs its own repair.
-    const learnt = repaired === undefined ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
+    const learnt = event.isPlain ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
     const native: Native = { dialect: DIALECT, name, text, json, ...(learnt === undefined ? {} : { repeat: learnt }) };
-    this.#displace(repaired, events);
+    this.#displace(event.displaced, events);
     const track = this.#accept(name, json);
     if (track !== undefined) this.#item(name, json, track, events);
     else this.#response(name, json, frame.data, events);
@@ -100,8 +87,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   }
 
   /** Ends a message whose index another item took: nothing more comes of it. */
-  #displace(repaired: Repaired | undefined, events: CanonicalEvent[]): void {
-    const index = repaired?.displaced;
+  #displace(index: number | undefined, events: CanonicalEvent[]): void {
     const slot = index === undefined ? undefined : this.#items.slots.get(index);
     if (index === undefined || slot === undefined) return;
     this.#order.close(index);
@@ -292,30 +278,6 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
 function subjectOf(name: string, json: JsonObject, slot: Slot): Subject {
   return { name, slot, content: Number(json['content_index']), summary: Number(json['summary_index']) };
-}
-
-/** Undefined for data that is not JSON in an event that is not of this protocol: unknown events never fail a stream. */
-function parseFrame(frame: Frame): JsonObject | undefined {
-  try {
-    return parseJsonObject(frame.data);
-  } catch (error) {
-    const name = frame.event ?? '';
-    if (name === '' || name === 'message' || name === 'error' || name.startsWith('response.')) throw error;
-    return undefined;
-  }
-}
-
-function parseJsonObject(text: string): JsonObject {
-  const json = tryJson(text);
-  if (!isObject(json)) throw malformed('event');
-  return json;
-}
-
-/** The payload's `type`, else the SSE event name; a bare `{error: …}` is an error event. */
-function nameOf(frame: Frame, json: JsonObject): string {
-  const type = nonEmptyString(json, 'type') ?? frame.event;
-  if (type !== undefined && type !== '') return type;
-  return isObject(json['error']) ? 'error' : 'message';
 }
 
 /** Where a stream went wrong, for error messages: known names and indices, never upstream text. */

@@ -9,13 +9,13 @@
  */
 import { append } from '../../append.ts';
 import { grown } from '../../canonical/grown.ts';
-import type { ItemDelta, ItemHead } from '../../canonical/event.ts';
+import type { ItemDelta, ItemEvent, ItemHead } from '../../canonical/event.ts';
 import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { ResponseContext } from '../../codec.ts';
 import { logprobsOf, writeLogprobs } from '../../answers/logprobs.ts';
-import { type Holds, type ItemEvent, Turns } from '../../answers/turns.ts';
+import { type Holds, Turns } from '../../answers/turns.ts';
 import { writeCitation, writeCitations } from '../annotations.ts';
 import { emitDoneInOrder } from './done-order.ts';
 import { checkRepresentable, finishedImage, emitImageProgress } from './encode-images.ts';

@@ -3,8 +3,9 @@
  * within one item type, so that no item takes the identity of another. Routers give new ids in the terminal, others leave items out.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { contradiction } from '../../canonical/missing-deltas.ts';
 import { finalInput, inputMember } from './decode-items.ts';
-import { contradiction, type Slot } from './slot.ts';
+import { type Slot, streamedInput } from './slot.ts';
 import { isKnownItem, arrayOrEmpty, malformed, needString, nonEmptyString } from '../wire.ts';
 
 /** An item as it was streamed: as announced, then as finished. */
@@ -185,11 +186,12 @@ export function checkRestated(slot: Slot, repeated: JsonObject): void {
   if (slot.type === 'message') {
     const restated = messageText(repeated);
     // An output_item.done without content leaves what was streamed as it is.
-    const streamed = messageText(slot.item) || slot.parts.map((part) => part?.text ?? '').join('');
+    const streamed = messageText(slot.item) || slot.parts.map((part) => part?.item.text ?? '').join('');
     if (restated !== '' && restated !== streamed) throw contradiction(slot.type);
   } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
     const restated = nonEmptyString(repeated, inputMember(repeated));
-    if (restated !== undefined && finalInput(repeated, restated) !== slot.input) throw contradiction(slot.type);
+    const finished = finalInput(slot.item, nonEmptyString(slot.item, inputMember(slot.item)) ?? streamedInput(slot));
+    if (restated !== undefined && finalInput(repeated, restated) !== finished) throw contradiction(slot.type);
   }
 }
 

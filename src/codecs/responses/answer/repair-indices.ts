@@ -36,15 +36,44 @@ interface Entry {
   summaries: number;
 }
 
+/** The items of an answer. */
+interface Known {
+  /** By their upstream's index. */
+  readonly byIndex: Map<number, Entry>;
+  /** Those whose index is not their upstream's, by id and by call id. */
+  readonly renumbered: Map<string, Entry>;
+  /** Those that were announced with an id, by that id. */
+  readonly byId: Map<string, Entry>;
+}
+
+/** What an event says of its item. */
+interface Named {
+  readonly index: number | undefined;
+  /** Of an event within an item. */
+  readonly itemId: string | undefined;
+  /** Of an event that holds its item. */
+  readonly id: string | undefined;
+  readonly callId: string | undefined;
+}
+
+/** How an event finds its item: the first of these that does. */
+const FINDS: readonly ((known: Known, named: Named) => Entry | undefined)[] = [
+  ({ renumbered }, { itemId }) => entryAt(renumbered, itemId),
+  ({ renumbered }, { id }) => entryAt(renumbered, id),
+  ({ renumbered }, { callId }) => entryAt(renumbered, callId),
+  ({ byIndex }, { index }) => entryAt(byIndex, index),
+  // An event without an index, of an upstream that gives some.
+  ({ byId }, { index, itemId }) => (index === undefined ? entryAt(byId, itemId) : undefined),
+];
+
+function entryAt<Key>(entries: ReadonlyMap<Key, Entry>, key: Key | undefined): Entry | undefined {
+  return key === undefined ? undefined : entries.get(key);
+}
+
 export class IndexRepair {
   /** Whether item events have an `output_index`: the first one decides. */
   #hasIndices: boolean | undefined;
-  /** Items by their upstream's index. */
-  readonly #byIndex = new Map<number, Entry>();
-  /** Items whose index is not their upstream's, by id and by call id. */
-  readonly #renumbered = new Map<string, Entry>();
-  /** Items that were announced with an id, by that id. */
-  readonly #byId = new Map<string, Entry>();
+  readonly #known: Known = { byIndex: new Map(), renumbered: new Map(), byId: new Map() };
   /** How many content parts were added in all items. */
   #parts = 0;
   /** The index of the next item. */
@@ -78,7 +107,7 @@ export class IndexRepair {
   /** A progress event of a built-in tool, whose item was renumbered or had no index. */
   #repairProgress(json: JsonObject, given: JsonValue | undefined): Repaired | undefined {
     const isMissing = this.#hasIndices === false && (given === undefined || given === null);
-    if (this.#renumbered.size === 0 || !(isMissing || typeof given === 'number')) return undefined;
+    if (this.#known.renumbered.size === 0 || !(isMissing || typeof given === 'number')) return undefined;
     const entry = this.#entryOf('child', json);
     if (entry === undefined || entry.index === given) return undefined;
     return { edits: [{ path: ['output_index'], value: String(entry.index) }] };
@@ -88,16 +117,17 @@ export class IndexRepair {
   #announce(json: JsonObject): Entry | undefined {
     const { item, output_index: given } = json;
     if (!isObject(item)) return undefined;
+    const { byIndex, renumbered, byId } = this.#known;
     const callId = nonEmptyString(item, 'call_id');
-    const before = typeof given === 'number' ? this.#byIndex.get(given) : undefined;
+    const before = typeof given === 'number' ? byIndex.get(given) : undefined;
     const isFree = before === undefined;
     if (!isFree && !takesIndex(item, callId, before)) return undefined;
     const index = this.#next++;
     const entry: Entry = { index, type: String(item['type']), callId, isOpen: true, parts: 0, firstPart: 0, summaries: 0 };
     const id = nonEmptyString(item, 'id');
-    if (id !== undefined) this.#byId.set(id, entry);
-    if (typeof given === 'number' && isFree) this.#byIndex.set(given, entry);
-    if (index !== given) for (const key of [id, callId]) if (key !== undefined) this.#renumbered.set(key, entry);
+    if (id !== undefined) byId.set(id, entry);
+    if (typeof given === 'number' && isFree) byIndex.set(given, entry);
+    if (index !== given) for (const key of [id, callId]) if (key !== undefined) renumbered.set(key, entry);
     if (isFree || !before.isOpen) return undefined;
     before.isOpen = false;
     return before;
@@ -105,22 +135,18 @@ export class IndexRepair {
 
   #entryOf(verb: ItemVerb, json: JsonObject): Entry | undefined {
     const { item, output_index: given } = json;
-    if (this.#renumbered.size > 0) {
-      const found =
-        verb === 'child'
-          ? this.#renumberedBy(json, 'item_id')
-          : isObject(item)
-            ? (this.#renumberedBy(item, 'id') ?? this.#renumberedBy(item, 'call_id'))
-            : undefined;
-      if (found !== undefined) return found;
+    const held = verb !== 'child' && isObject(item) ? item : {};
+    const named = {
+      index: typeof given === 'number' ? given : undefined,
+      itemId: verb === 'child' ? nonEmptyString(json, 'item_id') : undefined,
+      id: nonEmptyString(held, 'id'),
+      callId: nonEmptyString(held, 'call_id'),
+    };
+    for (const find of FINDS) {
+      const entry = find(this.#known, named);
+      if (entry !== undefined) return entry;
     }
-    if (typeof given === 'number') return this.#byIndex.get(given);
-    return this.#byId.get(nonEmptyString(json, 'item_id') ?? '');
-  }
-
-  #renumberedBy(body: JsonObject, member: string): Entry | undefined {
-    const key = nonEmptyString(body, member);
-    return key === undefined ? undefined : this.#renumbered.get(key);
+    return undefined;
   }
 
   #repairPartIndex(entry: Entry, verb: PartVerb, given: JsonValue | undefined): JsonEdit[] {

@@ -3,13 +3,12 @@ import { responseLosses } from '../losses.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import { newlyOpen, type Whole } from '../../canonical/fold.ts';
-import { missingDeltas } from '../../canonical/missing-deltas.ts';
+import type { Whole } from '../../canonical/fold.ts';
+import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { editJson } from '../../json/edit.ts';
 import { Assembler } from './assemble.ts';
-import { wholeHead } from './slot.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
@@ -74,12 +73,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const ignore = () => undefined;
   const writer = new ItemWriter(context, ignore, ignore);
   const kept = new AnswerLosses(DIALECT, responseLosses, context).keptWhole(whole);
-  for (const [index, { item, status }] of kept.items.entries()) {
-    const head = wholeHead(item);
-    writer.write({ type: 'item.start', index, head });
-    for (const delta of missingDeltas(newlyOpen(head), item)) writer.write({ type: 'item.delta', index, delta });
-    writer.write({ type: 'item.end', index, item, status });
-  }
+  for (const [index, item] of kept.items.entries()) for (const event of unfold(index, item)) writer.write(event);
   writer.finish();
   return JSON.stringify(
     finishedResponse(context, emptyResponse(context, kept.createdAt), finishedItems(writer.sent), kept.usage, kept.outcome),

@@ -29,9 +29,9 @@ export function azurePlatform(settings: AzureSettings, means: Means): Platform {
   return {
     adapt: (outgoing, asked, prefix) => adapt(settings, outgoing, asked, prefix),
     authorise: () => bearer?.headers() ?? key,
-    refused: (answer, sentAt) => ({
+    refused: (answer, request) => ({
       answer: readable(answer),
-      again: answer.status === 401 && bearer?.refused(sentAt) === true,
+      again: answer.status === 401 && bearer?.refused(request) === true,
     }),
     models: (prefix) => ({ path: prefixOf(prefix) + pathOf(settings, '/models', '') }),
   };

@@ -3,11 +3,13 @@
  * with Signature Version 4 or sent with an API key.
  */
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
+import { isObject, type JsonObject, tryJson } from '../../../codecs/canonical/json.ts';
+import { textOf } from '../../../codecs/errors/upstream.ts';
 import { editJson, type JsonEdit } from '../../../codecs/json/edit.ts';
 import type { Outgoing } from '../../dispatch/outgoing.ts';
 import { hostedVersion } from '../anthropic-version.ts';
 import { pathSegment } from '../path-segment.ts';
-import type { Asked, Means, Platform, Refused, Unsigned } from '../platform.ts';
+import type { Asked, Means, Platform, Refused, Signed, Unsigned } from '../platform.ts';
 import { Renewed } from '../renewed.ts';
 import type { AwsKeys, BedrockSettings } from '../settings.ts';
 import { awsKeys } from './credentials.ts';
@@ -20,11 +22,12 @@ export function bedrockPlatform(settings: BedrockSettings, means: Means): Platfo
   const models = (prefix: string) => ({
     origin: settings.controlOrigin,
     path: `${prefix}/foundation-models?byProvider=anthropic`,
+    has: hasModel,
   });
   const { source } = settings;
   if (source === undefined) {
     const key = { authorization: `Bearer ${means.apiKey ?? ''}` };
-    return { adapt, authorise: () => key, refused: (answer) => ({ answer: readableRefusal(answer), again: false }), models };
+    return { adapt, authorise: () => key, refused: (answer) => ({ ...readableRefusal(answer), again: false }), models };
   }
   const signing = new Signing(
     settings.region,
@@ -35,9 +38,17 @@ export function bedrockPlatform(settings: BedrockSettings, means: Means): Platfo
   return {
     adapt,
     authorise: (request) => signing.authorise(request),
-    refused: (answer, sentAt) => signing.refused(answer, sentAt),
+    refused: (answer, request) => signing.refused(answer, request),
     models,
   };
+}
+
+/** A name of several regions is one of them with another beginning; what an account has made for itself is in no list. */
+function hasModel({ modelSummaries: models }: JsonObject, name: string): boolean | undefined {
+  const [, kind = 'foundation-model', own = name] = /^arn:[^/]*:([a-z-]+)\/(.+)$/.exec(name) ?? [];
+  if (!Array.isArray(models) || (kind !== 'foundation-model' && kind !== 'inference-profile')) return undefined;
+  const ids = models.filter(isObject).map(({ modelId }) => textOf(modelId) ?? '');
+  return ids.some((id) => id === own || (id !== '' && own.endsWith(`.${id}`)));
 }
 
 /** What is not in the body any more is in the path. */
@@ -47,18 +58,26 @@ const MOVED: readonly JsonEdit[] = [
 ];
 
 function adapt(outgoing: Outgoing, { stream, upstreamModel }: Asked, prefix: string): Outgoing {
-  const { 'anthropic-version': version, ...headers } = outgoing.headers;
+  const { 'anthropic-version': version, 'anthropic-user-profile-id': profile, ...headers } = outgoing.headers;
   const { body } = outgoing;
   const betas = headers['anthropic-beta'];
   const edits: JsonEdit[] = [...MOVED, { path: ['anthropic_version'], value: JSON.stringify(hostedVersion(version, VERSION)) }];
   if (betas !== undefined)
     edits.push({ path: ['anthropic_beta'], value: JSON.stringify(betas.split(',').map((beta) => beta.trim())) });
+  if (profile !== undefined && typeof body === 'string' && !namesProfile(body))
+    edits.push({ path: ['user_profile_id'], value: JSON.stringify(profile) });
   return {
     ...outgoing,
     path: `${prefix}/model/${pathSegment(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
     headers: { ...headers, accept: 'application/json' },
     ...(typeof body === 'string' ? { body: editJson(body, edits) } : {}),
   };
+}
+
+/** The body's own name of a profile stands. */
+function namesProfile(body: string): boolean {
+  const json = tryJson(body);
+  return isObject(json) && 'user_profile_id' in json;
 }
 
 /** A clock that is further off than this has its signatures refused. */
@@ -86,12 +105,12 @@ class Signing {
     return keys instanceof Promise ? keys.then((arrived) => this.#sign(request, arrived)) : this.#sign(request, keys);
   }
 
-  refused(answer: UpstreamAnswer, sentAt: number): Refused {
+  refused(answer: UpstreamAnswer, request: Signed): Refused {
     const name = exceptionOf(answer);
     const again = SKEWED.test(name)
       ? this.#learnSkew(answer)
-      : UNSIGNED.test(name) && this.#renewable && this.#keys.refused(sentAt);
-    return { answer: readableRefusal(answer), again };
+      : UNSIGNED.test(name) && this.#renewable && this.#keys.refused(request);
+    return { ...readableRefusal(answer), again };
   }
 
   #sign({ method, origin, path, headers, body = '' }: Unsigned, keys: AwsKeys): Record<string, string> {

@@ -15,7 +15,7 @@ const METADATA_TOKEN_S = '21600';
 type Source<From extends AwsSource['from']> = Extract<AwsSource, { readonly from: From }>;
 
 /** Rejects with a `credentialError`. */
-export async function awsKeys(source: AwsSource, { clock, direct }: Means): Promise<Fresh<AwsKeys>> {
+export async function awsKeys(source: AwsSource, { clock, direct, outside: beyond }: Means): Promise<Fresh<AwsKeys>> {
   const outside = { clock, dispatcher: direct };
   switch (source.from) {
     case 'static':
@@ -25,6 +25,8 @@ export async function awsKeys(source: AwsSource, { clock, direct }: Means): Prom
         value: profileKeys(await readSecretFile(source.file), source),
         expiresAtMs: clock.now() + FILE_MS,
       };
+    case 'web_identity':
+      return await roleKeys(source, { clock, dispatcher: beyond });
     case 'container':
       return await containerKeys(source, outside);
     case 'instance':
@@ -40,6 +42,29 @@ async function containerKeys({ url, token, tokenFile }: Source<'container'>, out
     url,
   );
 }
+
+/**
+ * The keys of a role for the token of another issuer, as Kubernetes mounts it
+ * (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html).
+ */
+async function roleKeys(source: Source<'web_identity'>, outside: Outside): Promise<Fresh<AwsKeys>> {
+  const { url, roleArn, sessionName, tokenFile } = source;
+  const token = await readSecretFile(tokenFile);
+  const body = new URLSearchParams({
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: roleArn,
+    RoleSessionName: sessionName,
+    WebIdentityToken: token,
+  }).toString();
+  const headers = { accept: 'text/xml', 'content-type': 'application/x-www-form-urlencoded' };
+  const xml = await askEndpoint({ url, method: 'POST', headers, body, secrets: [token] }, outside);
+  const said = new Map([...xml.matchAll(MEMBERS)].map(([, name = '', value = '']) => [name, value]));
+  return keysOf({ ...Object.fromEntries(said), Token: said.get('SessionToken') }, url);
+}
+
+/** Elements whose values hold neither entities nor markup. */
+const MEMBERS = /<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]+)</g;
 
 /** The second version of the service alone: the first gives keys to whoever can make the machine send a GET. */
 async function instanceKeys({ url: origin }: Source<'instance'>, outside: Outside): Promise<Fresh<AwsKeys>> {

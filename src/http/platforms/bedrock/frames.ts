@@ -10,7 +10,7 @@ import { type EventStreamMessage, eventStreamDecode } from '../../../streams/eve
 import type { SseEvent } from '../../../streams/sse-decode.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { StreamError } from '../../../streams/stream-error.ts';
-import { errorBodyOf } from './errors.ts';
+import { streamErrorBody } from './errors.ts';
 
 /** Base64 makes four bytes of three, and the vendor pads its messages. */
 const WIDENED = 2;
@@ -58,15 +58,15 @@ class BedrockEvents implements Stage<EventStreamMessage, SseEvent> {
 
 const BEGINNING = /^\{"type":"([a-z_]+)"/;
 
-/** The type of an event; empty for what is no JSON, which its decoder refuses; undefined for an object without one. */
+/** The type of an event; empty for what is no JSON, which its decoder refuses; undefined for an object without one that is no error. */
 function nameOf(data: string): string | undefined {
   const quick = BEGINNING.exec(data)?.[1];
   if (quick !== undefined) return quick;
   const json = tryJson(data);
-  return isObject(json) ? textOf(json['type']) : '';
+  return isObject(json) ? (textOf(json['type']) ?? (json['error'] === undefined ? undefined : 'error')) : '';
 }
 
 function failure(name: string, json: unknown): SseEvent {
   const said: JsonObject = isObject(json) ? json : {};
-  return { event: 'error', data: errorBodyOf(name, textOf(said['message']) ?? textOf(said['Message']) ?? '') };
+  return { event: 'error', data: streamErrorBody(name, textOf(said['message']) ?? textOf(said['Message']) ?? '') };
 }

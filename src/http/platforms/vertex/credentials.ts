@@ -4,7 +4,7 @@
  */
 import { createSign } from 'node:crypto';
 import type { JsonObject } from '../../../codecs/canonical/json.ts';
-import { accessToken, askJson, type Outside } from '../ask-endpoint.ts';
+import { accessToken, askEndpoint, askJson, type Outside } from '../ask-endpoint.ts';
 import { credentialError } from '../credential-error.ts';
 import type { Means } from '../platform.ts';
 import type { Fresh } from '../renewed.ts';
@@ -57,8 +57,8 @@ function base64(json: object): string {
 }
 
 async function federatedToken(source: Source<'workload_identity'>, outside: Outside): Promise<Fresh<string>> {
-  const { url, audience, tokenType, tokenFile, serviceAccount } = source;
-  const subject = await readSecretFile(tokenFile);
+  const { url, audience, tokenType, serviceAccount } = source;
+  const subject = await subjectToken(source, outside);
   const body = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
     audience,
@@ -70,6 +70,17 @@ async function federatedToken(source: Source<'workload_identity'>, outside: Outs
   const json = await askJson({ url, method: 'POST', headers: FORM, body, secrets: [subject] }, outside);
   const federated = accessToken(json, url, outside.clock.now());
   return serviceAccount === undefined ? federated : await lentToken(source, serviceAccount, federated.value, outside);
+}
+
+/** The token of the other issuer. */
+async function subjectToken(source: Source<'workload_identity'>, outside: Outside): Promise<string> {
+  const { tokenFile, tokenUrl: url = '', tokenHeaders: headers = {}, tokenField } = source;
+  if (tokenFile !== undefined) return await readSecretFile(tokenFile);
+  const asked = { url, headers, secrets: Object.values(headers) };
+  const token = tokenField === undefined ? await askEndpoint(asked, outside) : (await askJson(asked, outside))[tokenField];
+  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token.trim()))
+    throw credentialError('unreadable', `${url} answered without a token`);
+  return token.trim();
 }
 
 /** The token of the service account that the federated one may act as. */

@@ -344,6 +344,9 @@ test('sampling gives way to the thinking that was asked for, where the vendor ta
   assert.deepEqual(sampling({ temperature: 1, topP: 0.95, reasoning: { effort: 'high' } }), [1, 0.95, undefined, []]);
   const forced = { tools: [tool], toolChoice: { mode: 'required' } } as const;
   assert.deepEqual(sampling({ ...asked, ...forced, reasoning: { effort: 'high' } }), [0.2, 0.5, 3, []]);
+  // Models after Claude 4.6 refuse the rest, thinking or not.
+  assert.deepEqual(sampling(asked, { fixedSampling: true }), lost);
+  assert.deepEqual(sampling({ temperature: 1, topP: 0.99 }, { fixedSampling: true }), [1, 0.99, undefined, []]);
 });
 
 test('media', () => {

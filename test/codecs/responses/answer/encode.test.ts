@@ -9,7 +9,7 @@ import type { Outcome } from '../../../../src/codecs/canonical/outcome.ts';
 import type { Frame } from '../../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../../support/client-order/responses.ts';
-import { wholeHead } from '../../../../src/codecs/responses/answer/slot.ts';
+import { headOf } from '../../../../src/codecs/canonical/item-emitter.ts';
 import {
   bodiesOf,
   decode,
@@ -29,7 +29,7 @@ const GEMINI = { channelType: 'gemini', scope: 'https://g.example', model: 'g' }
 
 function whole(index: number, item: OutputItem): CanonicalEvent[] {
   return [
-    { type: 'item.start', index, head: wholeHead(item) },
+    { type: 'item.start', index, head: headOf(item) },
     { type: 'item.end', index, item, status: 'completed' },
   ];
 }

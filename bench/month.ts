@@ -1,0 +1,134 @@
+/**
+ * A month of exchanges on LMDB or PostgreSQL: what the sums by hour and the index of the log's filters cost a settlement, what a live tail of
+ * 1,000 exchanges a second costs each of them, and how long each view of the console takes. Prints one JSON line. With `--at` the month is kept at that
+ * place, and a run that was stopped goes on where it was.
+ * Usage: node bench/month.ts [lmdb|postgres] [--exchanges N] [--keys N] [--at FOLDER|postgres://…]
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { followExchanges } from '../src/cli/exchanges.ts';
+import type { VerbContext } from '../src/cli/verb.ts';
+import { jsonText } from '../src/http/admin/json-text.ts';
+import type { Principal } from '../src/store/keys.ts';
+import { LogIndexChanges } from '../src/store/lmdb/log-places.ts';
+import { RollupChanges } from '../src/store/rollups.ts';
+import type { Store } from '../src/store/store.ts';
+import { systemClock } from '../src/streams/clock.ts';
+import { consoleViews, fillMonth, MonthClock, monthExchange, monthGateway, monthOwners, viewMs } from '../test/support/month.ts';
+import { startServer } from '../test/support/postgres.ts';
+import { numberOption, scriptOptions } from '../test/support/script-options.ts';
+import { openPlace } from '../test/store/support/stores.ts';
+import { median } from './harness/statistics.ts';
+
+const IN_FLIGHT = 384;
+/** Exchanges between two looks of a live tail. */
+const A_LOOK = 500;
+
+async function settleMany(store: Store, owners: readonly Principal[], name: string, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    void store.settlements.settle({ entry: monthExchange(owners, name, n) });
+    if (n % IN_FLIGHT === IN_FLIGHT - 1) await store.settlements.flush();
+  }
+  await store.settlements.flush();
+}
+
+const cpuSince = (before: NodeJS.CpuUsage): number => {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+};
+
+/** What each part adds to the processor time of a settlement, microseconds: whole and without it by turns, the medians. */
+async function parts(store: Store, owners: readonly Principal[]): Promise<Record<string, number>> {
+  const [sum, enter] = [RollupChanges.prototype.exchange, LogIndexChanges.prototype.enter];
+  const without: Record<string, () => void> = {
+    whole: () => undefined,
+    sums: () => {
+      RollupChanges.prototype.exchange = () => undefined;
+    },
+    'filter index': () => {
+      LogIndexChanges.prototype.enter = () => undefined;
+    },
+  };
+  const times: Record<string, number[]> = { whole: [], sums: [], 'filter index': [] };
+  for (let turn = 0; turn < 24; turn += 1) {
+    for (const [part, leaveOut] of Object.entries(without)) {
+      leaveOut();
+      const before = process.cpuUsage();
+      const count = IN_FLIGHT * 12;
+      await settleMany(store, owners, `cost-${part}-${turn}`, count);
+      if (turn > 3) times[part]?.push(cpuSince(before) / count);
+      RollupChanges.prototype.exchange = sum;
+      LogIndexChanges.prototype.enter = enter;
+    }
+  }
+  const whole = median(times['whole'] ?? []);
+  const added = (part: string): number => Math.round((whole - median(times[part] ?? [])) * 100) / 100;
+  return { settlement: Math.round(whole * 10) / 10, sums: added('sums'), 'filter index': added('filter index') };
+}
+
+/** Processor time of a tail that is looked at twice a second, microseconds for each of 1,000 exchanges a second: the mean of several looks. */
+async function tail(store: Store, owners: readonly Principal[], more: object): Promise<number> {
+  const gone = new AbortController();
+  // The next look follows at once: what waits between two of them is not measured.
+  const clock = { ...systemClock, setTimeout: (fire: () => void) => systemClock.setTimeout(fire, 0) };
+  const context = { clock, store: () => Promise.resolve(store) } as unknown as VerbContext;
+  const looks = followExchanges(context, { limit: 50, ...more }, gone.signal);
+  const [warm, looked] = [20, 60];
+  let sum = 0;
+  await looks.next();
+  for (let look = 0; look < warm + looked; look += 1) {
+    await settleMany(store, owners, `tail-${JSON.stringify(more)}-${look}`, A_LOOK);
+    const before = process.cpuUsage();
+    const { value } = await looks.next();
+    jsonText(value);
+    if (look >= warm) sum += cpuSince(before);
+  }
+  gone.abort();
+  return Math.round((sum / looked / A_LOOK) * 100) / 100;
+}
+
+async function main(): Promise<void> {
+  const usage = 'node bench/month.ts [lmdb|postgres] [--exchanges N] [--keys N] [--at FOLDER|postgres://…]';
+  const { positionals, values } = scriptOptions(usage, {
+    allowPositionals: true,
+    options: {
+      exchanges: { type: 'string', default: '1000000' },
+      keys: { type: 'string', default: '20' },
+      at: { type: 'string' },
+    },
+  });
+  const engine = positionals[0] === 'postgres' ? 'postgres' : 'lmdb';
+  const exchanges = numberOption(usage, 'exchanges', values.exchanges);
+  const server = engine === 'postgres' && values.at === undefined ? await startServer({}) : undefined;
+  const folder = engine === 'lmdb' && values.at === undefined ? mkdtempSync(join(tmpdir(), 'mizu-month-')) : undefined;
+  const place = values.at ?? folder ?? (await server?.createDatabase()) ?? '';
+  const clock = new MonthClock();
+  const store = await openPlace(place, { clock });
+  const ends: (() => unknown)[] = [];
+  const t = { after: (end: () => unknown) => void ends.unshift(end) };
+  try {
+    const owners = await monthOwners(store, numberOption(usage, 'keys', values.keys));
+    await fillMonth(store, clock, owners, exchanges);
+    const gateway = await monthGateway(t, store);
+    const ms: Record<string, number> = {};
+    for (const [view, asked] of Object.entries(consoleViews(owners, exchanges))) {
+      const first = await viewMs(gateway, asked);
+      ms[view] = Math.round(Math.max(first, await viewMs(gateway, asked), await viewMs(gateway, asked)));
+    }
+    const tails = {
+      all: await tail(store, owners, {}),
+      'of a model': await tail(store, owners, { model: 'model-1' }),
+      'of successes': await tail(store, owners, { status: 'success' }),
+    };
+    const microseconds = { ...(await parts(store, owners)), tails };
+    console.log(JSON.stringify({ engine, exchanges, slowestViewMs: Math.max(...Object.values(ms)), viewMs: ms, microseconds }));
+  } finally {
+    for (const end of ends) await end();
+    await store.close();
+    await server?.stop();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+await main();

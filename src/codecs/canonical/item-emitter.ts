@@ -1,0 +1,82 @@
+/**
+ * Writes the items of one answer as canonical events: what decoders make `item.*` events with. Items get their indices in the order in
+ * which they start. What an open item has streamed is kept here, so that a decoder remembers only the facts of its own dialect.
+ */
+import type { CanonicalEvent, ItemDelta, ItemEvent, ItemHead } from './event.ts';
+import { extend, newlyOpen, type OpenItem, partialItem, type WholeItem } from './fold.ts';
+import type { Citation, ItemStatus, Logprobs, OutputItem } from './item.ts';
+import { missingDeltas } from './missing-deltas.ts';
+import type { Opaque } from './opaque.ts';
+
+/** What the end of an item tells beside its deltas, or in their place. */
+export interface EndFacts {
+  readonly citations?: readonly Citation[];
+  /** Undefined: the tokens that were streamed do not count. */
+  readonly logprobs?: Logprobs | undefined;
+  readonly opaque?: Opaque;
+}
+
+/** Starts an item, with whatever else that means where it is used. */
+export type StartItem = ItemEmitter['start'];
+
+export class ItemEmitter {
+  #count = 0;
+
+  start(head: ItemHead, out: CanonicalEvent[]): OpenItem {
+    const item = newlyOpen(this.#count++, head);
+    out.push({ type: 'item.start', index: item.index, head });
+    return item;
+  }
+
+  /** One more piece of an open item. Its kind must fit that of the item. */
+  delta(item: OpenItem, delta: ItemDelta, out: CanonicalEvent[]): void {
+    extend(item, delta);
+    out.push({ type: 'item.delta', index: item.index, delta });
+  }
+
+  /** Ends an item as what its deltas amount to. Media and native items have no deltas: see `endAs`. */
+  end(item: OpenItem, status: ItemStatus, out: CanonicalEvent[], facts: EndFacts = {}): void {
+    const streamed = partialItem(item);
+    if (streamed === undefined) throw new Error(`an item of kind ${item.head.kind} has no deltas`);
+    const { logprobs, ...others } = { ...streamed, ...facts };
+    this.endAs(item, { ...others, ...(logprobs === undefined ? {} : { logprobs }) } as OutputItem, status, out);
+  }
+
+  /** Ends an item whose whole form is known. What its deltas lack of it the order inserts (`order.ts`). */
+  endAs({ index }: OpenItem, item: OutputItem, status: ItemStatus, out: CanonicalEvent[]): void {
+    out.push({ type: 'item.end', index, item, status });
+  }
+
+  /** An item that is known whole. */
+  whole(item: OutputItem, status: ItemStatus, out: CanonicalEvent[]): void {
+    out.push(...unfold(this.#count++, { item, status }));
+  }
+}
+
+/** The events that a whole item folds from. */
+export function unfold(index: number, { item, status }: WholeItem): ItemEvent[] {
+  const head = headOf(item);
+  const deltas = missingDeltas(newlyOpen(index, head), item);
+  return [
+    { type: 'item.start', index, head },
+    ...deltas.map((delta) => ({ type: 'item.delta', index, delta }) as const),
+    { type: 'item.end', index, item, status },
+  ];
+}
+
+/** The head of an item that is known whole. */
+export function headOf(item: OutputItem): ItemHead {
+  const id = item.id === undefined ? {} : { id: item.id };
+  switch (item.kind) {
+    case 'text':
+      return { kind: item.kind, role: item.role, ...(item.phase === undefined ? {} : { phase: item.phase }), ...id };
+    case 'refusal':
+    case 'reasoning':
+    case 'media':
+      return { kind: item.kind, ...id };
+    case 'toolCall':
+      return { kind: item.kind, flavour: item.flavour, callId: item.callId, tool: item.tool, ...id };
+    case 'native':
+      return { kind: item.kind, dialect: item.dialect, ...id };
+  }
+}
