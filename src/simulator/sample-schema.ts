@@ -18,8 +18,8 @@ export function sampleSchema(
   if (choices.length > 0) return pick(random, choices) ?? null;
   const branches = listOf(schema.anyOf ?? schema.oneOf);
   if (branches.length > 0) {
-    const wanted =
-      depth >= DEPTH ? (branches.find((branch) => !isObject(objectOf(branch).properties)) ?? branches[0]) : branches[0];
+    const leaf = (branch: JsonValue) => !isObject(dereferenced(objectOf(branch), root).properties);
+    const wanted = depth >= DEPTH ? (branches.find(leaf) ?? branches[0]) : branches[0];
     return sampleSchema(merged(schema, objectOf(wanted)), random, root, depth + 1);
   }
   const all = listOf(schema.allOf);

@@ -269,7 +269,7 @@ const cline: Setup = {
   title: 'Cline',
   agent: 'cline',
   tool: { name: 'run_commands', command: 'commands' },
-  broken: 'retried',
+  broken: 'told',
   prepare({ home, url, prompt }) {
     const settings = { provider: 'openai-compatible', apiKey: KEY, model: MODEL, baseUrl: `${url}/v1` };
     const entry = { settings, updatedAt: '2026-11-01T00:00:00.000Z', tokenSource: 'manual' };
@@ -285,7 +285,7 @@ const continueCli: Setup = {
   title: 'Continue',
   agent: 'continue',
   tool: { name: 'Bash', command: 'command' },
-  broken: 'told',
+  broken: 'retried',
   prepare({ home, url, prompt }) {
     const file = join(home, 'config.yaml');
     const model = {

@@ -65,7 +65,13 @@ test('references, also to itself, and allOf', () => {
       { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] },
     ],
   };
+  const chain: JsonObject = {
+    type: 'object',
+    properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } },
+    required: ['next'],
+  };
   for (let seed = 0; seed < 20; seed += 1) {
+    assert.ok(Check(chain, sampleSchema(chain, seededRandom(seed))));
     assert.ok(Check(tree, sampleSchema(tree, seededRandom(seed))));
     assert.ok(Check(both, sampleSchema(both, seededRandom(seed))));
   }

@@ -9,23 +9,29 @@ import type { Frame } from '../codec.ts';
 import { editShape, fill, type JsonShape, jsonOf, type Repeat } from './shape.ts';
 import type { JsonEdit } from './edit.ts';
 
-/** An event that was recognised and not parsed: its JSON is made on demand. */
-export class RepeatedNative implements Native {
+/** An event that was recognised and not parsed: its JSON is made on demand. It is its own `repeat`, since most events of a stream are such. */
+export class RepeatedNative implements Native, Repeat {
   readonly dialect: Dialect;
   readonly name: string;
   readonly text: string;
-  readonly repeat: Repeat;
+  readonly shape: JsonShape;
+  readonly raws: readonly string[];
   #json: JsonValue | undefined;
 
   constructor(dialect: Dialect, name: string, text: string, repeat: Repeat) {
     this.dialect = dialect;
     this.name = name;
     this.text = text;
-    this.repeat = repeat;
+    this.shape = repeat.shape;
+    this.raws = repeat.raws;
+  }
+
+  get repeat(): Repeat {
+    return this;
   }
 
   get json(): JsonValue {
-    this.#json ??= jsonOf(this.repeat);
+    this.#json ??= jsonOf(this);
     return this.#json;
   }
 }

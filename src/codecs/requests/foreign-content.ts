@@ -31,7 +31,8 @@ export function refuseForeignItem(item: NativeItem): void {
   const isCompaction = COMPACTION.test(type);
   const isFull = isCompaction && typeof item.body['encrypted_content'] === 'string';
   if (isCompaction && !isFull && item.dialect === 'responses') throw emptyCompaction(item);
-  if (type === 'compaction_trigger' || isFull) {
+  if (type === 'compaction_trigger') throw notConvertible(item.at, 'The selected upstream cannot compact a conversation.');
+  if (isFull) {
     throw notConvertible(item.at, 'Only an upstream of the protocol that compacted this conversation can go on with it.');
   }
 }

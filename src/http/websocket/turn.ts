@@ -19,7 +19,6 @@ import type { Continuation, RequestText } from './continuation.ts';
 import { eventText, type Spelling } from './event-text.ts';
 import type { Outlet } from './outlet.ts';
 import type { Version } from './version.ts';
-import { refuseOrphanResults } from './orphan-results.ts';
 import { warmUp } from './warm-up.ts';
 
 /** What makes a turn. */
@@ -85,11 +84,7 @@ async function answerRequest(
   const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(principal, turn, answered, request);
   const { text, json } = request;
   const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
-  const prepared: PreparedRequest = {
-    ...recalled,
-    stream: true,
-    ...(past === undefined ? {} : { inspect: refuseOrphanResults }),
-  };
+  const prepared: PreparedRequest = { ...recalled, stream: true };
   if (event.envelope['generate'] === false) {
     const frames = await warmUp(call, codec, prepared).catch((thrown: unknown) => {
       throw atClientPath(thrown, prepared.own);

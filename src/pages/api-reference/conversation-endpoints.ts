@@ -151,6 +151,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       ...INFERENCE_ERRORS,
       'previous_response_not_found',
       'item_not_found',
+      'tool_call_not_found',
       'unsupported_conversion',
       'background_not_supported',
       'response_not_representable',

@@ -99,3 +99,20 @@ test('an item that is named twice is said once', async () => {
   assert.equal(answer.status, 200);
   assert.equal(simulator.requests.at(-1)?.text.split('Blue.').length, 2);
 });
+
+test('the result of a call that is nowhere in what a request continues is a 400 over HTTP, too, and nothing is asked', async () => {
+  await using gateway = await testGateway(configOf());
+  for (const { name: model } of FORMS) {
+    simulator.enqueue({ reply: { pieces: [{ type: 'tool', name: 'look', arguments: '{}' }] } });
+    const called = JSON.parse(await (await gateway.post('/v1/responses', { model, tools: TOOLS, input: 'hi' })).text());
+    const callId = called.output.find(({ type }: { type: string }) => type === 'function_call')?.call_id;
+    const before = simulator.requests.length;
+    const resultOf = (id: string) => ({ type: 'function_call_output', call_id: id, output: 'blue' });
+    const ask = { model, tools: TOOLS, previous_response_id: called.id };
+    const orphan = await gateway.post('/v1/responses', { ...ask, input: [resultOf(callId), resultOf('call_missing')] });
+    const { error } = JSON.parse(await orphan.text());
+    assert.deepEqual([orphan.status, error.code, error.param], [400, 'tool_call_not_found', 'input[1].call_id'], model);
+    assert.equal(simulator.requests.length, before);
+    assert.equal((await gateway.post('/v1/responses', { ...ask, input: [resultOf(callId)] })).status, 200, model);
+  }
+});

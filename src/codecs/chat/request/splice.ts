@@ -19,10 +19,11 @@ import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
 import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { Steps } from '../../steps.ts';
 
 const NONE: Effort = 'none';
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+export function* spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): Steps<string> {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const key of gatewayMembers(json)) edits.push({ path: [key], value: undefined });
@@ -33,8 +34,11 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
   shortenCallIds(json, edits);
+  fillEmptyAnswers(json, edits);
+  yield;
   openEnvelopes(request, target, edits, losses);
   append(edits, cacheEdits(request, target, cacheMembers(target), losses));
+  yield;
   return editJson(request.text, edits);
 }
 
@@ -128,6 +132,15 @@ function addMissingReasoning(json: JsonObject, target: Target, edits: JsonEdit[]
     const calls = message['tool_calls'];
     if (!Array.isArray(calls) || calls.length === 0 || present(message['reasoning_content'])) continue;
     edits.push({ path: ['messages', turn, 'reasoning_content'], value: JSON.stringify(missing) });
+  }
+}
+
+/** An answer that said nothing comes back with `content: null`, which OpenAI takes beside calls and the like alone. */
+function fillEmptyAnswers(json: JsonObject, edits: JsonEdit[]): void {
+  for (const { turn, message } of assistantMessages(json)) {
+    const { content, tool_calls: calls, function_call: call, refusal, audio } = message;
+    if (present(content) || (Array.isArray(calls) && calls.length > 0) || [call, refusal, audio].some(present)) continue;
+    edits.push({ path: ['messages', turn, 'content'], value: '""' });
   }
 }
 

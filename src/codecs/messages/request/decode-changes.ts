@@ -14,10 +14,12 @@ export function withToolChanges(
   messages: JsonValue | undefined,
   read: (definition: JsonValue | undefined, at: string) => Tool,
 ): readonly Tool[] {
+  const changes = toolChanges(messages);
+  if (changes.length === 0) return declared;
   const tools = [...declared];
   const removed = new Set<string>();
   const latest = new Map<string, Tool>();
-  for (const { change, at } of toolChanges(messages)) {
+  for (const { change, at } of changes) {
     const tool = change.defines ? read(change.tool['definition'], `${at}.tool.definition`) : undefined;
     const name = tool === undefined ? change.tool['name'] : nameOf(tool);
     if (tool !== undefined) tools.push(tool);

@@ -11,8 +11,8 @@
  *   belongs to (known failure S1). A reasoning item without a usable value (foreign, tampered, or stored elsewhere) goes. The calls and
  *   texts after it stay but lose their ids, by which the vendor would miss the dropped reasoning (known failures R23, P10); items of
  *   tools that the vendor ran cannot stand without it and go too. Raw reasoning text needs no storage and stays.
- * - In a continued history, reasoning that nothing follows (its answer was cut within it) goes: the vendor continues such an answer by its
- *   id, but does not take the item (known failure R23).
+ * - Reasoning that nothing follows (its answer was cut within it) goes, in a continued history and where the gateway wrote the item: the vendor
+ *   continues such an answer by its id, but does not take the item (known failure R23).
  */
 import { append } from '../../append.ts';
 import type { RequestFeature } from '../../canonical/features.ts';
@@ -29,18 +29,21 @@ import { isReference } from './decode-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
 import { holdsBreakpoint, standsAlone, wireCallId } from './encode-input.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { Steps } from '../../steps.ts';
 
 /** Members of WebSocket frames and of the gateway's history, which no upstream may see. */
 const REMOVED = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+export function* spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): Steps<string> {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of gatewayMembers(json)) edits.push({ path: [member], value: undefined });
   for (const member of REMOVED) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
+  yield;
   append(edits, inputEdits(request, target, losses));
   append(edits, cacheEdits(request, target, CACHE, losses));
+  yield;
   return editJson(request.text, edits);
 }
 
@@ -103,7 +106,8 @@ class InputSplicer {
 
   #ofReasoning(item: JsonObject, index: number): Changes | undefined {
     const read = this.#reasoning.get(`input[${index}]`);
-    const leadsNowhere = this.#request.previousResponseId !== undefined && !leadsOn(this.#input, index, read);
+    const isKnown = this.#request.previousResponseId !== undefined || isWrittenHere(item);
+    const leadsNowhere = isKnown && !leadsOn(this.#input, index, read);
     const changes = leadsNowhere ? undefined : keepReasoning(item, read, this.#target, this.#losses);
     this.#isOrphaned = changes === undefined;
     return changes;
@@ -149,6 +153,13 @@ function namedItem(
   if (named === undefined || typeof id !== 'string' || !isReference(item) || target.stored?.(id) === true) return undefined;
   const found = named.get(id);
   return found === undefined ? undefined : { id, item: found };
+}
+
+/** True for a reasoning item of one of the gateway's answers; any other is between the client and the upstream. */
+function isWrittenHere(item: JsonObject): boolean {
+  return (
+    MINTED.test(nonEmptyString(item, 'id') ?? '') || OPAQUE_MEMBERS.some((name) => isEnvelope(nonEmptyString(item, name) ?? ''))
+  );
 }
 
 /** True when output of the same turn follows, or none needs to. */

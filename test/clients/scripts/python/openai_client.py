@@ -15,7 +15,8 @@ def chat() -> None:
         tools = [{"type": "function", "function": FUNCTION}]
         with client.chat.completions.stream(model=MODEL, messages=messages, tools=tools) as stream:
             said = stream.get_final_completion().choices[0].message
-        messages.append(said.model_dump(exclude_none=True, exclude={"parsed"}))
+        # The helper joins the roles of all chunks, and routers repeat theirs.
+        messages.append({**said.model_dump(exclude_none=True, exclude={"parsed"}), "role": "assistant"})
         if not said.tool_calls:
             print(said.content)
             return
