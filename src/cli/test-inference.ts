@@ -6,6 +6,7 @@ import type { Upstreams } from '../http/dispatch/upstream.ts';
 import { attemptWhole } from '../http/text/attempt.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Mint } from '../codecs/codec.ts';
+import { LargeWork } from '../http/request/large-work.ts';
 
 export interface Inference {
   readonly ok: boolean;
@@ -44,7 +45,18 @@ export async function testByInference(channel: Channel, model: Model, parts: Inf
   if (request === undefined) throw new Error('no codec reads chat');
   const note: { upstreamStatus?: number } = {};
   const target = { channel, upstreamModel, model: model.name, without: new Set<never>(), note };
-  const options = { request, model, config, upstreams, codecs, clientHeaders: {}, clock, mint, seal: () => '' };
+  const options = {
+    request,
+    model,
+    config,
+    upstreams,
+    codecs,
+    clientHeaders: {},
+    clock,
+    largeWork: new LargeWork(),
+    mint,
+    seal: () => '',
+  };
   const answered = (ok: boolean, words: string): Inference => ({
     ok,
     ...(note.upstreamStatus === undefined ? {} : { status: note.upstreamStatus }),

@@ -10,6 +10,7 @@ import type { RequestLosses, ResponseFeature, ResponseLosses } from './canonical
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
+import type { Steps } from './steps.ts';
 import type { CanonicalRequest, Refusable, SentRequest } from './canonical/request.ts';
 import type { ToolNames } from './tools/names.ts';
 
@@ -69,6 +70,8 @@ export interface ClientCodec {
   readonly idPrefix: string;
   /** Throws GatewayError with the path of the wrong field. `text` is the exact body that parsed to `json`. */
   decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest;
+  /** The same in steps, for a large body. */
+  decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest>;
   /** Events for a streaming client. Ends with the dialect's own ending, or with its error form through `fail`. */
   encodeEvents(context: ResponseContext): ClientEncoder;
   /**
@@ -173,6 +176,8 @@ export interface UpstreamCodec {
   readonly losses: RequestLosses;
   /** Pure, and called for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
   encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
+  /** The same in steps, for a large request. */
+  encodeInSteps(request: CanonicalRequest, target: Target): Steps<UpstreamRequest>;
   /** Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation. */
   decodeEvents(context: DecodeContext): EventDecoder;
   /** Decodes a whole JSON body as one step. Throws GatewayError blaming the upstream. */

@@ -18,7 +18,8 @@ import type { Solvency } from './request/solvency.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
 import type { UnfinishedBytes } from './websocket/inbound.ts';
-import type { Leavers } from './server/leavers.ts';
+import type { OneATurn } from './one-a-turn.ts';
+import type { LargeWork } from './request/large-work.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
@@ -52,7 +53,9 @@ export interface Gateway {
   readonly inFlight: InFlight;
   readonly tokenizer: Tokenizer;
   readonly unfinished: UnfinishedBytes;
-  readonly leavers: Leavers;
+  /** Clients that left and are not let go of yet. */
+  readonly leavers: OneATurn;
+  readonly largeWork: LargeWork;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */

@@ -33,7 +33,8 @@ import { type OperatorReports, reportsOf } from './operations/reports.ts';
 import { startRetention } from './operations/retention.ts';
 import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
-import { Leavers } from './server/leavers.ts';
+import { OneATurn } from './one-a-turn.ts';
+import { LargeWork } from './request/large-work.ts';
 import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
@@ -217,6 +218,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
       history_bytes: memory.bytes,
       unfinished_message_bytes: unfinished.total,
       leaving_clients: leavers.waiting,
+      large_bodies: largeWork.waiting,
       reserved_usd: Number(store.admission.reserved()) / Number(USD),
     }),
     storeHealthy: () => store.health().healthy,
@@ -224,7 +226,8 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     version: options.version ?? '',
     processFigures: options.processFigures,
   });
-  const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new Leavers()];
+  const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new OneATurn()];
+  const largeWork = new LargeWork();
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
@@ -258,6 +261,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     inFlight: new InFlight(),
     tokenizer,
     leavers,
+    largeWork,
     site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [

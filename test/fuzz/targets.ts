@@ -16,6 +16,7 @@ import { sanitise } from '../../src/codecs/errors/sanitise.ts';
 import { decodeVideoRequest } from '../../src/codecs/videos/request.ts';
 import { parseJsonBody } from '../../src/http/request/body.ts';
 import { ConfigError } from '../../src/http/config/config-error.ts';
+import { atOnce } from '../../src/codecs/steps.ts';
 import { readClientEvent } from '../../src/http/websocket/client-event.ts';
 import { pathOfTarget, matchRoute } from '../../src/http/server/route-table.ts';
 import { ANSWER_TARGETS } from './answer-targets.ts';
@@ -321,7 +322,8 @@ export const TARGETS: readonly Target[] = [
         { type: 'response.cancel' },
       ];
       try {
-        const event = readClientEvent(Buffer.from(JSON.stringify(mutate(pick(messages, seed), mutations) ?? null)), false);
+        const bytes = Buffer.from(JSON.stringify(mutate(pick(messages, seed), mutations) ?? null));
+        const event = atOnce(readClientEvent(bytes, false));
         if (event.kind === 'append') JSON.parse(event.input);
         if (event.kind === 'create') assert.deepEqual(JSON.parse(event.text), event.json);
       } catch (thrown) {

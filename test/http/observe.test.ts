@@ -50,6 +50,7 @@ test('metrics: what requests hold in memory, by kind, while they hold it', async
     'body_values',
     'history_bytes',
     'unfinished_message_bytes',
+    'large_bodies',
     'leaving_clients',
     'reserved_usd',
   ])

@@ -10,6 +10,12 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Sets a member under a name from outside, as `JSON.parse` does: assigned, `__proto__` would be the prototype. */
+export function setMember(object: JsonObject, name: string, value: JsonValue | undefined): void {
+  if (name === '__proto__') Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+  else (object as Record<string, JsonValue | undefined>)[name] = value;
+}
+
 /** `JSON.parse` typed as what it returns. Throws SyntaxError. */
 export function parseJson(text: string): JsonValue {
   return JSON.parse(text) as JsonValue;

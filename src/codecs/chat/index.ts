@@ -4,10 +4,11 @@ import { openAiErrorBody, openAiErrorFrame } from '../errors/openai.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { ChatDecoder } from './answer/decode.ts';
 import { ChatEncoder } from './answer/encode.ts';
-import { encodeRequest } from './request/encode.ts';
+import { whole } from '../steps.ts';
+import { encodeInSteps } from './request/encode.ts';
 import { decodeError } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
-import { decodeRequest } from './request/decode.ts';
+import { decodeInSteps } from './request/decode.ts';
 import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export { ChatDecoder };
@@ -16,7 +17,8 @@ export const chatClient: ClientCodec = {
   dialect: 'chat',
   losses: responseLosses,
   idPrefix: 'chatcmpl-',
-  decodeRequest,
+  decodeRequest: whole(decodeInSteps),
+  decodeInSteps,
   encodeEvents: (context) => new ChatEncoder(context),
   encodeResponse,
   errorFrame: openAiErrorFrame,
@@ -27,7 +29,8 @@ export const chatUpstream: UpstreamCodec = {
   dialect: 'chat',
   channelType: 'chat_completion',
   losses: requestLosses,
-  encodeRequest,
+  encodeRequest: whole(encodeInSteps),
+  encodeInSteps,
   decodeEvents: (context) => expandingDecoder(new ChatDecoder(context), 'chat', context),
   decodeResponse: (text, context) => expandedStep(decodeResponse(text, context), 'chat', context),
   decodeError,

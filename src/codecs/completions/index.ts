@@ -11,6 +11,10 @@ export const completionsClient: ClientCodec = {
   losses: responseLosses,
   idPrefix: 'cmpl-',
   decodeRequest,
+  *decodeInSteps(text, json) {
+    yield;
+    return decodeRequest(text, json);
+  },
   encodeEvents: (context) => new CompletionsEncoder(context),
   encodeResponse,
   errorFrame: openAiErrorFrame,

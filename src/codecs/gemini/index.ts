@@ -2,7 +2,8 @@
 import type { UpstreamCodec } from '../codec.ts';
 import { GenerateContentDecoder } from './answer/decode.ts';
 import { decodeResponse } from './answer/whole.ts';
-import { encodeRequest } from './request/encode.ts';
+import { whole } from '../steps.ts';
+import { encodeInSteps } from './request/encode.ts';
 import { decodeError } from './errors.ts';
 import { requestLosses } from './losses.ts';
 
@@ -12,7 +13,8 @@ export const geminiUpstream: UpstreamCodec = {
   dialect: 'gemini',
   channelType: 'gemini',
   losses: requestLosses,
-  encodeRequest,
+  encodeRequest: whole(encodeInSteps),
+  encodeInSteps,
   decodeEvents: (context) => new GenerateContentDecoder(context),
   decodeResponse,
   decodeError,

@@ -2,10 +2,11 @@
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { decodeEvents } from './answer/decode.ts';
 import { encodeEvents } from './answer/encode.ts';
-import { encodeRequest } from './request/encode.ts';
+import { whole } from '../steps.ts';
+import { encodeInSteps } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
-import { decodeRequest } from './request/decode.ts';
+import { decodeInSteps } from './request/decode.ts';
 import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export { DEFAULT_VERSION } from './wire.ts';
@@ -14,7 +15,8 @@ export const messagesClient: ClientCodec = {
   dialect: 'messages',
   losses: responseLosses,
   idPrefix: 'msg_',
-  decodeRequest,
+  decodeRequest: whole(decodeInSteps),
+  decodeInSteps,
   encodeEvents,
   encodeResponse,
   errorFrame,
@@ -25,7 +27,8 @@ export const messagesUpstream: UpstreamCodec = {
   dialect: 'messages',
   channelType: 'messages',
   losses: requestLosses,
-  encodeRequest,
+  encodeRequest: whole(encodeInSteps),
+  encodeInSteps,
   decodeEvents,
   decodeResponse,
   decodeError,

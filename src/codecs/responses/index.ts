@@ -3,17 +3,19 @@ import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { decodeEvents } from './answer/decode.ts';
 import { encodeEvents } from './answer/encode.ts';
-import { encodeRequest } from './request/encode.ts';
+import { whole } from '../steps.ts';
+import { encodeInSteps } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
-import { decodeRequest } from './request/decode.ts';
+import { decodeInSteps } from './request/decode.ts';
 import { decodeResponse, encodeResponse } from './answer/whole.ts';
 
 export const responsesClient: ClientCodec = {
   dialect: 'responses',
   losses: responseLosses,
   idPrefix: 'resp_mizu_',
-  decodeRequest,
+  decodeRequest: whole(decodeInSteps),
+  decodeInSteps,
   encodeEvents,
   encodeResponse,
   errorFrame,
@@ -24,7 +26,8 @@ export const responsesUpstream: UpstreamCodec = {
   dialect: 'responses',
   channelType: 'responses',
   losses: requestLosses,
-  encodeRequest,
+  encodeRequest: whole(encodeInSteps),
+  encodeInSteps,
   decodeEvents: (context) => expandingDecoder(decodeEvents(context), 'responses', context),
   decodeResponse: (text, context) => expandedStep(decodeResponse(text, context), 'responses', context),
   decodeError,

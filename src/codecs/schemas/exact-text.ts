@@ -2,23 +2,34 @@
  * Rewrites a schema that JSON.stringify would change (keys that look like numbers move to the front, long integers lose digits) without that
  * change: such keys and numbers are marked while the schema is a value, and the marks are taken off its text again.
  */
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { parseInSteps } from '../json/parse-in-steps.ts';
+import { writeInSteps } from '../json/write-in-steps.ts';
 import { skipString } from '../json/text.ts';
+import type { Steps } from '../steps.ts';
 
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const MARK = '\\u0001';
 
 /** The text of the rewritten schema; undefined where `rewrite` refuses it. */
-export function rewriteText(text: string, rewrite: (schema: JsonObject) => JsonObject | undefined): string | undefined {
+export function* rewriteText(
+  text: string,
+  rewrite: (schema: JsonObject) => Steps<JsonObject | undefined>,
+): Steps<string | undefined> {
   if (text.includes(MARK)) return undefined;
   const marked = replaceTokens(
     text,
     (token) => (/^"\d+"$/.test(token) ? `"${MARK}\\"${token.slice(1, -1)}\\""` : token),
     (other) => other.replace(NUMBER, (token) => (String(Number(token)) === token ? token : `"${MARK}${token}"`)),
   );
-  const schema = parseJson(marked);
-  const rewritten = isObject(schema) ? rewrite(schema) : undefined;
-  return rewritten && withoutMarks(JSON.stringify(rewritten));
+  yield;
+  const schema = yield* parseInSteps(marked);
+  yield;
+  const rewritten = isObject(schema) ? yield* rewrite(schema) : undefined;
+  yield;
+  const written = rewritten && (yield* writeInSteps(rewritten));
+  yield;
+  return written && withoutMarks(written);
 }
 
 /** The text of a value that may be marked. */

@@ -3,7 +3,9 @@
  * everything that the original accepts. Only schemas are rewritten: properties that are merely named like keywords, and values inside
  * `enum`, are data.
  */
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, setMember } from '../canonical/json.ts';
+import type { Steps } from '../steps.ts';
+import { LaterSchemas } from './later-schemas.ts';
 import { MergedKeywords } from './merged-keywords.ts';
 import { SchemaReferences } from './references.ts';
 
@@ -54,7 +56,7 @@ type Entry = readonly [string, JsonValue];
 type Entries = Map<string, JsonValue>;
 
 /** The lowered schema, with keys in their order and a root that is not a mere reference. Never throws: what is no schema is left out. */
-export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObject {
+export function lowerSchema(schema: JsonObject, target: SchemaTarget): Steps<JsonObject> {
   return new Lowering(schema, target).run();
 }
 
@@ -63,18 +65,22 @@ class Lowering {
   readonly #references: SchemaReferences;
   readonly #target: SchemaTarget;
   readonly #copies = new Map<JsonObject, number>();
+  readonly #later = new LaterSchemas((schema, depth) => this.#write(schema, depth));
 
   constructor(schema: JsonObject, target: SchemaTarget) {
     this.#references = new SchemaReferences(schema);
     this.#target = target;
   }
 
-  run(): JsonObject {
+  *run(): Steps<JsonObject> {
     const references = this.#references;
+    yield* references.define();
     const root = withoutBareReference(this.#lower(references.inlineRoot(), 0) ?? {});
+    yield* this.#later.write();
     const definitions: Entry[] = [];
     for (let entry = references.next(); entry !== undefined; entry = references.next()) {
       definitions.push([entry.name, this.#definition(entry.schema) ?? {}]);
+      yield* this.#later.write();
     }
     const { $defs: _place, ...bare } = root;
     return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
@@ -85,10 +91,14 @@ class Lowering {
     if (value === true) return {};
     if (!isObject(value)) return undefined;
     if (depth > MAX_DEPTH) return {};
-    const copies = this.#copies.get(value) ?? 0;
-    if (copies === MAX_COPIES) return { $ref: this.#references.referTo(value) };
-    this.#copies.set(value, copies + 1);
-    return finish(this.#keywords(value, depth), this.#target);
+    return this.#later.orNow(value, depth);
+  }
+
+  #write(schema: JsonObject, depth: number): JsonObject {
+    const copies = this.#copies.get(schema) ?? 0;
+    if (copies === MAX_COPIES) return { $ref: this.#references.referTo(schema) };
+    this.#copies.set(schema, copies + 1);
+    return finish(this.#keywords(schema, depth), this.#target);
   }
 
   #definition(schema: JsonValue): JsonObject | undefined {
@@ -148,12 +158,12 @@ class Lowering {
 
   #each(value: JsonValue, depth: number): JsonObject | undefined {
     if (!isObject(value)) return undefined;
-    const entries: Entry[] = [];
-    for (const [name, child] of Object.entries(value)) {
-      const lowered = this.#lower(child, depth + 1);
-      if (lowered !== undefined) entries.push([name, lowered]);
+    const lowered: JsonObject = {};
+    for (const name of Object.keys(value)) {
+      const child = this.#lower(value[name], depth + 1);
+      if (child !== undefined) setMember(lowered, name, child);
     }
-    return Object.fromEntries(entries);
+    return lowered;
   }
 
   #all(schemas: readonly (JsonValue | undefined)[], depth: number): JsonObject[] {

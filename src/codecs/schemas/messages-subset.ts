@@ -2,8 +2,10 @@
  * Lowers JSON Schema to what the messages vendor takes in structured outputs and in strict tools, as its own SDK does: objects are closed,
  * `oneOf` becomes `anyOf`, and keywords that the vendor refuses are told to the model in the description.
  */
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, setMember } from '../canonical/json.ts';
+import type { Steps } from '../steps.ts';
 import { withoutMarks } from './exact-text.ts';
+import { LaterSchemas } from './later-schemas.ts';
 import { SchemaReferences } from './references.ts';
 
 export interface LoweredSchema {
@@ -21,7 +23,7 @@ const MAX_DEPTH = 64;
 const MAX_COPIES = 3;
 
 /** Never throws. The root is an object schema for every schema of an object. */
-export function lowerForMessages(schema: JsonObject): LoweredSchema {
+export function lowerForMessages(schema: JsonObject): Steps<LoweredSchema> {
   return new Lowering(schema).run();
 }
 
@@ -30,6 +32,7 @@ class Lowering {
   /** The definitions that each definition refers to; the root is the empty name. */
   readonly #uses = new Map<string, Set<string>>();
   readonly #copies = new Map<JsonObject, number>();
+  readonly #later = new LaterSchemas((schema, depth) => this.#write(schema, depth));
   #within = '';
   #isFaithful = true;
 
@@ -37,12 +40,15 @@ class Lowering {
     this.#references = new SchemaReferences(schema);
   }
 
-  run(): LoweredSchema {
+  *run(): Steps<LoweredSchema> {
+    yield* this.#references.define();
     const root = this.#lower(this.#references.inlineRoot(), 0);
+    yield* this.#later.write();
     const definitions: [string, JsonObject][] = [];
     for (let entry = this.#references.next(); entry !== undefined; entry = this.#references.next()) {
       this.#within = entry.name;
       definitions.push([entry.name, isObject(entry.schema) ? this.#rewrite(entry.schema, 1) : this.#unfaithful()]);
+      yield* this.#later.write();
     }
     const schema = definitions.length === 0 ? root : { $defs: Object.fromEntries(definitions), ...root };
     return { schema, isFaithful: this.#isFaithful && !hasCircle(this.#uses) };
@@ -50,13 +56,17 @@ class Lowering {
 
   #lower(value: JsonValue | undefined, depth: number): JsonObject {
     if (!isObject(value) || depth > MAX_DEPTH) return this.#unfaithful();
+    return this.#later.orNow(value, depth);
+  }
+
+  #write(schema: JsonObject, depth: number): JsonObject {
     // What holds no schema costs no more than a reference to it.
-    if (HOLDERS.some((key) => value[key] !== undefined)) {
-      const copies = this.#copies.get(value) ?? 0;
-      if (copies === MAX_COPIES) return this.#definition(this.#references.referTo(value));
-      this.#copies.set(value, copies + 1);
+    if (HOLDERS.some((key) => schema[key] !== undefined)) {
+      const copies = this.#copies.get(schema) ?? 0;
+      if (copies === MAX_COPIES) return this.#definition(this.#references.referTo(schema));
+      this.#copies.set(schema, copies + 1);
     }
-    return this.#rewrite(value, depth);
+    return this.#rewrite(schema, depth);
   }
 
   #rewrite(value: JsonObject, depth: number): JsonObject {
@@ -128,11 +138,13 @@ class Lowering {
     out: Record<string, JsonValue>,
     depth: number,
   ): void {
-    const known = isObject(properties) ? Object.entries(properties) : [];
+    const lowered: JsonObject = {};
     if (isMap({ additionalProperties: others, patternProperties: patterns, properties })) this.#isFaithful = false;
     take('properties');
     take('additionalProperties');
-    out['properties'] = Object.fromEntries(known.map(([name, child]) => [name, this.#lower(child, depth + 1)]));
+    if (isObject(properties))
+      for (const name of Object.keys(properties)) setMember(lowered, name, this.#lower(properties[name], depth + 1));
+    out['properties'] = lowered;
     out['additionalProperties'] = false;
     const required = take('required');
     if (Array.isArray(required))

@@ -3,6 +3,7 @@
  * pointers into the schema itself all become `#/$defs/name`. A recursive schema stays finite.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 export interface Definition {
   readonly name: string;
@@ -23,10 +24,15 @@ export class SchemaReferences {
 
   constructor(root: JsonObject) {
     this.#root = root;
+  }
+
+  /** Collects the definitions of the root. To be done first. */
+  *define(): Steps<void> {
     for (const holder of ['$defs', 'definitions']) {
-      const definitions = root[holder];
+      const definitions = this.#root[holder];
       if (!isObject(definitions)) continue;
-      for (const [name, schema] of Object.entries(definitions)) {
+      for (const [index, [name, schema]] of Object.entries(definitions).entries()) {
+        if (endsStep(index)) yield;
         if (schema !== undefined) this.#nameByPointer.set(`#/${holder}/${escapeStep(name)}`, this.#define(name, schema));
       }
     }

@@ -4,12 +4,14 @@
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkFigures } from '../request/body.ts';
+import { isLarge } from '../request/large-work.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
@@ -79,7 +81,7 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
-  const asked = past === undefined ? { text, json } : expanded(gateway, text, own, past, slot);
+  const asked = past === undefined ? { text, json } : await expanded(gateway, text, own, past, slot);
   const whole = withSummaries(asked, gateway.envelopes.opener(principal.account.id), parsed);
   const turns = await turnsOfItems(gateway, principal, whole.json);
   let storedBy: ReadonlyMap<string, string> | undefined;
@@ -152,7 +154,13 @@ function refuseOtherInput(input: JsonValue | undefined): void {
 }
 
 /** Weighed before it is made, and again before it is parsed. */
-function expanded({ config }: Gateway, text: string, own: ItemTexts, past: PastTurn, slot: KeySlot): ReturnType<typeof parsed> {
+async function expanded(
+  { config, largeWork }: Gateway,
+  text: string,
+  own: ItemTexts,
+  past: PastTurn,
+  slot: KeySlot,
+): Promise<ReturnType<typeof parsed>> {
   const { jsonBytes, jsonValues } = config.current().limits;
   const bytes = past.totalBytes + text.length;
   if (bytes > jsonBytes)
@@ -162,11 +170,15 @@ function expanded({ config }: Gateway, text: string, own: ItemTexts, past: PastT
   slot.growTo(bytes);
   const whole = withHistory(text, own, past);
   checkFigures(whole, { maxValues: jsonValues, weigh: (values) => slot.setWeight(whole.length, values) });
-  return parsed(whole);
+  if (!isLarge(whole)) return parsed(whole);
+  return { text: whole, json: bodyOf(await largeWork.run(parseInSteps(whole))) };
 }
 
 export function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
-  const json = parseJson(text);
+  return { text, json: bodyOf(parseJson(text)) };
+}
+
+function bodyOf(json: JsonValue): JsonObject {
   if (!isObject(json)) throw new Error('a request body is an object');
-  return { text, json };
+  return json;
 }

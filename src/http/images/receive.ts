@@ -21,10 +21,8 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     // `curl -d` names every body so: only one that is no object is the form that it is said to be.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
-    const { text, json } = await parseJsonBodyInTurns(bytes, {
-      maxValues: jsonValues,
-      weigh: (values) => slot.setWeight(bytes.length, values),
-    });
+    const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };
+    const { text, json } = await parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
     return readImageJson(operation, text, json);
   }
   const reader = createMultipartReader(boundary, { maxBytes: multipartBytes });

@@ -4,15 +4,16 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
+import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { scanJson } from '../../codecs/json/scan.ts';
+import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
-import { isLarge } from './large-body.ts';
+import type { LargeWork } from './large-work.ts';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -94,23 +95,21 @@ export interface JsonBody {
  * too many values, and what `weigh` throws.
  */
 export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): JsonBody {
-  const text = readText(bytes);
-  return parseText(text, checkFigures(text, limit));
+  return atOnce(parseJsonBodyInSteps(bytes, limit));
 }
 
 /** {@link parseJsonBody}, with a turn of the event loop for others between its steps where the body is large. */
-export function parseJsonBodyInTurns(bytes: Uint8Array, limit = UNBOUNDED): JsonBody | Promise<JsonBody> {
-  return isLarge(bytes) ? inTurns(bytes, limit) : parseJsonBody(bytes, limit);
+export function parseJsonBodyInTurns(bytes: Uint8Array, limit: ValueLimit, work: LargeWork): JsonBody | Promise<JsonBody> {
+  return work.of(bytes, parseJsonBodyInSteps(bytes, limit));
 }
 
-async function inTurns(bytes: Uint8Array, limit: ValueLimit): Promise<JsonBody> {
+/** {@link parseJsonBody} in steps. */
+export function* parseJsonBodyInSteps(bytes: Uint8Array, limit = UNBOUNDED): Steps<JsonBody> {
   const text = readText(bytes);
-  await setImmediate();
+  yield;
   const members = checkFigures(text, limit);
-  await setImmediate();
-  const body = parseText(text, members);
-  await setImmediate();
-  return body;
+  yield;
+  return yield* parseText(text, members);
 }
 
 function readText(bytes: Uint8Array): string {
@@ -125,14 +124,15 @@ function readText(bytes: Uint8Array): string {
 }
 
 /** `members`: how many the text names at its top. */
-function parseText(text: string, members: number): JsonBody {
+function* parseText(text: string, members: number): Steps<JsonBody> {
   let json: JsonValue;
   try {
-    json = parseJson(text);
+    json = yield* parseInSteps(text);
   } catch (cause) {
     throw new GatewayError('invalid_request', 'The body is not valid JSON.', { cause });
   }
   if (!isObject(json)) throw new GatewayError('invalid_request', 'The body must be a JSON object.');
+  yield;
   return { text: Object.keys(json).length === members ? text : lastMembers(text), json };
 }
 

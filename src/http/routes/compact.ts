@@ -46,10 +46,9 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const { client, upstream } = codecsOf(call);
   const { principal } = prepared;
   const accountId = principal.account.id;
-  const request = client.decodeRequest(prepared.text, prepared.json, {
-    open: gateway.envelopes.opener(accountId),
-    ...(prepared.item === undefined ? {} : { item: prepared.item }),
-  });
+  const context = { open: gateway.envelopes.opener(accountId), ...(prepared.item === undefined ? {} : { item: prepared.item }) };
+  const decoding = client.decodeInSteps(prepared.text, prepared.json, context);
+  const request = await gateway.largeWork.of(prepared.text, decoding, call.gone);
   call.notes.model = request.model;
   call.notes.stream = false;
   const model = checkModel(config, principal, request.model, 'text');
@@ -128,18 +127,17 @@ async function summarise(target: Target, call: Call, { client, prepared, facts }
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const accountId = prepared.principal.account.id;
   const { text, json } = parsed(summaryRequest(prepared.text, prepared.json));
-  const request = client.decodeRequest(text, json, {
-    open: gateway.envelopes.opener(accountId),
-    ...(prepared.item === undefined ? {} : { item: prepared.item }),
-  });
+  const history = { open: gateway.envelopes.opener(accountId), ...(prepared.item === undefined ? {} : { item: prepared.item }) };
+  const request = await gateway.largeWork.of(text, client.decodeInSteps(text, json, history), target.signal);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
-  const encoded = codec.encodeRequest(request, {
+  const steps = codec.encodeInSteps(request, {
     owner,
     options: channel.codec,
     facts: factsByName(facts, channel.type, upstreamModel),
     without,
     ...(prepared.stored === undefined ? {} : { stored: prepared.stored(channel.id) }),
   });
+  const encoded = await gateway.largeWork.of(text, steps, target.signal);
   const { mint } = gateway;
   const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
   const { path, headers } = encoded;
@@ -175,13 +173,14 @@ async function attempt(
 ): Promise<Compaction> {
   const { channel, without } = target;
   const model = wireModel(channel, request.model);
-  const { path, body, headers } = codec.encodeRequest(request, {
+  const steps = codec.encodeInSteps(request, {
     owner: { channelType: channel.type, scope: channel.opaqueScope, model },
     options: channel.codec,
     facts: {},
     without,
     ...(prepared.stored === undefined ? {} : { stored: prepared.stored(channel.id) }),
   });
+  const { path, body, headers } = await call.gateway.largeWork.of(request.text, steps, target.signal);
   const outgoing = { path: `${path}/compact`, headers, body };
   return await ask(call, { ...target, channel: atCompact(channel), upstreamModel: model }, outgoing, {
     decode: readCompaction,

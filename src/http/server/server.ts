@@ -119,7 +119,7 @@ export class GatewayServer {
     const place = this.#responses.add(open);
     response.on('close', () => {
       this.#responses.remove(place);
-      if (!response.writableFinished) this.#gateway.leavers.leave(() => open.gone.abort(clientGone()));
+      if (!response.writableFinished) this.#gateway.leavers.do(() => open.gone.abort(clientGone()));
       // Its headers may have promised to keep the connection before the drain began.
       if (this.#draining) this.#closeIfSilent(request.socket);
     });

@@ -14,6 +14,7 @@ import type { CodecSet } from '../../codecs/codec-set.ts';
 import { namingMembers } from '../../codecs/errors/member-words.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
+import { atOnce } from '../../codecs/steps.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -29,6 +30,7 @@ import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.
 import { framingOf } from '../platforms/session.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { parsed } from '../history/recall.ts';
+import { isLarge, type LargeWork } from '../request/large-work.ts';
 import { bySummary } from './by-summary.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
@@ -40,6 +42,7 @@ export interface TextAttemptOptions {
   readonly codecs: CodecSet;
   readonly clientHeaders: IncomingHttpHeaders;
   readonly clock: Clock;
+  readonly largeWork: LargeWork;
   readonly mint: Mint;
   /** Makes an envelope of the client's account. */
   readonly seal: (opaque: Opaque) => string;
@@ -106,7 +109,7 @@ async function wholeAnswer(sent: Sent, options: TextAttemptOptions): Promise<Who
     const source = await openSource(sent, options);
     answer = { steps: await readToEnd(source), fold: source.fold };
   } else {
-    answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
+    answer = readWhole(decodeWhole(sent, await readBody(head, options.config.limits.answerBytes)), sent.word);
   }
   timers.stop();
   const { steps, fold } = answer;
@@ -131,35 +134,37 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
   const stored = options.stored?.(channel.id);
-  const encoded = codec.encodeRequest(request, {
+  const steps = codec.encodeInSteps(request, {
     owner,
     options: channel.codec,
     facts: factsByName(options.model.facts, channel.type, upstreamModel),
     without: target.without,
     ...(stored === undefined ? {} : { stored }),
   });
-  return callUpstream(
-    target,
-    {
-      path: encoded.path,
-      headers: protocolHeaders(encoded.headers, options, codec),
-      body: applyParameters(encoded.body, channel),
-    },
-    {
-      upstreams: options.upstreams,
-      clock: options.clock,
-      clientHeaders: options.clientHeaders,
-      stream: request.stream,
-      goesOn: true,
-      ...(options.trace === undefined ? {} : { trace: options.trace }),
-      decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
-    },
-    (head, timers) => {
-      const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
-      const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
-      return read({ codec, context, encoded, head, timers, word, isSummary, framing: framingOf(channel) });
-    },
-  );
+  const sendEncoded = (encoded: UpstreamRequest) =>
+    callUpstream(
+      target,
+      {
+        path: encoded.path,
+        headers: protocolHeaders(encoded.headers, options, codec),
+        body: applyParameters(encoded.body, channel),
+      },
+      {
+        upstreams: options.upstreams,
+        clock: options.clock,
+        clientHeaders: options.clientHeaders,
+        stream: request.stream,
+        goesOn: true,
+        ...(options.trace === undefined ? {} : { trace: options.trace }),
+        decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
+      },
+      (head, timers) => {
+        const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
+        const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
+        return read({ codec, context, encoded, head, timers, word, isSummary, framing: framingOf(channel) });
+      },
+    );
+  return isLarge(request.text) ? options.largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
 }
 
 /** A client that speaks messages sends its own version and betas to a messages upstream; betas that the request needs are added. */
@@ -198,7 +203,7 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
 }
 
 async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(sent.head.body, options.config.limits.answerBytes);
+  const text = await readBody(sent.head, options.config.limits.answerBytes);
   sent.timers.stop();
   return wholeAsSource(decodeWhole(sent, text), sent.word);
 }

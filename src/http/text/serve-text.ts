@@ -1,7 +1,6 @@
 /**
  * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec differs.
  */
-import { setImmediate } from 'node:timers/promises';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -10,7 +9,6 @@ import { fallbacksOf, inService } from '../exchange/candidates.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { Channel, Model } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
-import { isLarge } from '../request/large-body.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
@@ -62,17 +60,28 @@ async function prepareExchange(
   prepared: PreparedRequest,
   reply: Reply,
 ): Promise<{ readonly answer: TextAnswer; readonly exchange: Exchange }> {
+  const steps = planInSteps(call, codec, prepared, reply);
+  const planned = call.gateway.largeWork.of(prepared.text, steps, call.gone);
+  const { answer, asked } = planned instanceof Promise ? await planned : planned;
+  return { answer, exchange: await Exchange.admit(call, asked) };
+}
+
+/** What is asked of which Channels, and what answers. */
+function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply) {
   const { gateway, config } = call;
   const { principal, text, json } = prepared;
   const accountId = principal.account.id;
   const open = gateway.envelopes.opener(accountId);
-  const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
+  const context = prepared.item === undefined ? { open } : { open, item: prepared.item };
+  const decoded = yield* codec.decodeInSteps(text, json, context);
+  yield;
   prepared.inspect?.(decoded);
   const request = withTransport(decoded, prepared);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model, 'text');
   const input = estimateInput(request);
+  yield;
   const estimateFor = (its: Model) => ({ input, output: estimateOutput(request, its) });
   const candidate = (its: Model) => {
     const need = needOf(gateway.codecs, { ...request, model: its.name }, principal.account.class);
@@ -80,8 +89,10 @@ async function prepareExchange(
     return { channels, flags: checkPrices(call, request, its, channels), estimate: estimateFor(its) };
   };
   const own = inService(model, () => candidate(model)) ?? { channels: [], flags: [], estimate: estimateFor(model) };
+  yield;
   const { channels, flags, estimate } = own;
   const fallbacks = fallbacksOf(config, principal, model, candidate);
+  yield;
   const search = {
     channels,
     model: request.model,
@@ -92,9 +103,7 @@ async function prepareExchange(
   const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;
   const asked = { principal, model, estimate, stream, effort: reasoning?.effort, flags, fallbacks, endUser: endUserOf(request) };
-  // What an attempt encodes is a step of its own.
-  if (isLarge(text)) await setImmediate();
-  return { answer, exchange: await Exchange.admit(call, asked) };
+  return { answer, asked };
 }
 
 /** Returns flags for the charge. Throws `model_pricing_required` for what the request asks and this model has no price for. */

@@ -74,6 +74,7 @@ export class TextAnswer {
       codecs: gateway.codecs,
       clientHeaders: call.request.headers,
       clock: gateway.clock,
+      largeWork: gateway.largeWork,
       mint: gateway.mint,
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),

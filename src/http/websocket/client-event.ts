@@ -3,7 +3,8 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
-import { parseJsonBody, type ValueLimit } from '../request/body.ts';
+import type { Steps } from '../../codecs/steps.ts';
+import { parseJsonBodyInSteps, type ValueLimit } from '../request/body.ts';
 
 export type ClientEvent =
   /** `text` is the request that `json` was parsed from: the fields of a POST body beside the members of the envelope. */
@@ -17,9 +18,9 @@ export type ClientEvent =
   | { readonly kind: 'notice' };
 
 /** Throws `invalid_websocket_event`, and as `parseJsonBody` does for the limit. */
-export function readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: ValueLimit): ClientEvent {
+export function* readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: ValueLimit): Steps<ClientEvent> {
   if (isBinary) throw invalidEvent('A message must be text, not binary.');
-  const { text, json } = readObject(bytes, limit);
+  const { text, json } = yield* readObject(bytes, limit);
   switch (json['type']) {
     case 'response.create':
       return readCreate(text, json);
@@ -36,9 +37,9 @@ export function readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: Va
   }
 }
 
-function readObject(bytes: Uint8Array, limit?: ValueLimit): { readonly text: string; readonly json: JsonObject } {
+function* readObject(bytes: Uint8Array, limit?: ValueLimit): Steps<{ readonly text: string; readonly json: JsonObject }> {
   try {
-    return parseJsonBody(bytes, limit);
+    return yield* parseJsonBodyInSteps(bytes, limit);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const code = error.code === 'invalid_request' ? 'invalid_websocket_event' : error.code;

@@ -8,6 +8,7 @@ import type { RawData } from 'ws';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
+import { atOnce } from '../../codecs/steps.ts';
 import type { Timer } from '../../streams/clock.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
@@ -15,8 +16,9 @@ import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
 import { refuseCall } from '../exchange/refusal.ts';
 import type { KeySlot } from '../request/key-slots.ts';
+import { isLarge } from '../request/large-work.ts';
 import { checkSolvent, FREE_BODY_BYTES } from '../request/solvency.ts';
-import { invalidEvent, readClientEvent } from './client-event.ts';
+import { type ClientEvent, invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
@@ -177,7 +179,7 @@ export class Session {
     this.#queued = undefined;
     this.#outlet.close();
     const turn = this.#turn;
-    if (turn !== undefined) gateway.leavers.leave(() => turn.abort(clientGone()));
+    if (turn !== undefined) gateway.leavers.do(() => turn.abort(clientGone()));
     this.#options.onClosed();
   }
 
@@ -193,7 +195,7 @@ export class Session {
     const reading = (this.#reading ?? Promise.resolve()).then(async () => {
       if (this.#state === 'closed') return;
       const error = await this.#unpaid(bytes.length);
-      if (error === undefined) this.#read(bytes, isBinary);
+      if (error === undefined) await this.#read(bytes, isBinary);
       else this.#outlet.send(errorText(error));
     });
     this.#reading = reading;
@@ -215,17 +217,32 @@ export class Session {
     }
   }
 
-  #read(bytes: Uint8Array, isBinary: boolean): void {
+  /** A promise where the message is so large that it is read in several turns of the event loop. */
+  #read(bytes: Uint8Array, isBinary: boolean): Promise<void> | undefined {
     const { gateway, keyId } = this.#options;
     const { limits } = gateway.config.current();
     const slot = gateway.keySlots.hold(keyId, limits.key);
+    const weigh = (values: number): void => slot.setWeight(bytes.length, values);
+    const steps = readClientEvent(bytes, isBinary, { maxValues: limits.jsonValues, weigh });
+    if (isLarge(bytes)) return this.#takeLate(slot, gateway.largeWork.run(steps));
+    this.#take(slot, () => atOnce(steps));
+    return undefined;
+  }
+
+  async #takeLate(slot: KeySlot, reading: Promise<ClientEvent>): Promise<void> {
+    const [read] = await Promise.allSettled([reading]);
+    this.#take(slot, () => {
+      if (read.status === 'rejected') throw read.reason;
+      return read.value;
+    });
+  }
+
+  /** `read` gives the event of a message, or throws what is wrong with it. */
+  #take(slot: KeySlot, read: () => ClientEvent): void {
     let streamId: string | undefined;
     let isTaken = false;
     try {
-      const event = readClientEvent(bytes, isBinary, {
-        maxValues: limits.jsonValues,
-        weigh: (values) => slot.setWeight(bytes.length, values),
-      });
+      const event = read();
       if (event.kind === 'notice') return;
       streamId = streamIdOf(event.envelope);
       if (event.kind === 'cancel') this.#cancel();

@@ -22,7 +22,8 @@ export async function warmUp(call: CallContext, codec: ClientCodec, prepared: Pr
   const { gateway, config, startedAtMs } = call;
   const accountId = prepared.principal.account.id;
   const { text, json } = withInput(prepared);
-  const decoded = codec.decodeRequest(text, json, { open: gateway.envelopes.opener(accountId) });
+  const decoding = codec.decodeInSteps(text, json, { open: gateway.envelopes.opener(accountId) });
+  const decoded = await gateway.largeWork.of(text, decoding, call.gone);
   prepared.inspect?.(decoded);
   checkModel(config, prepared.principal, decoded.model, 'text');
   const previous = prepared.previousResponseId;

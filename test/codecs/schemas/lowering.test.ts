@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../../src/codecs/schemas/lowering.ts';
+import { atOnce } from '../../../src/codecs/steps.ts';
 
-const lower = (schema: unknown): unknown => lowerSchema(schema as JsonObject, GENERATIVE_JSON_SCHEMA);
+const lower = (schema: unknown): unknown => atOnce(lowerSchema(schema as JsonObject, GENERATIVE_JSON_SCHEMA));
 const text = (schema: unknown): string => JSON.stringify(lower(schema));
 
 test('G12: keywords that the target refuses are left out, at every schema position', () => {

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { transformJSONSchema } from '@anthropic-ai/sdk/lib/transform-json-schema';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
-import { rewriteText } from '../../../src/codecs/schemas/exact-text.ts';
-import { lowerForMessages } from '../../../src/codecs/schemas/messages-subset.ts';
+import { rewriteText as rewriteInSteps } from '../../../src/codecs/schemas/exact-text.ts';
+import { lowerForMessages as lowerInSteps } from '../../../src/codecs/schemas/messages-subset.ts';
+import { type Steps, whole } from '../../../src/codecs/steps.ts';
 import { closedForOpenAi } from '../../../src/codecs/schemas/openai-strict.ts';
 
 const string = { type: 'string' };
@@ -27,6 +28,13 @@ const person = {
   required: ['name', 'age'],
   $defs: { Friend: { type: 'object', properties: { name: string }, required: ['name'] } },
 };
+
+const lowerForMessages = whole(lowerInSteps);
+const rewriteText = (text: string, rewrite: (schema: JsonObject) => JsonObject | undefined): string | undefined =>
+  whole(rewriteInSteps)(text, function* (schema): Steps<JsonObject | undefined> {
+    yield;
+    return rewrite(schema);
+  });
 
 test('a schema that the messages vendor can say is lowered as its own SDK lowers it', () => {
   const { schema, isFaithful } = lowerForMessages(person);

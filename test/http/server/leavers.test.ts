@@ -2,36 +2,36 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
-import { Leavers } from '../../../src/http/server/leavers.ts';
+import { OneATurn } from '../../../src/http/one-a-turn.ts';
 
 test('F16: the first at once, one in each turn after it, in order, and none is forgotten', async () => {
-  const leavers = new Leavers();
+  const leavers = new OneATurn();
   const gone: number[] = [];
-  for (let client = 0; client < 100; client++) leavers.leave(() => void gone.push(client));
+  for (let client = 0; client < 100; client++) leavers.do(() => void gone.push(client));
   assert.deepEqual(gone, [0]);
   assert.equal(leavers.waiting, 99);
   for (let turn = 1; turn < 10; turn++) {
     await nextTurn();
     assert.ok(gone.length <= turn + 2, `${gone.length} were let go of in ${turn} turns`);
   }
-  leavers.leave(() => void gone.push(100));
+  leavers.do(() => void gone.push(100));
   while (gone.length < 101) await nextTurn();
   assert.deepEqual(gone, [...Array(101).keys()]);
   await nextTurn();
   await nextTurn();
   assert.equal(leavers.waiting, 0);
-  leavers.leave(() => void gone.push(101));
+  leavers.do(() => void gone.push(101));
   assert.equal(gone.at(-1), 101, 'alone it does not wait');
 });
 
 test('one that fails to be let go of holds up nobody', async () => {
-  const leavers = new Leavers();
+  const leavers = new OneATurn();
   const gone: string[] = [];
   assert.throws(() =>
-    leavers.leave(() => {
+    leavers.do(() => {
       throw new Error('broken');
     }),
   );
-  leavers.leave(() => void gone.push('next'));
+  leavers.do(() => void gone.push('next'));
   while (gone.length < 1) await nextTurn();
 });

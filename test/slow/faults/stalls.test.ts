@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { figure } from '../../support/figures.ts';
+import { SCHEMAS } from '../../support/linear/schema-shapes.ts';
 import { type Rig, withRig } from '../../support/memory-law.ts';
 import { KEY } from '../../support/test-gateway.ts';
 
@@ -58,9 +59,13 @@ const ask = (members: object): string => JSON.stringify({ model: 'm', max_tokens
 const property = (name: string): object => ({ properties: { [name]: { type: 'string' } } });
 const list = <T>(count: number, of: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => of(at));
 const picture = (url: string): object => ({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
+const referring = (size: number): object => ({
+  type: 'object',
+  ...SCHEMAS['references to each level of a deep schema']?.(size),
+});
 const tool = (input_schema: object): object => ({ tools: [{ name: 't', input_schema }] });
 
-/** What a key with a cent can send in one request, about 200 KB of it or less on the wire. */
+/** What a key with a cent can send in one request, at the limits that are there by default. */
 const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | string | Buffer>> = {
   'a tool with 8,000 branches': () => ask(tool({ type: 'object', allOf: list(8_000, (at) => property(`p${at}`)) })),
   'a tool with 8,000 branches for gemini': () =>
@@ -82,6 +87,19 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
   'a picture of 8 MB in the alphabet of URLs, wrapped, compressed': () =>
     gzipSync(ask(picture(`data:image/png;base64,${'-_A '.repeat(2_000_000)}`))),
   'a picture with a type of 8 MB, compressed': () => gzipSync(ask(picture(`data:image/png${';'.repeat(8_000_000)},x`))),
+  'a schema of 0.6 MB for gemini, each level referred to': () => ask({ model: 'lowered', ...tool(referring(20_000)) }),
+  '60,000 messages': () =>
+    ask({ messages: list(60_001, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` })) }),
+  '60,000 messages for gemini': () =>
+    ask({
+      model: 'lowered',
+      messages: list(60_001, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` })),
+    }),
+  '20,000 tools for gemini': () =>
+    ask({
+      model: 'lowered',
+      tools: list(20_000, (at) => ({ name: `t${at}`, input_schema: { type: 'object', ...property('p') } })),
+    }),
   'a text of 16 MB, compressed': () => gzipSync(ask({ messages: [{ role: 'user', content: 'word '.repeat(3_200_000) }] })),
 };
 /** What is not said in messages. */

@@ -2,7 +2,6 @@
  * Decodes chat-completions chunks into canonical steps. The order is checked first (`lifecycle.ts`), then the content of the chunk is read
  * (`decode-message.ts`). `response.end` is emitted at `[DONE]` or the end of input, because usage may follow the finish chunk.
  */
-import { empty } from '../../../streams/empty.ts';
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
@@ -58,8 +57,6 @@ export class ChatDecoder implements EventDecoder {
   readonly #reports = new TokenUsageReports();
   readonly #repeats = new JsonRepeats(VARYING_PATHS);
   #continuation: Continuation | undefined;
-  /** Where the events of a continuation are collected: a list of their own would have room for seventeen. */
-  readonly #continued: CanonicalEvent[] = [];
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -77,9 +74,8 @@ export class ChatDecoder implements EventDecoder {
     const repeat = this.#repeats.match(frame.data);
     const continuation = this.#continuation;
     if (repeat !== undefined && repeat.shape === continuation?.shape && name === continuation.name) {
-      this.#answer.continue(continuation.member, String(holeValue(repeat, continuation.hole)), this.#continued);
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: this.#continued.slice() });
-      empty(this.#continued);
+      const event = this.#answer.continue(continuation.member, String(holeValue(repeat, continuation.hole)));
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: event === undefined ? [] : [event] });
       return;
     }
     const data = frame.data.trim();

@@ -11,14 +11,18 @@ import { callOpaque, signatureOf, imageSignatureId, type SignedText, signTexts, 
 import { HistoryReasoning, readOpaque } from './decode-reasoning.ts';
 import { readImage } from '../wire.ts';
 import { breakpointOf, readContent, readResultParts } from './decode-parts.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 
 /** Reads `messages`; `text` is the exact body. Throws `invalid_request` with the path of what is wrong. */
-export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {
+export function* readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Steps<Item[]> {
   if (!present(value)) throw invalid('messages', "Missing required parameter: 'messages'.");
   const messages = arrayAt(value, 'messages');
   if (messages.length === 0) throw invalid('messages', "'messages' must not be empty.");
   const reader = new MessageReader(text, context);
-  for (const [turn, message] of messages.entries()) reader.read(objectAt(message, `messages[${turn}]`), turn);
+  for (const [turn, message] of messages.entries()) {
+    if (endsStep(turn)) yield;
+    reader.read(objectAt(message, `messages[${turn}]`), turn);
+  }
   return reader.items;
 }
 

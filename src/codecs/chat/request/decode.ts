@@ -22,6 +22,7 @@ import { uniqueTools } from '../../tools/names.ts';
 import { READ_IN } from './read-members.ts';
 import { readMessages } from './decode-messages.ts';
 import { readFormat, readLogprobs, readToolChoice, readTools } from './decode-tools.ts';
+import type { Steps } from '../../steps.ts';
 
 /** The members of a body that have a canonical form. */
 const READ: ReadonlySet<string> = new Set([
@@ -40,7 +41,7 @@ const SCHEMAS: SchemaPlaces = {
 /** The same for a format without a canonical form: a grammar, or that of another vendor. */
 const READ_EXCEPT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
 
-export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
+export function* decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest> {
   const model = requiredName(json, 'model');
   refuseSeveralChoices(json);
   const optional: Partial<CanonicalRequest> = defined<Partial<CanonicalRequest>>({
@@ -70,6 +71,9 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     cache: readAutomatic(json) ?? readPromptOptions(json),
     sessionId: optionalString(json, 'session_id'),
   });
+  yield;
+  const items = yield* readMessages(json['messages'], text, context);
+  yield;
   return {
     dialect: 'chat',
     text,
@@ -79,7 +83,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     schemas: SCHEMAS,
     model,
     ...readStreaming(json),
-    items: inheritLifetime(readMessages(json['messages'], text, context), optional.cache?.ttl),
+    items: inheritLifetime(items, optional.cache?.ttl),
     tools: uniqueTools(readTools(json)),
     ...optional,
   };

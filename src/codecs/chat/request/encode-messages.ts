@@ -20,6 +20,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { CodecOptions, Target } from '../../codec.ts';
 import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
@@ -45,12 +46,12 @@ interface AssistantDraft {
 }
 
 /** The messages; names of features that were left out or coerced are added to `losses`. */
-export function encodeMessages(
+export function* encodeMessages(
   request: CanonicalRequest,
   target: Target,
   names: ToolNames,
   losses: Losses,
-): readonly JsonObject[] {
+): Steps<readonly JsonObject[]> {
   const writer = new MessageWriter(request, target, names, losses);
   const items = placeBreakpoints(request, {
     target,
@@ -58,7 +59,11 @@ export function encodeMessages(
     onTools: target.options.routerCacheControl === true,
     losses,
   });
-  for (const item of withAnsweredCalls(items, (feature) => losses.note(feature))) writer.add(item);
+  yield;
+  for (const [index, item] of withAnsweredCalls(items, (feature) => losses.note(feature)).entries()) {
+    if (endsStep(index)) yield;
+    writer.add(item);
+  }
   return writer.finish();
 }
 

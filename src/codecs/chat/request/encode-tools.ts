@@ -10,6 +10,7 @@ import { requiresCall } from '../../tools/choice.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../../tools/freeform.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import type { Losses } from '../../requests/losses.ts';
 
@@ -20,16 +21,24 @@ export function isLowered(tool: CustomTool | undefined, options: CodecOptions): 
   return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
 }
 
-export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, losses: Losses): JsonObject[] {
-  return request.tools.flatMap((tool): JsonObject[] => {
+export function* encodeTools(
+  request: CanonicalRequest,
+  names: ToolNames,
+  options: CodecOptions,
+  losses: Losses,
+): Steps<JsonObject[]> {
+  const tools: JsonObject[] = [];
+  for (const [index, tool] of request.tools.entries()) {
+    if (endsStep(index)) yield;
     if (tool.kind === 'native') {
       losses.note('native tool', tool.at);
-      return [];
+      continue;
     }
     const isFreeform = tool.kind === 'custom' && !isLowered(tool, options);
-    if (isFreeform && !losses.note('custom tool: freeform', tool.at)) return [];
-    return [encodeTool(tool, names, options, request.dialect, losses)];
-  });
+    if (isFreeform && !losses.note('custom tool: freeform', tool.at)) continue;
+    tools.push(encodeTool(tool, names, options, request.dialect, losses));
+  }
+  return tools;
 }
 
 function encodeTool(

@@ -11,6 +11,7 @@ import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
+import type { Steps } from '../../steps.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { encodeFormat, encodeToolChoice, encodeTools, NAME_RULE } from './encode-tools.ts';
 import { requestLosses } from '../losses.ts';
@@ -21,10 +22,10 @@ import { withoutLosses } from '../../requests/without-losses.ts';
 
 const PATH = '/chat/completions';
 
-export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
   const losses = new Losses(requestLosses);
   if (asked.dialect === 'chat') {
-    const body = spliceRequest(asked, target, losses);
+    const body = yield* spliceRequest(asked, target, losses);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: losses.names };
   }
   refuseForeignBinding(asked, 'chat');
@@ -32,10 +33,12 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'chat')),
     losses,
   );
+  yield;
   const toolNames = nameAllTools(request, NAME_RULE);
-  const tools = encodeTools(request, toolNames, target.options, losses);
+  yield;
+  const tools = yield* encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
-  const messages = encodeMessages(request, target, toolNames, losses);
+  const messages = yield* encodeMessages(request, target, toolNames, losses);
   const stops = splitStops(request.stop, MOST_STOPS);
   if (stops.own !== undefined) losses.note('stop sequences');
   // Undefined members, here and below, are left out by JSON.stringify.
@@ -51,10 +54,14 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     ...identity(request),
     ...wholeCache(request, target),
   };
+  yield;
   const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
+  yield;
+  const written = JSON.stringify(body);
+  yield;
   return {
     path: PATH,
-    body: editJson(JSON.stringify(body), schemas),
+    body: editJson(written, schemas),
     headers: {},
     toolNames,
     ...ownStops(stops),

@@ -19,10 +19,11 @@ import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
 import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { Steps } from '../../steps.ts';
 
 const NONE: Effort = 'none';
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+export function* spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): Steps<string> {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const key of gatewayMembers(json)) edits.push({ path: [key], value: undefined });
@@ -34,8 +35,10 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   addMissingReasoning(json, target, edits);
   shortenCallIds(json, edits);
   fillEmptyAnswers(json, edits);
+  yield;
   openEnvelopes(request, target, edits, losses);
   append(edits, cacheEdits(request, target, cacheMembers(target), losses));
+  yield;
   return editJson(request.text, edits);
 }
 

@@ -5,18 +5,19 @@ import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical
 import type { ModelFacts } from '../../codec.ts';
 import type { Stops } from '../../requests/stop-sequences.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
+import type { Steps } from '../../steps.ts';
 import type { Losses } from '../../requests/losses.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;
 
 /** The members that the client set; undefined when there is none. */
-export function encodeGenerationConfig(
+export function* encodeGenerationConfig(
   request: CanonicalRequest,
   facts: ModelFacts,
   stops: Stops,
   losses: Losses,
-): JsonObject | undefined {
+): Steps<JsonObject | undefined> {
   if (stops.own !== undefined) losses.note('stop sequences');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
@@ -29,7 +30,7 @@ export function encodeGenerationConfig(
     // The protocol takes 32 bits. The value does not matter as long as equal seeds stay equal.
     seed: request.seed === undefined ? undefined : request.seed | 0,
     ...logprobMembers(request),
-    ...formatMembers(request.format),
+    ...(yield* formatMembers(request.format)),
     responseModalities: modalitiesOf(request.modalities, losses),
     thinkingConfig: thinkingOf(request, facts),
   };
@@ -43,12 +44,12 @@ function logprobMembers(request: CanonicalRequest): JsonObject {
   return top > 0 ? { responseLogprobs: true, logprobs: top } : { responseLogprobs: true };
 }
 
-function formatMembers(format: Format | undefined): JsonObject {
+function* formatMembers(format: Format | undefined): Steps<JsonObject> {
   if (format === undefined || format.type === 'text') return {};
   if (format.type === 'json_object' || format.schema === undefined) return { responseMimeType: 'application/json' };
   return {
     responseMimeType: 'application/json',
-    responseJsonSchema: lowerSchema(format.schema, GENERATIVE_JSON_SCHEMA),
+    responseJsonSchema: yield* lowerSchema(format.schema, GENERATIVE_JSON_SCHEMA),
   };
 }
 

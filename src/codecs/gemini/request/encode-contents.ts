@@ -11,6 +11,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { customToolOf } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { titledText } from '../../media.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { argumentsOf, type Content, type FunctionResponse, type Part } from '../wire.ts';
@@ -26,7 +27,12 @@ export interface Conversation {
 /** Written where the protocol needs a turn of the user and the history has none. */
 const PLACEHOLDER: Part = { text: ' ' };
 
-export function encodeConversation(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses): Conversation {
+export function encodeConversation(
+  request: CanonicalRequest,
+  target: Target,
+  names: ToolNames,
+  losses: Losses,
+): Steps<Conversation> {
   return new Writer(request, target, names, losses).write();
 }
 
@@ -56,9 +62,10 @@ class Writer {
     this.#results = pairCalls(request.items);
   }
 
-  write(): Conversation {
+  *write(): Steps<Conversation> {
     const answered = new Set(this.#results.values());
-    for (const item of this.#request.items) {
+    for (const [index, item] of this.#request.items.entries()) {
+      if (endsStep(index)) yield;
       const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
       if (isInstruction && this.#contents.length === 0) {
         if (item.text !== '') this.#system.push({ text: item.text });

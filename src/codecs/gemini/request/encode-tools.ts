@@ -6,6 +6,7 @@ import type { CanonicalRequest, Tool, ToolChoice } from '../../canonical/request
 import type { CodecOptions } from '../../codec.ts';
 import { freeformSchema } from '../../tools/freeform.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import type { Losses } from '../../requests/losses.ts';
@@ -27,14 +28,20 @@ export interface CallingConfig {
   readonly allowedFunctionNames?: readonly string[];
 }
 
-export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, losses: Losses): ToolMembers {
+export function* encodeTools(
+  request: CanonicalRequest,
+  names: ToolNames,
+  options: CodecOptions,
+  losses: Losses,
+): Steps<ToolMembers> {
   const choice = request.toolChoice;
   const declarations: Declaration[] = [];
   const declared = new Set<string>();
   const allowed = choice?.mode === 'allowed' ? new Set(choice.tools.map((tool) => names.toWire(tool))) : undefined;
-  for (const tool of request.tools) {
+  for (const [index, tool] of request.tools.entries()) {
+    if (endsStep(index)) yield;
     if (options.lowerCustomTools !== true && isExcluded(tool, allowed, names)) continue;
-    const declaration = declare(tool, names, options, losses);
+    const declaration = yield* declare(tool, names, options, losses);
     if (declaration === undefined) continue;
     declared.add(declaration.name);
     declarations.push(declaration);
@@ -58,7 +65,7 @@ function isExcluded(tool: Tool, allowed: ReadonlySet<string> | undefined, names:
   return !allowed.has(names.toWire(tool.tool));
 }
 
-function declare(tool: Tool, names: ToolNames, options: CodecOptions, losses: Losses): Declaration | undefined {
+function* declare(tool: Tool, names: ToolNames, options: CodecOptions, losses: Losses): Steps<Declaration | undefined> {
   if (tool.kind === 'native') {
     losses.note('native tool', tool.at);
     return undefined;
@@ -66,19 +73,19 @@ function declare(tool: Tool, names: ToolNames, options: CodecOptions, losses: Lo
   const name = names.toWire(tool.tool);
   const head = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
   if (tool.kind === 'function') {
-    return { ...head, ...parametersOf(tool.parameters, `${tool.at}.parameters`) };
+    return { ...head, ...(yield* parametersOf(tool.parameters, `${tool.at}.parameters`)) };
   }
   if (tool.inputSchema !== undefined) {
-    return { ...head, ...parametersOf(tool.inputSchema, `${tool.at}.input_schema`) };
+    return { ...head, ...(yield* parametersOf(tool.inputSchema, `${tool.at}.input_schema`)) };
   }
   if (options.lowerCustomTools !== true) losses.note('custom tool: freeform', tool.at);
   return { ...head, parametersJsonSchema: freeformSchema(tool.format) };
 }
 
 /** A function without parameters is declared without the member. */
-function parametersOf(schema: JsonObject | undefined, at: string): Pick<Declaration, 'parametersJsonSchema'> {
+function* parametersOf(schema: JsonObject | undefined, at: string): Steps<Pick<Declaration, 'parametersJsonSchema'>> {
   if (schema === undefined) return {};
-  const { type: _type, ...rest } = lowerSchema(objectSchema(schema, at), GENERATIVE_JSON_SCHEMA);
+  const { type: _type, ...rest } = yield* lowerSchema(objectSchema(schema, at), GENERATIVE_JSON_SCHEMA);
   const lowered: JsonObject = { type: 'object', ...rest };
   return isEmpty(lowered) ? {} : { parametersJsonSchema: lowered };
 }

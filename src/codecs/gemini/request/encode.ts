@@ -8,35 +8,56 @@ import { withoutLosses } from '../../requests/without-losses.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools } from '../../tools/names.ts';
+import type { JsonValue } from '../../canonical/json.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeGenerationConfig } from './encode-config.ts';
 import { requestLosses } from '../losses.ts';
 import { encodeTools, NAME_RULE } from './encode-tools.ts';
-import { writeJson } from '../wire.ts';
+import { type Content, writeJson } from '../wire.ts';
 
 /** The specification's limit. */
 const MOST_STOPS = 5;
 
-export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
   refuseForeignBinding(asked, 'gemini');
   const losses = new Losses(requestLosses);
   const request = withDirectTools(
     withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'gemini')),
     losses,
   );
+  yield;
   const toolNames = nameAllTools(request, NAME_RULE);
-  const { systemInstruction, contents } = encodeConversation(request, target, toolNames, losses);
-  const { tools, toolConfig } = encodeTools(request, toolNames, target.options, losses);
+  yield;
+  const { systemInstruction, contents } = yield* encodeConversation(request, target, toolNames, losses);
+  const { tools, toolConfig } = yield* encodeTools(request, toolNames, target.options, losses);
   const stops = splitStops(request.stop, MOST_STOPS);
-  const generationConfig = encodeGenerationConfig(request, target.facts, stops, losses);
+  const generationConfig = yield* encodeGenerationConfig(request, target.facts, stops, losses);
+  yield;
   return {
     path: pathOf(target.owner.model, request.stream),
-    body: writeJson({ contents, systemInstruction, tools, toolConfig, generationConfig }),
+    body: yield* writeBody(contents, { systemInstruction, tools, toolConfig, generationConfig }),
     headers: {},
     toolNames,
     ...ownStops(stops),
     losses: losses.names,
   };
+}
+
+/** Only contents hold texts of the client's own. */
+function* writeBody(contents: readonly Content[], rest: Readonly<Record<string, unknown>>): Steps<string> {
+  const written: string[] = [];
+  for (const [index, content] of contents.entries()) {
+    if (endsStep(index)) yield;
+    written.push(writeJson(content));
+  }
+  const members = [`"contents":[${written.join(',')}]`];
+  for (const [name, value] of Object.entries(rest)) {
+    yield;
+    if (value !== undefined) members.push(`"${name}":${yield* writeInSteps(value as JsonValue)}`);
+  }
+  return `{${members.join(',')}}`;
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);

@@ -34,6 +34,7 @@ import { UNSIGNED, unsignedReasoning } from '../message-parts.ts';
 import { REDACTED } from '../opaque.ts';
 import { restoreSignatures } from './decode-signatures.ts';
 import { clearedBefore, isForOneTurn, toolChange } from './decode-changes.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 
 /** Where a block stands. */
 interface Place {
@@ -55,7 +56,7 @@ export class ConversationReader {
   }
 
   /** Turn 0 is `system`, turn n the n-th message. */
-  read(body: JsonObject): Item[] {
+  *read(body: JsonObject): Steps<Item[]> {
     const items: Item[] = [];
     const { system } = body;
     if (system !== undefined && system !== null) {
@@ -65,10 +66,12 @@ export class ConversationReader {
     if (!Array.isArray(messages)) throw wrongType('messages', 'an array');
     if (messages.length === 0) throw invalid('messages', 'messages must hold at least one message.');
     const cleared = clearedBefore(messages);
-    messages.forEach((message: JsonValue, index) => {
+    yield;
+    for (const [index, message] of messages.entries()) {
+      if (endsStep(index)) yield;
       const read = this.#message(message, index);
       if (index > cleared || !isForOneTurn(message)) append(items, read);
-    });
+    }
     return items;
   }
 

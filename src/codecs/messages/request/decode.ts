@@ -24,6 +24,7 @@ import { readFunctionMembers } from '../../tools/function-members.ts';
 import { uniqueTools } from '../../tools/names.ts';
 import { ConversationReader } from './decode-content.ts';
 import { changedEffort, withToolChanges } from './decode-changes.ts';
+import type { Steps } from '../../steps.ts';
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
@@ -37,13 +38,15 @@ const READ: ReadonlySet<string> = new Set([
 
 const SCHEMAS: SchemaPlaces = { inTool: ['input_schema'], format: ['output_config', 'format', 'schema'] };
 
-export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
+export function* decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest> {
   const model = requiredName(json, 'model');
   refuseThread(json);
   const stream = optionalBoolean(json, 'stream') ?? false;
   const maxOutputTokens = optionalInteger(json, 'max_tokens', { least: 0 });
-  const items = new ConversationReader(text, context).read(json);
+  const items = yield* new ConversationReader(text, context).read(json);
+  yield;
   const declared = (optionalArray(json, 'tools') ?? []).map((tool, index) => toolOf(tool, `tools[${index}]`));
+  yield;
   const tools = uniqueTools(withToolChanges(declared, json['messages'], toolOf));
   const choice = optionalObject(json, 'tool_choice');
   const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice, tools);

@@ -12,6 +12,7 @@ import type { Tool } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { ToolNames } from '../../tools/names.ts';
@@ -43,14 +44,17 @@ export interface ConversationOptions {
   readonly losses: Losses;
 }
 
-export function encodeConversation(items: readonly Item[], options: ConversationOptions): Conversation {
+export function* encodeConversation(items: readonly Item[], options: ConversationOptions): Steps<Conversation> {
   const builder = new ConversationBuilder(options);
   const settled = withAnsweredCalls(items, (feature, item) => {
     options.losses.note(feature);
     if (item.kind === 'toolCall') builder.inputOf(item);
   });
-  for (const item of settled) builder.add(item);
-  return builder.build();
+  for (const [index, item] of settled.entries()) {
+    if (endsStep(index)) yield;
+    builder.add(item);
+  }
+  return yield* builder.build();
 }
 
 class ConversationBuilder {
@@ -65,8 +69,9 @@ class ConversationBuilder {
     this.#options = options;
   }
 
-  build(): Conversation {
+  *build(): Steps<Conversation> {
     const filled = joinNeighbours(this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) })));
+    yield;
     for (const { role, blocks } of filled) if (role === 'assistant') dropLastThinking(blocks);
     const turns = joinNeighbours(filled);
     const last = turns.at(-1);

@@ -6,6 +6,8 @@ import type { JsonObject } from '../../canonical/json.ts';
 import type { Format } from '../../canonical/request.ts';
 import { rewriteText } from '../../schemas/exact-text.ts';
 import { lowerForMessages } from '../../schemas/messages-subset.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
+import type { Steps } from '../../steps.ts';
 
 export interface EncodedFormat {
   /** The JSON text of the schema of `output_config.format`. */
@@ -17,22 +19,23 @@ export interface EncodedFormat {
 const ONLY = 'and nothing else: no other text, no code fence.';
 
 /** `text`: the exact text of the client's schema, where JSON.stringify would change it. */
-export function encodeFormat(format: Format | undefined, text: string | undefined): EncodedFormat {
+export function* encodeFormat(format: Format | undefined, text: string | undefined): Steps<EncodedFormat> {
   if (format === undefined || format.type === 'text') return {};
   if (format.type === 'json_object' || format.schema === undefined) return { instruction: `Answer with one JSON object ${ONLY}` };
-  const schema = loweredText(format.schema, text);
+  const schema = yield* loweredText(format.schema, text);
   if (schema !== undefined) return { schema };
   const written = text ?? JSON.stringify(format.schema);
   return { instruction: `Answer with JSON that fits this JSON Schema, ${ONLY}\n${written}` };
 }
 
 /** The text of the schema as the vendor takes it; undefined where its subset cannot say what the schema means. */
-export function loweredText(schema: JsonObject, text: string | undefined): string | undefined {
-  const lower = (original: JsonObject): JsonObject | undefined => {
-    const lowered = lowerForMessages(original);
-    return lowered.isFaithful ? lowered.schema : undefined;
-  };
-  if (text !== undefined) return rewriteText(text, lower);
-  const lowered = lower(schema);
-  return lowered && JSON.stringify(lowered);
+export function* loweredText(schema: JsonObject, text: string | undefined): Steps<string | undefined> {
+  if (text !== undefined) return yield* rewriteText(text, lower);
+  const lowered = yield* lower(schema);
+  return lowered && (yield* writeInSteps(lowered));
+}
+
+function* lower(original: JsonObject): Steps<JsonObject | undefined> {
+  const { schema, isFaithful } = yield* lowerForMessages(original);
+  return isFaithful ? schema : undefined;
 }

@@ -8,6 +8,7 @@ import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import { freeformSchema } from '../../tools/freeform.ts';
 import type { SchemaTexts } from '../../schemas/text.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { declaredTool, toolKey, type ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { loweredText } from './encode-format.ts';
@@ -15,37 +16,38 @@ import type { WireBlock } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
-export function encodeTools(
+export function* encodeTools(
   request: CanonicalRequest,
   names: ToolNames,
   schemas: SchemaTexts,
   target: Target,
   losses: Losses,
-): WireBlock[] {
+): Steps<WireBlock[]> {
   const { toolChoice } = request;
   const allowed = toolChoice?.mode === 'allowed' ? new Set(toolChoice.tools.map(toolKey)) : undefined;
   const blocks: WireBlock[] = [];
-  for (const tool of request.tools) {
+  for (const [index, tool] of request.tools.entries()) {
+    if (endsStep(index)) yield;
     if (tool.kind === 'native') {
       losses.note('native tool', tool.at);
       continue;
     }
     if (allowed?.has(toolKey(tool.tool)) === false) continue;
-    blocks.push(encodeTool(tool, names.toWire(tool.tool), schemas.tools.get(tool.at), target, losses));
+    blocks.push(yield* encodeTool(tool, names.toWire(tool.tool), schemas.tools.get(tool.at), target, losses));
   }
   return blocks;
 }
 
-function encodeTool(
+function* encodeTool(
   tool: Exclude<Tool, { kind: 'native' }>,
   name: string,
   schema: string | undefined,
   target: Target,
   losses: Losses,
-): WireBlock {
+): Steps<WireBlock> {
   const { description } = tool;
   const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
-  const strict = tool.kind === 'function' && tool.strict === true ? loweredText(inputSchema, schema) : undefined;
+  const strict = tool.kind === 'function' && tool.strict === true ? yield* loweredText(inputSchema, schema) : undefined;
   const text = strict ?? schema;
   if (tool.kind === 'function' && tool.strict === true && strict !== (schema ?? JSON.stringify(inputSchema))) {
     losses.note('function tool: strict');

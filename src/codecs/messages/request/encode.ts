@@ -9,6 +9,7 @@ import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoin
 import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
 import { fittingId } from '../../requests/short-id.ts';
 import { schemaTexts } from '../../schemas/text.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
@@ -34,11 +35,11 @@ const PATH = '/messages';
 /** The vendor refuses a longer `user_id`. */
 const MAX_USER_CHARS = 256;
 
-export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
   refuseForeignBinding(asked, 'messages');
   const losses = new Losses(requestLosses);
   if (asked.dialect === 'messages') {
-    const body = spliceRequest(asked, target, losses);
+    const body = yield* spliceRequest(asked, target, losses);
     const headers = headersFor(holdsFile(asked.json['messages']));
     return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.names };
   }
@@ -46,9 +47,11 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'messages')),
     losses,
   );
+  yield;
   const toolNames = nameAllTools(request, TOOL_NAME_RULE);
   const stops = splitStops(request.stop, Number.POSITIVE_INFINITY, (sequence) => sequence.trim() !== '');
-  const body = buildBody(request, target, { toolNames, stops, losses });
+  yield;
+  const body = yield* buildBody(request, target, { toolNames, stops, losses });
   const headers = headersFor(request.items.some(refersToFile));
   return { path: PATH, body, headers, toolNames, ...ownStops(stops), losses: losses.names };
 }
@@ -59,13 +62,15 @@ interface Built {
   readonly losses: Losses;
 }
 
-function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): string {
+function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): Steps<string> {
   const schemas = schemaTexts(request);
-  const declared = encodeTools(request, toolNames, schemas, target, losses);
+  yield;
+  const declared = yield* encodeTools(request, toolNames, schemas, target, losses);
   const choice = encodeToolChoice(request, toolNames, declared.length > 0);
   const items = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: true, losses });
-  const conversation = encodeConversation(items, { target, tools: request.tools, toolNames, losses });
-  const format = encodeFormat(request.format, schemas.format);
+  yield;
+  const conversation = yield* encodeConversation(items, { target, tools: request.tools, toolNames, losses });
+  const format = yield* encodeFormat(request.format, schemas.format);
   if (format.instruction !== undefined) conversation.system.push({ json: { type: 'text', text: format.instruction } });
   const { system, turns } = withFirstTurn(conversation, request, losses);
   const called = declared.length === 0 ? calledTools(turns) : [];
@@ -74,6 +79,7 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   const toolChoice = called.length > 0 ? { type: 'none' } : choice;
   const isCached = request.cache?.isAutomatic === true && !target.without.has('breakpoints');
   const cacheControl = isCached ? cacheControlOf(request.cache) : undefined;
+  yield;
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl, losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, effort } = encodeControls(request, target.facts, maxTokens, losses);
@@ -81,6 +87,8 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   if (!isAllowed) losses.note('reasoning effort');
   const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
   const sampling = encodeSampling(request, thinks, target.facts, losses);
+  yield;
+  const written = yield* writeTurns(turns);
   const members: string[] = [];
   const add = (key: string, text: string | undefined) => {
     if (text !== undefined) members.push(`"${key}":${text}`);
@@ -89,7 +97,8 @@ function buildBody(request: CanonicalRequest, target: Target, { toolNames, stops
   add('model', JSON.stringify(target.owner.model));
   add('max_tokens', String(maxTokens));
   if (system.length > 0) add('system', renderAll(system));
-  add('messages', `[${turns.map((turn) => `{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`).join(',')}]`);
+  add('messages', `[${written.join(',')}]`);
+  yield;
   if (tools.length > 0) add('tools', renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
@@ -116,6 +125,15 @@ function mayThink(turns: readonly Turn[]): boolean {
   if (last?.role === 'assistant') return false;
   if (last?.results.length === 0) return true;
   return isThinking(turns.at(-2)?.blocks[0]);
+}
+
+function* writeTurns(turns: readonly Turn[]): Steps<string[]> {
+  const written: string[] = [];
+  for (const [index, turn] of turns.entries()) {
+    if (endsStep(index)) yield;
+    written.push(`{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`);
+  }
+  return written;
 }
 
 function blocksOf(turn: Turn) {

@@ -17,15 +17,17 @@ import { CallIds } from './call-ids.ts';
 import { holdsBreakpoint } from './encode-conversation.ts';
 import { DEFAULT_MAX_TOKENS, isBlank, NO_CONTENT } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+export function* spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): Steps<string> {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
   if (request.fallbacks === true) losses.add('fallback models');
   append(edits, systemEdits(request.json));
-  append(edits, blockEdits(request, target, losses));
+  append(edits, yield* blockEdits(request, target, losses));
   append(edits, cacheEdits(request, target, CACHE, losses));
+  yield;
   return editJson(request.text, edits);
 }
 
@@ -44,7 +46,7 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
   return emptyTextsOf(system, ['system']);
 }
 
-function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
+function* blockEdits(request: CanonicalRequest, target: Target, losses: Losses): Steps<JsonEdit[]> {
   const messages = request.json['messages'];
   if (!Array.isArray(messages)) return [];
   const values = replayedValues(request, target);
@@ -54,6 +56,7 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): 
   /** The role of the last message that stays. */
   let lastRole: JsonValue | undefined;
   for (const [index, message] of messages.entries()) {
+    if (endsStep(index)) yield;
     if (!isObject(message)) continue;
     const path = ['messages', index];
     const { content, role } = message;

@@ -2,6 +2,7 @@
  * Decodes a responses request. Known members are read strictly, with their path in the error. Unknown members are left to an upstream of
  * the same dialect, which gets the client's own text.
  */
+import { append } from '../../append.ts';
 import { GatewayError, invalid } from '../../canonical/error.ts';
 import type { Item } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
@@ -26,6 +27,7 @@ import { uniqueTools } from '../../tools/names.ts';
 import { type InputReader, readInputItem, textItem } from './decode-input.ts';
 import { READ_IN } from './read-members.ts';
 import { namesIn, readToolChoice, readTools } from './decode-tools.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
 
@@ -39,15 +41,19 @@ const READ: ReadonlySet<string> = new Set([
 
 const SCHEMAS: SchemaPlaces = { inTool: ['parameters'], format: ['text', 'format', 'schema'] };
 
-export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
+export function* decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest> {
   const model = requiredName(json, 'model');
   refuseUnsupportedState(json);
   // First the tools of `tools`, then those of input items.
   const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...toolsOfInput(json['input'])]);
+  yield;
   const slice = jsonSlicer(text);
   const named = new Map<string, JsonObject>();
   const reader: InputReader = { context, resolve: namesIn(tools), named, slice: (...path) => slice(path) };
-  const items = restoreSignatures([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
+  const instructions = yield* readInstructions(reader, json['instructions']);
+  const input = yield* readInput(reader, json);
+  yield;
+  const items = restoreSignatures([...instructions, ...input]);
   const texts = optionalObject(json, 'text') ?? {};
   const updates = updatesIn(json['input'], updateOf);
   const optional = defined<Partial<CanonicalRequest>>({
@@ -107,18 +113,30 @@ function readConversation(value: JsonValue | undefined): JsonValue | undefined {
 }
 
 /** Instructions are developer text before the input (semantics 6.1). */
-function readInstructions(reader: InputReader, value: JsonValue | undefined): Item[] {
+function* readInstructions(reader: InputReader, value: JsonValue | undefined): Steps<Item[]> {
   if (value === undefined || value === null) return [];
   if (typeof value === 'string') return value === '' ? [] : [textItem(value, 'developer', { at: 'instructions', turn: 0 })];
   if (!Array.isArray(value)) throw wrongType('instructions', 'a string or an array of items');
-  return value.flatMap((item, index) => readInputItem(reader, item, ['instructions', index], index, 'developer'));
+  const items: Item[] = [];
+  for (const [index, item] of value.entries()) {
+    if (endsStep(index)) yield;
+    append(items, readInputItem(reader, item, ['instructions', index], index, 'developer'));
+  }
+  return items;
 }
 
-function readInput(reader: InputReader, json: JsonObject): Item[] {
+function* readInput(reader: InputReader, json: JsonObject): Steps<Item[]> {
   const { input } = json;
   const first = Array.isArray(json['instructions']) ? json['instructions'].length : 1;
   if (typeof input === 'string') return [textItem(input, 'user', { at: 'input', turn: first })];
-  if (Array.isArray(input)) return input.flatMap((item, index) => readInputItem(reader, item, ['input', index], first + index));
+  if (Array.isArray(input)) {
+    const items: Item[] = [];
+    for (const [index, item] of input.entries()) {
+      if (endsStep(index)) yield;
+      append(items, readInputItem(reader, item, ['input', index], first + index));
+    }
+    return items;
+  }
   if (input !== undefined && input !== null) throw wrongType('input', 'a string or an array of items');
   const hasState = [json['prompt'], json['previous_response_id'], json['conversation']].some(
     (value) => value !== undefined && value !== null,

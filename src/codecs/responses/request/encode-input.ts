@@ -20,6 +20,7 @@ import type { JsonObject } from '../../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { Target } from '../../codec.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { promptBreakpointOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../../media.ts';
@@ -49,7 +50,7 @@ interface Message {
 const ERROR_PREFIX = 'Error: ';
 const IMAGE_LABEL = 'Image that the assistant made:';
 
-export function writeInput(items: readonly Item[], writer: InputWriter): JsonObject[] {
+export function* writeInput(items: readonly Item[], writer: InputWriter): Steps<JsonObject[]> {
   const input: JsonObject[] = [];
   /** Reasoning that nothing needs to follow. */
   const alone = new Set<JsonObject>();
@@ -63,7 +64,8 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     }
     open.content.push(part);
   };
-  for (const item of withAnsweredCalls(items, (feature) => writer.losses.note(feature))) {
+  for (const [index, item] of withAnsweredCalls(items, (feature) => writer.losses.note(feature)).entries()) {
+    if (endsStep(index)) yield;
     noteLosses(item, writer);
     switch (item.kind) {
       case 'text':

@@ -2,6 +2,7 @@
  * The body for a responses upstream: the client's own text where it speaks the same dialect (`splice.ts`), else a new body from the
  * canonical request. Equal requests give equal bytes.
  */
+import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type { Dialect } from '../../canonical/dialect.ts';
 import type { Item, ToolName } from '../../canonical/item.ts';
@@ -23,16 +24,17 @@ import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
 import { holdsBreakpoint, writeInput } from './encode-input.ts';
 import { Losses } from '../../requests/losses.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { withoutLosses } from '../../requests/without-losses.ts';
 
 const PATH = '/responses';
 const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
 
-export function encodeRequest(asked: CanonicalRequest, target: Target): UpstreamRequest {
+export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
   const losses = new Losses(requestLosses);
   if (asked.dialect === 'responses') {
-    const body = spliceRequest(asked, target, losses);
+    const body = yield* spliceRequest(asked, target, losses);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: losses.names };
   }
   refuseForeignBinding(asked, 'responses');
@@ -40,16 +42,21 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
     withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'responses')),
     losses,
   );
+  yield;
   const stops = splitStops(request.stop, 0);
   if (stops.own !== undefined) losses.note('stop sequences');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
   const names = nameAllTools(request, TOOL_NAME_RULE);
+  yield;
+  const body = yield* writeBody(request, target, names, losses);
+  yield;
+  const schemas = schemaEdits(request, ['parameters'], ['text', 'format', 'schema']);
+  yield;
+  const written = JSON.stringify(body);
+  yield;
   return {
     path: PATH,
-    body: editJson(
-      JSON.stringify(writeBody(request, target, names, losses)),
-      schemaEdits(request, ['parameters'], ['text', 'format', 'schema']),
-    ),
+    body: editJson(written, schemas),
     headers: {},
     toolNames: names,
     ...ownStops(stops),
@@ -57,11 +64,15 @@ export function encodeRequest(asked: CanonicalRequest, target: Target): Upstream
   };
 }
 
-function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses): JsonObject {
+function* writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses): Steps<JsonObject> {
   const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
   const placed = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: false, losses });
   const [instructions, items] = splitInstructions(request, placed);
-  const tools = request.tools.flatMap((tool) => writeTool(tool, names, request.dialect, losses));
+  const tools: JsonObject[] = [];
+  for (const [index, tool] of request.tools.entries()) {
+    if (endsStep(index)) yield;
+    append(tools, writeTool(tool, names, request.dialect, losses));
+  }
   const toolChoice =
     request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
   const text = writeText(request.format, request.verbosity);
@@ -70,7 +81,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
   return {
     model: target.owner.model,
     instructions,
-    input: writeInput(items, { target, names, schemaTools, losses, functionCalls: new Set() }),
+    input: yield* writeInput(items, { target, names, schemaTools, losses, functionCalls: new Set() }),
     stream: request.stream ? true : undefined,
     tools: tools.length === 0 ? undefined : tools,
     tool_choice: toolChoice,

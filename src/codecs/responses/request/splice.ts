@@ -29,18 +29,21 @@ import { isReference } from './decode-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
 import { holdsBreakpoint, standsAlone, wireCallId } from './encode-input.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { Steps } from '../../steps.ts';
 
 /** Members of WebSocket frames and of the gateway's history, which no upstream may see. */
 const REMOVED = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+export function* spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): Steps<string> {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of gatewayMembers(json)) edits.push({ path: [member], value: undefined });
   for (const member of REMOVED) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
+  yield;
   append(edits, inputEdits(request, target, losses));
   append(edits, cacheEdits(request, target, CACHE, losses));
+  yield;
   return editJson(request.text, edits);
 }
 

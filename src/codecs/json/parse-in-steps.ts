@@ -1,0 +1,138 @@
+/**
+ * `JSON.parse` in steps: the members of large containers are parsed in pieces, each by the engine. What is valid, and what it means, is the engine's.
+ */
+import { append } from '../append.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';
+import type { Steps } from '../steps.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, skipString } from './text.ts';
+
+/** Containers of this many characters are parsed in pieces of about as many: a millisecond. */
+const PIECE = 32 * 1024;
+
+/** Throws SyntaxError as `JSON.parse` does. */
+export function* parseInSteps(text: string): Steps<JsonValue> {
+  if (text.length < PIECE) return parseJson(text);
+  const start = skipSpace(text, 0);
+  const ends = largeContainers(text);
+  yield;
+  const end = ends.get(start);
+  if (end === undefined) return parseJson(text);
+  if (skipSpace(text, end) < text.length) throw malformed(end);
+  return yield* new Pieces(text, ends).container(start, end);
+}
+
+function malformed(at: number): SyntaxError {
+  return new SyntaxError(`Malformed JSON at position ${at}`);
+}
+
+/** Where each large container ends, by its start. */
+function largeContainers(text: string): ReadonlyMap<number, number> {
+  const ends = new Map<number, number>();
+  const open: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = skipString(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) open.push(at);
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      const start = open.pop();
+      // In ASCII a closing bracket stands two behind its opening one.
+      if (start === undefined || text.charCodeAt(start) + 2 !== code) throw malformed(at);
+      if (at - start >= PIECE) ends.set(start, at + 1);
+    }
+  }
+  return ends;
+}
+
+/** A member of a large container: an element of a list, or a name with its value. */
+interface Member {
+  readonly start: number;
+  /** The comma behind it, or the end of its container. */
+  readonly end: number;
+  /** Where the large container in it begins. */
+  readonly large: number | undefined;
+}
+
+class Pieces {
+  readonly #text: string;
+  readonly #ends: ReadonlyMap<number, number>;
+
+  constructor(text: string, ends: ReadonlyMap<number, number>) {
+    this.#text = text;
+    this.#ends = ends;
+  }
+
+  /** The large container from `start` to `end`. */
+  *container(start: number, end: number): Steps<JsonValue> {
+    const into: JsonValue[] | JsonObject = this.#text.charCodeAt(start) === OPEN_BRACKET ? [] : {};
+    const last = end - 1;
+    let from = start + 1;
+    for (let at = from; at <= last; ) {
+      const member = this.#member(at, last);
+      at = member.end + 1;
+      if (member.large !== undefined) {
+        if (member.start > from) this.#read(from, member.start - 1, into);
+        yield* this.#readLarge(member, member.large, into);
+        from = at;
+      } else if (member.end - from >= PIECE || member.end === last) {
+        if (!(from === start + 1 && this.#isBlank(from, last))) this.#read(from, member.end, into);
+        from = at;
+        yield;
+      }
+    }
+    return into;
+  }
+
+  #member(start: number, last: number): Member {
+    const text = this.#text;
+    let depth = 0;
+    let large: number | undefined;
+    for (let at = start; ; at++) {
+      const code = text.charCodeAt(at);
+      if (at === last || (code === COMMA && depth === 0)) return { start, end: at, large };
+      if (code === QUOTE) at = skipString(text, at) - 1;
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        const end = this.#ends.get(at);
+        if (end === undefined) depth += 1;
+        else {
+          large = at;
+          at = end - 1;
+        }
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;
+    }
+  }
+
+  /** Members without a large container. */
+  #read(start: number, end: number, into: JsonValue[] | JsonObject): void {
+    if (this.#isBlank(start, end)) throw malformed(start);
+    const piece = this.#text.slice(start, end);
+    const read = parseJson(Array.isArray(into) ? `[${piece}]` : `{${piece}}`);
+    if (Array.isArray(into) && Array.isArray(read)) append(into, read);
+    else if (!Array.isArray(into) && isObject(read)) for (const name of Object.keys(read)) setMember(into, name, read[name]);
+  }
+
+  *#readLarge({ start, end }: Member, large: number, into: JsonValue[] | JsonObject): Steps<void> {
+    const after = this.#ends.get(large) ?? end;
+    if (!this.#isBlank(after, end)) throw malformed(after);
+    const name = Array.isArray(into) ? this.#isBlank(start, large) || undefined : this.#name(start, large);
+    if (name === undefined) throw malformed(start);
+    const value = yield* this.container(large, after);
+    if (Array.isArray(into)) into.push(value);
+    else setMember(into, String(name), value);
+  }
+
+  /** The name in front of a value; undefined for anything else. */
+  #name(start: number, end: number): string | undefined {
+    const text = this.#text;
+    const at = skipSpace(text, start);
+    if (text.charCodeAt(at) !== QUOTE) return undefined;
+    const close = skipString(text, at);
+    const colon = skipSpace(text, close);
+    return text.charCodeAt(colon) === COLON && this.#isBlank(colon + 1, end)
+      ? String(parseJson(text.slice(at, close)))
+      : undefined;
+  }
+
+  #isBlank(start: number, end: number): boolean {
+    return skipSpace(this.#text, start) >= end;
+  }
+}

@@ -1,0 +1,80 @@
+/** A large text parsed in steps is what `JSON.parse` makes of it, whether that is a value or an error; and the same of writing it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseInSteps } from '../../../src/codecs/json/parse-in-steps.ts';
+import { writeInSteps } from '../../../src/codecs/json/write-in-steps.ts';
+import { atOnce } from '../../../src/codecs/steps.ts';
+
+const outcome = (parse: () => unknown): string => {
+  try {
+    return JSON.stringify(parse());
+  } catch (thrown) {
+    assert.ok(thrown instanceof SyntaxError);
+    return 'no JSON';
+  }
+};
+
+const filler = (size: number): string => JSON.stringify(Array.from({ length: size / 8 }, (_, at) => at % 10_000));
+const long = filler(40_000);
+const SAMPLES: readonly string[] = [
+  `{"a":${long},"b":[${long},${long}],"c":{"d":{"e":${long}}},"f":1}`,
+  `[${long},[],{},"x",${long},null]`,
+  ` { "__proto__" : { "x" : ${long} } , "a" : 1 , "a" : ${long}, "2":0, "1":[${long}] } `,
+  `{"\\u0061\\"":${long},"text":"${'[{\\"'.repeat(20_000)}"}`,
+  `[${' '.repeat(40_000)}]`,
+  `{${'\n'.repeat(40_000)}}`,
+  `${'['.repeat(50)}${long}${']'.repeat(50)}`,
+  `{${Array.from({ length: 5_000 }, (_, at) => `"key ${at % 4_000}":"value"`).join()}}`,
+];
+
+test('what is valid is the same value, with members in the same order', () => {
+  for (const text of SAMPLES) {
+    const parsed = atOnce(parseInSteps(text));
+    assert.equal(JSON.stringify(parsed), JSON.stringify(JSON.parse(text)));
+    assert.deepEqual(parsed, JSON.parse(text));
+  }
+});
+
+test('what is not is an error, wherever it is broken', () => {
+  const structure = fc.constantFrom('', ',', ':', '{', '}', '[', ']', '"', '1', ' ', 'null', ',,', '\\', '[]', '"a":');
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...SAMPLES),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      structure,
+      fc.boolean(),
+      (text, where, put, near) => {
+        // Mostly where two pieces meet: at the ends of the long lists.
+        const ends = [...text.matchAll(/\[0,1,2|\]\s*[,\]}]|"\s*:/g)].map(({ index }) => index);
+        const at = near ? (ends[Math.floor(where * ends.length)] ?? 0) : Math.floor(where * text.length);
+        const broken = text.slice(0, at) + put + text.slice(at + 1);
+        assert.equal(
+          outcome(() => atOnce(parseInSteps(broken))),
+          outcome(() => JSON.parse(broken)),
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('it takes as many steps as the text has pieces, however it is nested', () => {
+  for (const text of [SAMPLES[0] ?? '', `${'['.repeat(400)}${filler(4_000_000)}${']'.repeat(400)}`]) {
+    let steps = 0;
+    for (const parse = parseInSteps(text); parse.next().done !== true; ) steps += 1;
+    assert.ok(steps >= text.length / 64 / 1024, `${steps} steps for ${text.length} characters`);
+  }
+});
+
+test('what is written in steps is what `JSON.stringify` writes', () => {
+  for (const text of SAMPLES) {
+    const value = JSON.parse(text);
+    assert.equal(atOnce(writeInSteps(value)), JSON.stringify(value));
+  }
+  const gaps = Array.from({ length: 9_000 }, (_, at) => ({
+    [`m${at}`]: at % 2 === 0 ? undefined : at,
+    n: [undefined, null, Number.POSITIVE_INFINITY],
+  }));
+  assert.equal(atOnce(writeInSteps([gaps, { gaps }] as never)), JSON.stringify([gaps, { gaps }]));
+});
