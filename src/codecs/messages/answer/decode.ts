@@ -11,6 +11,7 @@ import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import { type JsonPath, jsonSlicer, sliceJson } from '../../json/text.ts';
+import { empty } from '../../../streams/empty.ts';
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { AnswerReader } from './answer-reader.ts';
 import type { Block } from './block.ts';
@@ -63,6 +64,8 @@ class MessagesDecoder implements EventDecoder {
   #stop: WireStop | undefined;
   readonly #repeats = new JsonRepeats(VARYING);
   #run: DeltaRun | undefined;
+  /** Where the events of a run are collected: a list of their own would have room for seventeen. */
+  readonly #appended: CanonicalEvent[] = [];
 
   constructor(context: DecodeContext) {
     this.#answer = new AnswerReader(context);
@@ -74,8 +77,9 @@ class MessagesDecoder implements EventDecoder {
     const repeat = this.#repeats.match(frame.data);
     const run = repeat?.shape === this.#run?.shape ? this.#run : undefined;
     if (repeat !== undefined && run !== undefined) {
-      const events: CanonicalEvent[] = [];
-      run.block.append?.(String(holeValue(repeat, run.hole)), events);
+      run.block.append?.(String(holeValue(repeat, run.hole)), this.#appended);
+      const events = this.#appended.slice();
+      empty(this.#appended);
       out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events });
       return;
     }
