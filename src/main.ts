@@ -1,15 +1,20 @@
 /**
- * The entry point, and the only file that reads the environment and argv. Compiled code is cached beside the dependencies, which halves the
- * time of every start but the first. Where that folder is not writable there is no cache.
+ * The entry point, and the only file that reads the environment and argv. It has neither types nor the words of a module, and `src/package.json` names
+ * no type: so a Node of years ago reads it as CommonJS, whatever its name ends with, and is told what to do in place of a syntax error.
  */
-import { enableCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
+const OLDEST = 24;
 
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/mizu', import.meta.url)));
-
-// Without a listener a SIGHUP during the start would end the process. It can be ignored: the configuration is about to be read anyway.
-if (process.argv.includes('serve')) process.on('SIGHUP', () => undefined);
-
-// Imported dynamically, because static imports are compiled before the cache is enabled.
-const { run } = await import('./cli/command-line.ts');
-process.exitCode = await run(process.argv.slice(2), process.env);
+if (Number.parseInt(process.versions.node, 10) < OLDEST) {
+  process.stderr.write(
+    `mizu: this is Node ${process.versions.node}, and Mizu needs Node ${OLDEST} or newer. "npm start" and "npm run mizu" bring their own, once "npm install" has run\n`,
+  );
+  process.exitCode = 1;
+} else {
+  // Without a listener a SIGHUP during the start would end the process. It can be ignored: the configuration is about to be read anyway.
+  if (process.argv.includes('serve')) process.on('SIGHUP', () => undefined);
+  const main = async () => {
+    const { enter } = await import('./cli/enter.ts');
+    process.exitCode = await enter(process.argv.slice(2), process.env);
+  };
+  void main();
+}

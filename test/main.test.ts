@@ -2,17 +2,29 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { Script } from 'node:vm';
 import { freePort } from './support/processes.ts';
 
 const MAIN = resolve('src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'mizu-main-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a Node that runs no TypeScript is told what to do', () => {
+  const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } });`;
+  const early = `data:text/javascript,${encodeURIComponent(pretend)}`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', early, MAIN, 'serve'], { encoding: 'utf8' });
+  assert.deepEqual([status, stdout], [1, '']);
+  assert.match(stderr, /^mizu: this is Node 20\.19\.0, and Mizu needs Node 24 or newer\. .*npm start.*\n$/);
+  // Such a Node reads the entry as a script, and only where no file names it a module.
+  assert.doesNotThrow(() => new Script(readFileSync(MAIN, 'utf8')));
+  assert.equal('type' in JSON.parse(readFileSync(resolve('src/package.json'), 'utf8')), false);
+});
 
 const environment = (more: Record<string, string> = {}) => ({ PATH: process.env['PATH'] ?? '', ...more });
 

@@ -20,7 +20,7 @@ import { pageOf } from './paging.ts';
 import { made } from './repeated.ts';
 import { rotateSecret } from './secrets.ts';
 import { spendByDay } from './spend.ts';
-import { backUp, type StorePlaces } from './store.ts';
+import { backUpBelow, type StorePlaces } from './store.ts';
 import type { VerbContext } from './verb.ts';
 import { listVideos, resolveVideo, showVideo, videoJson } from './videos.ts';
 
@@ -85,7 +85,7 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     changeKey: (call, request) => changeKey(contextOf(call), request),
     rotateKey: (call, request) => rotateKey(contextOf(call), request),
     deleteKey: (call, request) => deleteKey(contextOf(call), request),
-    backUpStore: (call, request) => backUp(contextOf(call), request, parts.places),
+    backUpStore: (call, request) => backUpBelow(contextOf(call), request, parts.places),
     rotateSecret: (call) => rotateSecret(contextOf(call)),
     transfer: (call, request) => transferToKey(contextOf(call), request),
 

@@ -59,15 +59,15 @@ const PROBE_MS = 15_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 /** Models of the Channel that a router or a cloud does not list: a wrong mapping, or a region that lacks them. */
-async function missingModels(upstreams: Upstreams, channel: Channel, { body }: UpstreamHead): Promise<string[]> {
+async function missingModels(upstreams: Upstreams, channel: Channel, head: UpstreamHead): Promise<string[]> {
   const models = [...new Set(channel.models.values())];
   if (channel.type === 'openrouter_image') {
-    const known = new Set(decodeModelList(await readWhole(body, MAX_LIST_BYTES)));
+    const known = new Set(decodeModelList(await readWhole(head, MAX_LIST_BYTES)));
     return models.filter((model) => !known.has(model));
   }
   const { has } = isHosted(channel) ? upstreams.session(channel).platform.models(channel.basePath) : {};
   if (has === undefined) return [];
-  const list = tryJson(await readWhole(body, MAX_LIST_BYTES));
+  const list = tryJson(await readWhole(head, MAX_LIST_BYTES));
   return isObject(list) ? models.filter((model) => has(list, model) === false) : [];
 }
 

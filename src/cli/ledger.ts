@@ -148,12 +148,12 @@ export const LEDGER: readonly Verb[] = [
     options: VerifyAndRebuild,
     run: verifyLedger,
     text: ({ rows, differences, rebuilt }) => {
-      const said = rebuilt === undefined ? '' : rebuiltText(rebuilt);
-      if (differences.length === 0) return `${said}${rows} journal rows, no difference`;
+      const before = rebuilt === undefined ? '' : rebuiltText(rebuilt);
+      if (differences.length === 0) return `${before}${rows} journal rows, no difference`;
       const lines = differences.map(
         ({ what, subject, expected, found }) => `${what} ${subject}: expected ${expected}, found ${found}`,
       );
-      return `${said}${lines.join('\n')}`;
+      return `${before}${lines.join('\n')}`;
     },
     // When anything differs from what the journal says.
     code: ({ differences }) => (differences.length === 0 ? 0 : 1),

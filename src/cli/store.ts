@@ -1,5 +1,5 @@
 /** `mizu store migrate`, `mizu store copy --from PLACE --to PLACE`. A place is a folder or a `postgres://` address. */
-import { resolve } from 'node:path';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { type Static, Type } from 'typebox';
 import type { Archive } from '../store/archive.ts';
 import { copyStore, type NotCopied } from '../store/copy.ts';
@@ -84,8 +84,25 @@ interface BackedUp {
   readonly openExchanges: number;
 }
 
+/** {@link backUp} for whoever asks over the network: only below the folder that the configuration names. */
+export async function backUpBelow(
+  context: VerbContext,
+  { folder }: Static<typeof BackUpStore>,
+  places: StorePlaces,
+): Promise<BackedUp> {
+  const { backupsPath } = context.config();
+  const inside = relative(backupsPath, resolve(backupsPath, folder));
+  if (inside === '' || isAbsolute(inside) || inside.split(sep)[0] === '..')
+    throw new RefusedError(
+      `backups are made below ${backupsPath} (store.backups): name a folder there`,
+      'invalid',
+      'outside_backups',
+    );
+  return await backUp(context, { folder: resolve(backupsPath, inside) }, places);
+}
+
 /** Copies one moment of the configured store, whoever writes meanwhile, and verifies the copy. */
-export async function backUp(
+async function backUp(
   context: VerbContext,
   { folder: named }: Static<typeof BackUpStore>,
   places: StorePlaces,

@@ -147,6 +147,9 @@ function readRates(
     if (nested.includes(name)) continue;
     const field = join(path, name);
     if (!METER.test(name) || NESTED.includes(name)) return invalid(field, 'is not a price');
+    // A tool of that name would be charged by the call, and the price be standard.
+    if (name === 'multiplier')
+      return invalid(field, 'is not a price: a multiplier stands in the place of prices, as in "speeds": { "fast": "6" }');
     if (typeof amount !== 'string') return invalid(field, 'must be a decimal string, such as "2.50"');
     const rate = parseUsd(amount, { field });
     if (!rate.ok) return rate;

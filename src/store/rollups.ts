@@ -3,7 +3,7 @@
  * them, so that a month is a query of milliseconds. Beside each row of an hour stand the row of its day, and the rows of both for all keys
  * together. Pure; shared by every engine.
  */
-import type { DayCounts } from './day-usage.ts';
+import { type DayCounts, NO_USAGE } from './day-usage.ts';
 import type { RequestLogEntry } from './request-log.ts';
 import { storable } from './storable.ts';
 
@@ -107,19 +107,7 @@ const MAX_WORDS = 256;
 const word = (words: string): string => storable(words.slice(0, MAX_WORDS));
 
 export function noSums(): UsageSums {
-  return {
-    requests: 0,
-    inputTokens: 0,
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
-    outputTokens: 0,
-    reasoningTokens: 0,
-    images: 0,
-    videos: 0,
-    durationMs: 0,
-    chargedNanos: 0n,
-    firstToken: [],
-  };
+  return { ...NO_USAGE, durationMs: 0, firstToken: [] };
 }
 
 export function addSums(sums: UsageSums, more: Omit<UsageSums, 'firstToken'> & { readonly firstToken: readonly number[] }): void {

@@ -52,37 +52,40 @@ function spansOf(from: number, to: number, needsHours: boolean): RollupSpan[] {
 }
 
 type GroupMembers = Pick<UsageGroup, 'hour' | 'day' | 'accountId' | 'keyId' | 'model' | 'channelId' | 'code'>;
-const MEMBERS = ['hour', 'day', 'accountId', 'keyId', 'model', 'channelId', 'code'] as const;
+type Word = (row: Rollup, unit: RollupSpan['unit']) => string | number;
 
-/** Rows, or sums of rows, become groups. */
+/** By dimension, in the order of {@link UsageByHour}: the member of a group, and what a row has there. */
+const DIMENSIONS: readonly (readonly [UsageDimension, keyof GroupMembers, Word])[] = [
+  ['hour', 'hour', ({ at }) => at * HOUR_MS],
+  ['day', 'day', ({ at }, unit) => dayName(unit === 'day' ? at : Math.floor(at / HOURS_A_DAY))],
+  ['account', 'accountId', ({ accountId }) => accountId],
+  ['key', 'keyId', ({ keyId }) => keyId],
+  ['model', 'model', ({ model }) => model],
+  ['channel', 'channelId', ({ channelId }) => channelId],
+  ['code', 'code', ({ code }) => code],
+];
+const MEMBERS = DIMENSIONS.map(([, member]) => member);
+
+/** Rows, or sums of rows, become groups. A month by the hour is some ten thousand rows. */
 export class UsageGroups {
-  readonly #wanted: ReadonlySet<UsageDimension>;
+  readonly #wanted: typeof DIMENSIONS;
   readonly #groups = new Map<string, { readonly members: GroupMembers; readonly sums: UsageSums; errors: number }>();
 
   constructor(groupBy: readonly UsageDimension[]) {
-    this.#wanted = new Set(groupBy);
+    this.#wanted = DIMENSIONS.filter(([dimension]) => groupBy.includes(dimension));
   }
 
   add(row: Rollup, unit: RollupSpan['unit']): void {
-    const { at, accountId, keyId, model, channelId, code, sums } = row;
-    const wanted = this.#wanted;
-    const members: GroupMembers = {
-      ...(wanted.has('hour') ? { hour: at * HOUR_MS } : {}),
-      ...(wanted.has('day') ? { day: dayName(unit === 'day' ? at : Math.floor(at / HOURS_A_DAY)) } : {}),
-      ...(wanted.has('account') ? { accountId } : {}),
-      ...(wanted.has('key') ? { keyId } : {}),
-      ...(wanted.has('model') ? { model } : {}),
-      ...(wanted.has('channel') ? { channelId } : {}),
-      ...(wanted.has('code') ? { code } : {}),
-    };
-    const name = MEMBERS.map((member) => members[member] ?? '').join('\n');
+    let name = '';
+    for (const [, , word] of this.#wanted) name += `${word(row, unit)}\n`;
     let group = this.#groups.get(name);
     if (group === undefined) {
+      const members = Object.fromEntries(this.#wanted.map(([, member, word]) => [member, word(row, unit)])) as GroupMembers;
       group = { members, sums: noSums(), errors: 0 };
       this.#groups.set(name, group);
     }
-    addSums(group.sums, sums);
-    if (code !== '') group.errors += sums.requests;
+    addSums(group.sums, row.sums);
+    if (row.code !== '') group.errors += row.sums.requests;
   }
 
   result(): UsageGroup[] {

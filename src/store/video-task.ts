@@ -7,7 +7,7 @@ type Core = Pick<
   'id' | 'number' | 'accountId' | 'keyId' | 'model' | 'requestJson' | 'createdAtMs' | 'updatedAtMs' | 'frozenNanos'
 >;
 
-/** Undefined where the event makes no sense in the task's state (the table has said so before). */
+/** Undefined where the event is not allowed in the task's state, which the table has already refused. */
 export function nextTask(
   task: VideoTask,
   change: VideoChange | { readonly event: 'cancel' },

@@ -29,7 +29,9 @@ async function refused(answer: Promise<Answer>, status: number, code: string, pa
 }
 
 test('keys are rotated and deleted, and the envelope secret rotated: each once under its Idempotency-Key', async (t) => {
-  const gateway = await adminGateway(t);
+  const backups = mkdtempSync(join(tmpdir(), 'mizu-admin-backup-'));
+  t.after(() => rmSync(backups, { recursive: true, force: true }));
+  const gateway = await adminGateway(t, { backups });
   await done(gateway, 'createAccount', 'accounts', { body: { name: 'ada', credit: '10' } });
   const old = await done(gateway, 'createKey', 'keys', {
     body: { account: 'ada', name: 'ci', models: ['fast'], subAccount: true },
@@ -58,12 +60,13 @@ test('keys are rotated and deleted, and the envelope secret rotated: each once u
   await refused(gateway.ask(`keys/${fresh.id}`, { method: 'PATCH', body: { disabled: false } }), 404, 'unknown_key');
   await refused(gateway.ask(`keys/${fresh.id}`, { method: 'DELETE' }), 404, 'unknown_key');
 
-  const folder = join(mkdtempSync(join(tmpdir(), 'mizu-admin-backup-')), 'copy');
-  t.after(() => rmSync(dirname(folder), { recursive: true, force: true }));
-  const backup = await done(gateway, 'backUpStore', 'store/backup', { body: { folder } });
+  const backup = await done(gateway, 'backUpStore', 'store/backup', { body: { folder: 'copy' } });
+  const folder = join(backups, 'copy');
   const head = await gateway.store.ledger.head();
   assert.deepEqual([backup.folder, backup.head, backup.openExchanges], [folder, `${head.seq}:${head.hash}`, 0]);
   await refused(gateway.ask('store/backup', { method: 'POST', body: { folder } }), 409, 'not_empty');
+  for (const outside of ['..', '.', '', '../other', 'a/../../b', '/etc/mizu', dirname(backups), `${backups}-more`])
+    await refused(gateway.ask('store/backup', { method: 'POST', body: { folder: outside } }), 400, 'outside_backups');
 
   const secret = { headers: { 'idempotency-key': 'secret' }, body: {} };
   assert.equal((await done(gateway, 'rotateSecret', 'secrets/rotate', secret)).secret, 2);

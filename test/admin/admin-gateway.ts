@@ -59,6 +59,8 @@ export interface AdminGatewayOptions {
   readonly file?: object;
   readonly store?: Store;
   readonly clock?: Clock;
+  /** The folder of `store.backups`. */
+  readonly backups?: string;
   /** Of another gateway on the same store. */
   readonly tokens?: AdminGateway['tokens'];
 }
@@ -84,9 +86,16 @@ export async function adminGateway(t: Pick<TestContext, 'after'>, options: Admin
   const store = options.store ?? (await openStore(t, { clock: realClock, path }));
   const clock = options.clock ?? systemClock;
   const parsed = (file: object): Config =>
-    parseConfig(JSON.stringify({ ...FILE, store: { path }, ...file }), {
-      ...{ env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 },
-    });
+    parseConfig(
+      JSON.stringify({
+        ...FILE,
+        store: { path, ...(options.backups === undefined ? {} : { backups: options.backups }) },
+        ...file,
+      }),
+      {
+        ...{ env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 },
+      },
+    );
   const config = parsed(options.file ?? {});
   const source: ConfigSource = { current: () => config, onChange: () => () => undefined };
   const logLines: Record<string, unknown>[] = [];

@@ -136,3 +136,11 @@ test('every mistake is named at once, with its path: one in the shape hides none
     'operations.port',
   ]);
 });
+
+test('a multiplier that is written as a price is a mistake at its path, which says how it is written', async () => {
+  const speeds = { fast: { multiplier: '6' } };
+  const file = { channels: [channel('messages', ['text'])], models: { text: { price: { ...price, speeds } } } };
+  const { problems } = await checked(1, file);
+  const message = 'is not a price: a multiplier stands in the place of prices, as in "speeds": { "fast": "6" }';
+  assert.deepEqual(problems, [{ path: 'models.text.price.speeds.fast.multiplier', message }]);
+});

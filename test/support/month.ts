@@ -1,5 +1,7 @@
 /** A seeded month of exchanges in a store, made in order so that it goes on where it stopped, and what each view of the console asks of it. */
+import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import type { AdminRole } from '../../src/store/admin-tokens.ts';
 import type { Principal } from '../../src/store/keys.ts';
 import type { RequestLogEntry } from '../../src/store/request-log.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -65,10 +67,15 @@ export async function fillMonth(store: Store, clock: MonthClock, owners: readonl
 }
 
 /** The gateway at the end of that month. */
-export function monthGateway(t: Pick<TestContext, 'after'>, store: Store): Promise<AdminGateway> {
+export async function monthGateway(t: Pick<TestContext, 'after'>, store: Store): Promise<AdminGateway> {
+  const secret = async (role: AdminRole): Promise<string> => {
+    const name = `month-${role}-${randomUUID()}`;
+    return ok(await store.adminTokens.create({ name, role }, { id: name, by: 'month' })).secret;
+  };
   const channel = (id: string) => ({ id, type: 'chat_completion', base_url: 'http://127.0.0.1:1', api_key: 'k', models: MODELS });
   return adminGateway(t, {
     store,
+    tokens: { read: await secret('read'), write: await secret('write') },
     clock: { ...systemClock, now: () => T0 + MONTH_MS },
     file: {
       channels: ['channel-0', 'channel-1', 'channel-2', 'channel-3', 'seldom'].map(channel),

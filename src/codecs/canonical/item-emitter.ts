@@ -30,8 +30,13 @@ export class ItemEmitter {
 
   /** One more piece of an open item. Its kind must fit that of the item. */
   delta(item: OpenItem, delta: ItemDelta, out: CanonicalEvent[]): void {
+    out.push(this.piece(item, delta));
+  }
+
+  /** {@link delta} as the event itself: most steps of a stream hold this one event, and an empty list that grows costs more than it. */
+  piece(item: OpenItem, delta: ItemDelta): CanonicalEvent {
     extend(item, delta);
-    out.push({ type: 'item.delta', index: item.index, delta });
+    return { type: 'item.delta', index: item.index, delta };
   }
 
   /** Ends an item as what its deltas amount to. Media and native items have no deltas: see `endAs`. */

@@ -115,7 +115,11 @@ export const TransferToKey = Type.Object(
 );
 
 export const BackUpStore = Type.Object(
-  { folder: Text('A folder on the machine of the gateway that is not there yet, or empty.') },
+  {
+    folder: Text(
+      'A folder that is not there yet, or empty. Over the admin API: below `store.backups`, on the machine of the gateway.',
+    ),
+  },
   closed,
 );
 export const RestoreStore = Type.Object(

@@ -62,6 +62,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     }),
     role: file.node.role,
     storePath: resolve(dirname(options.path), file.store.path),
+    backupsPath: resolve(dirname(options.path), file.store.backups ?? `${file.store.path.replace(/[\\/]+$/, '')}-backups`),
     trustedProxies,
     durability: file.ledger.durability,
     unpricedTools: file.ledger.unpriced_tools,

@@ -143,6 +143,8 @@ export interface Config {
   readonly role: SectionOf<'node'>['role'];
   /** The embedded store, or, with `storeUrl`, the folder of what must wait on the local disk. */
   readonly storePath: string;
+  /** The admin API makes backups below it, and nowhere else. */
+  readonly backupsPath: string;
   /** A PostgreSQL database that holds the store instead. */
   readonly storeUrl?: string;
   readonly trustedProxies: BlockList;

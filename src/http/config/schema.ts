@@ -158,6 +158,11 @@ const Store = Type.Object(
         description: 'A PostgreSQL database, for gateways on several machines.',
       }),
     ),
+    backups: Type.Optional(
+      Text(
+        'The folder below which the admin API makes backups, relative to the configuration file. Default: `path` with `-backups` behind it.',
+      ),
+    ),
   },
   closed,
 );

@@ -1,5 +1,6 @@
 /** Reads a whole upstream body, bounded; knows no dialect. For errors, for answers without a stream, and for JSON that came instead of one. */
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import type { BodyReader } from '../../streams/body-source.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
@@ -10,11 +11,21 @@ const MAX_ERROR_BYTES = 256 * 1024;
 /** Nor for longer: whoever asked waits for the next Channel. */
 const ERROR_BODY_MS = 5_000;
 
-/** Throws reason `too_many_bytes`, or what the connection failed with. */
-export async function readWhole(body: BodyReader, maxBytes: number): Promise<string> {
+/** Throws reason `too_many_bytes`, `encoded_body`, or what the connection failed with. */
+export async function readWhole({ headers, body }: Pick<UpstreamHead, 'headers' | 'body'>, maxBytes: number): Promise<string> {
   const { bytes, cut } = await read(body, maxBytes);
   if (cut) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
-  return textOf(bytes);
+  const encoding = encodingOf(headers);
+  // What is JSON as it stands is not encoded, whatever it says.
+  if (encoding === '' || isJson(bytes)) return textOf(bytes);
+  return await decoded(bytes, encoding, maxBytes).catch((cause: unknown) => {
+    if (cause instanceof RangeError) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
+    throw new StreamError('encoded_body', `the body is not what its encoding ${encoding.slice(0, 20)} says`);
+  });
+}
+
+function isJson(bytes: Buffer): boolean {
+  return /^\s*[[{]/.test(bytes.toString('latin1', 0, 64));
 }
 
 /** What can be had of an error body in a short time; never throws, since the status already shows that it is one. */
@@ -22,7 +33,8 @@ export async function readErrorText({ headers, body }: UpstreamHead, clock: Cloc
   const patience = clock.setTimeout(() => body.cancel(), ERROR_BODY_MS);
   try {
     const { bytes } = await read(body, MAX_ERROR_BYTES);
-    return decoded(bytes, headerOf(headers, 'content-encoding').trim().toLowerCase());
+    const encoding = encodingOf(headers);
+    return encoding === '' ? textOf(bytes) : await decoded(bytes, encoding, MAX_ERROR_BYTES);
   } catch {
     // The status line is the failure; a body that breaks off, or is not what it says, adds nothing.
     return '';
@@ -31,19 +43,25 @@ export async function readErrorText({ headers, body }: UpstreamHead, clock: Cloc
   }
 }
 
-const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { readonly maxOutputLength: number }) => Buffer>> = {
-  gzip: gunzipSync,
-  'x-gzip': gunzipSync,
-  deflate: inflateSync,
-  br: brotliDecompressSync,
-  zstd: zstdDecompressSync,
+const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>>> = {
+  gzip: promisify(gunzip),
+  'x-gzip': promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+  zstd: promisify(zstdDecompress),
 };
 
-/** Proxies before an upstream compress their errors whatever was asked for. Throws for what does not fit its name, and for a bomb. */
-function decoded(bytes: Buffer, encoding: string): string {
-  if (encoding === '' || encoding === 'identity') return textOf(bytes);
-  const decoded = DECODERS[encoding]?.(bytes, { maxOutputLength: MAX_ERROR_BYTES });
-  return decoded === undefined ? '' : textOf(decoded);
+/** Empty for a body that is as it stands. */
+function encodingOf(headers: UpstreamHead['headers']): string {
+  const encoding = headerOf(headers, 'content-encoding').trim().toLowerCase();
+  return encoding === 'identity' ? '' : encoding;
+}
+
+/** Proxies before an upstream compress what they send, whatever was asked for. Rejects for what does not fit its name, and for a bomb. */
+async function decoded(bytes: Buffer, encoding: string, maxOutputLength: number): Promise<string> {
+  const decode = DECODERS[encoding];
+  if (decode === undefined) throw new Error('nobody knows this encoding');
+  return textOf(await decode(bytes, { maxOutputLength }));
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

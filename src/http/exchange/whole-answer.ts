@@ -76,6 +76,6 @@ export function ask<Answer>(call: Call, target: Target, outgoing: Outgoing, code
       ...(trace === undefined ? {} : { trace }),
       decodeError: (refused) => namingField(codec.decodeError(refused)),
     },
-    async (head) => codec.decode(await readWhole(head.body, config.limits.answerBytes)),
+    async (head) => codec.decode(await readWhole(head, config.limits.answerBytes)),
   );
 }

@@ -107,7 +107,7 @@ async function readAnswer(
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
   }
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
-  if (!isStream) return upstream.decodeWhole(await readWhole(head.body, options.limits.answerBytes));
+  if (!isStream) return upstream.decodeWhole(await readWhole(head, options.limits.answerBytes));
   const frames = chain(
     sseDecode({ maxEventBytes: options.limits.eventBytes }),
     tap<Frame>(() => timers.data()),

@@ -109,7 +109,7 @@ async function wholeAnswer(sent: Sent, options: TextAttemptOptions): Promise<Who
     const source = await openSource(sent, options);
     answer = { steps: await readToEnd(source), fold: source.fold };
   } else {
-    answer = readWhole(decodeWhole(sent, await readBody(head.body, options.config.limits.answerBytes)), sent.word);
+    answer = readWhole(decodeWhole(sent, await readBody(head, options.config.limits.answerBytes)), sent.word);
   }
   timers.stop();
   const { steps, fold } = answer;
@@ -203,7 +203,7 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
 }
 
 async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(sent.head.body, options.config.limits.answerBytes);
+  const text = await readBody(sent.head, options.config.limits.answerBytes);
   sent.timers.stop();
   return wholeAsSource(decodeWhole(sent, text), sent.word);
 }

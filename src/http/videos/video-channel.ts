@@ -149,7 +149,7 @@ export async function pollTask(
 
 async function answerOf({ status, headers, body }: UpstreamHead, { apiKey }: Channel, clock: Clock): Promise<UpstreamAnswer> {
   const receivedAtMs = clock.now();
-  return { status, headers, text: withoutKey(await readWhole(body, MAX_ANSWER_BYTES), apiKey), receivedAtMs };
+  return { status, headers, text: withoutKey(await readWhole({ headers, body }, MAX_ANSWER_BYTES), apiKey), receivedAtMs };
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What settlements write: the charge, the spend, the day's usage and sums, and the row of the request log. Runs thousands of times a second. */
+/** What a settlement writes: the charge, the key's spend, the usage of the day and its sums, and the row of the request log. A hot path. */
 import { countsOf } from '../day-usage.ts';
 import type { RequestLogEntry } from '../request-log.ts';
 import { type OpenExchange, openFields, type Settled } from '../settlement.ts';

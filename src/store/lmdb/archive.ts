@@ -8,7 +8,7 @@ import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { makeFolder } from '../make-folder.ts';
 import { logPath } from './open.ts';
 import { entryOf } from './row-shapes.ts';
-import { otherNames } from './settle.ts';
+import { otherNames } from './log-rows.ts';
 import { metaOf, SCHEMA } from './tables.ts';
 import { verify } from './verify.ts';
 import { dueKey } from './books.ts';

@@ -14,7 +14,7 @@ import type { NewVideo, VideoTask } from '../videos.ts';
 import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
 import { addAll, keyOf, keyOfAll, rowsBetween } from './rollup-rows.ts';
 import { entryText } from './row-shapes.ts';
-import { appendLog, firstAt, replaceLog } from './settle.ts';
+import { appendLog, firstAt, replaceLog } from './log-rows.ts';
 import { metaOf, type Tables } from './tables.ts';
 import { Work } from './work.ts';
 

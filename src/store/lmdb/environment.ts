@@ -22,7 +22,7 @@ export interface Seams {
 
 /** How often free space is looked at, and a failed store is tried again. */
 const WATCH_MS = 1_000;
-/** What is said of a store that LMDB has given up, until it is usable again. */
+/** The message for a store that LMDB has given up, until it is usable again. */
 const GIVEN_UP = 'a write failed, and the store must be opened anew';
 
 export class Environment {

@@ -5,7 +5,7 @@ import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { forgetLogRow } from './exchange-index.ts';
 import { filtersAfter, placesOf } from './log-index.ts';
-import { exchangeNamedAfter, firstAt, loggedExchange, otherNames } from './settle.ts';
+import { exchangeNamedAfter, firstAt, loggedExchange, otherNames } from './log-rows.ts';
 import { metaOf, type Tables } from './tables.ts';
 
 const DEFAULT_LIMIT = 100;

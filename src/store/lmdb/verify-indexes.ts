@@ -4,7 +4,7 @@ import { storable } from '../storable.ts';
 import { filterWords, LOG_FILTERS } from '../log-filters.ts';
 import { entryOf, exchangeEntry } from './exchange-index.ts';
 import { countPlaces, filtersAfter, hasPlace } from './log-index.ts';
-import { otherNames } from './settle.ts';
+import { otherNames } from './log-rows.ts';
 import type { Tables } from './tables.ts';
 import { dueKey } from './books.ts';
 

@@ -6,9 +6,22 @@ import type { VideoTask } from '../videos.ts';
 import { controlOf } from './controls.ts';
 import { leaseOf } from './leases.ts';
 import { rollupOf } from './rollup-rows.ts';
-import { accountOf, big, bytes, holdOf, int, journalOf, keyOf, logRowOf, type Row, spendOf, taskOf, text } from './rows.ts';
+import {
+  accountOf,
+  big,
+  bytes,
+  countsOf,
+  holdOf,
+  int,
+  journalOf,
+  keyOf,
+  logRowOf,
+  type Row,
+  spendOf,
+  taskOf,
+  text,
+} from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
-import { countsOfDay } from './spend.ts';
 
 type Run = Pick<Session, 'run'>;
 
@@ -85,7 +98,7 @@ export async function* allRows(database: Run, look: Look = {}): AsyncGenerator<A
   for await (const row of rowsOf(database, PAGES.spend))
     yield { table: 'spend', row: { keyId: text(row, 'key_id'), ...spendOf(row) } };
   for (const row of await database.run(DAYS))
-    yield { table: 'day', row: { keyId: text(row, 'key_id'), day: int(row, 'day'), ...countsOfDay(row) } };
+    yield { table: 'day', row: { keyId: text(row, 'key_id'), day: int(row, 'day'), ...countsOf(row) } };
   for (const rollup of (await database.run(ROLLUPS)).map(rollupOf))
     if (!isNothing(rollup.sums)) yield { table: 'rollup', row: rollup };
   for await (const row of rowsOf(database, PAGES.log)) {

@@ -44,7 +44,7 @@ export class Database {
   readonly #seams: PostgresSeams;
   /** When one connection is lost, often all are: each of the pool may have to be found out, and then a new one be lost once more. */
   readonly #triesLost: number;
-  /** What was said since a write last went through: everybody who asks meanwhile runs into the same. */
+  /** Problems reported since the last write that succeeded, so that each is reported once. */
   readonly #told = new Set<string>();
   #writeFailure: string | undefined;
   #rowsWait = false;

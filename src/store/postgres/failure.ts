@@ -81,7 +81,7 @@ export function isReadOnlySession(error: unknown): boolean {
   return sqlStateOf(error) === '25006';
 }
 
-/** The error that a caller of the store sees. `what` is said when the code alone says too little. */
+/** The error that a caller of the store sees. `what` is added where the code alone does not explain it. */
 export function storeErrorOf(error: unknown, what: string): StoreError {
   if (error instanceof StoreError) return error;
   const state = sqlStateOf(error);

@@ -1,7 +1,7 @@
 /** The rows of the rollups on PostgreSQL: how a transaction adds to them, and how they come back. */
 import { type Rollup, type RollupChanges, SUM_NAMES, type SumName } from '../rollups.ts';
 import { StoreError } from '../store-error.ts';
-import { big, int, type Row, text } from './rows.ts';
+import { countsOf, int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 
 export type RollupTable = 'usage_hours' | 'usage_days';
@@ -68,19 +68,7 @@ export function rollupOf(row: Row): Rollup {
     model: text(row, 'model'),
     channelId: text(row, 'channel_id'),
     code: text(row, 'code'),
-    sums: {
-      requests: int(row, 'requests'),
-      inputTokens: int(row, 'input_tokens'),
-      cachedInputTokens: int(row, 'cached_input_tokens'),
-      cacheWriteTokens: int(row, 'cache_write_tokens'),
-      outputTokens: int(row, 'output_tokens'),
-      reasoningTokens: int(row, 'reasoning_tokens'),
-      images: int(row, 'images'),
-      videos: int(row, 'videos'),
-      durationMs: int(row, 'duration_ms'),
-      chargedNanos: big(row, 'charged_nanos'),
-      firstToken: counts(row, 'first_token'),
-    },
+    sums: { ...countsOf(row), durationMs: int(row, 'duration_ms'), firstToken: counts(row, 'first_token') },
   };
 }
 

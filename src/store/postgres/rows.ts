@@ -1,6 +1,7 @@
 /** Rows as the driver gives them and records as the store means them. Whatever has not the expected type is `corrupt`. */
 import type { Account, AccountRecord } from '../accounts.ts';
 import type { Registration } from '../books/books.ts';
+import type { DayCounts } from '../day-usage.ts';
 import { logEntryOf } from '../log-text.ts';
 import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
@@ -157,6 +158,21 @@ export function spendOf(row: Row): SpendRow {
     day: int(row, 'day'),
     daily: big(row, 'daily'),
     held: big(row, 'held'),
+  };
+}
+
+/** The counts of a day, or of an hour. */
+export function countsOf(row: Row): DayCounts {
+  return {
+    requests: int(row, 'requests'),
+    inputTokens: int(row, 'input_tokens'),
+    cachedInputTokens: int(row, 'cached_input_tokens'),
+    cacheWriteTokens: int(row, 'cache_write_tokens'),
+    outputTokens: int(row, 'output_tokens'),
+    reasoningTokens: int(row, 'reasoning_tokens'),
+    images: int(row, 'images'),
+    videos: int(row, 'videos'),
+    chargedNanos: big(row, 'charged_nanos'),
   };
 }
 

@@ -1,10 +1,9 @@
 /** Reading what keys have spent and used, on PostgreSQL. */
-import type { DayCounts } from '../day-usage.ts';
 import type { SpendWindows } from '../spend-windows.ts';
 import { dayName, dayNumber, NOTHING_SPENT, spendAt } from '../spend-windows.ts';
 import { isStorable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { big, int, type Row, spendOf } from './rows.ts';
+import { countsOf, int, spendOf } from './rows.ts';
 import type { Statement } from './session.ts';
 
 const SPEND: Statement = { name: 'spend_of', text: 'SELECT * FROM spend WHERE key_id = $1' };
@@ -25,21 +24,7 @@ export function createSpend(database: Database): SpendWindows {
       const from = dayNumber(range.from ?? '') ?? 0;
       const to = dayNumber(range.to ?? '') ?? Number.MAX_SAFE_INTEGER;
       const rows = await database.run(DAYS, [keyId, from, to]);
-      return rows.map((row) => ({ day: dayName(int(row, 'day')), ...countsOfDay(row) }));
+      return rows.map((row) => ({ day: dayName(int(row, 'day')), ...countsOf(row) }));
     },
-  };
-}
-
-export function countsOfDay(row: Row): DayCounts {
-  return {
-    requests: int(row, 'requests'),
-    inputTokens: int(row, 'input_tokens'),
-    cachedInputTokens: int(row, 'cached_input_tokens'),
-    cacheWriteTokens: int(row, 'cache_write_tokens'),
-    outputTokens: int(row, 'output_tokens'),
-    reasoningTokens: int(row, 'reasoning_tokens'),
-    images: int(row, 'images'),
-    videos: int(row, 'videos'),
-    chargedNanos: big(row, 'charged_nanos'),
   };
 }

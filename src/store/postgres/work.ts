@@ -4,16 +4,16 @@
  * was collected is written by one statement at the end. If anything throws, the transaction around it keeps nothing.
  */
 import type { AccountRecord } from '../accounts.ts';
-import type { InterruptedRow, Movement, MoneyBooks } from '../books/books.ts';
-import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
-import { type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
+import type { InterruptedRow, MoneyBooks } from '../books/books.ts';
+import { Money } from '../books/money.ts';
+import type { DayCounts } from '../day-usage.ts';
+import type { JournalKind, JournalHead, JournalRow, LedgerAccount } from '../ledger.ts';
 import type { KeyRecord } from '../keys.ts';
 import { logText } from '../log-text.ts';
-import { inRange } from '../money.ts';
 import type { RequestLogEntry } from '../request-log.ts';
-import { hourOf, RollupChanges } from '../rollups.ts';
+import { hourOf } from '../rollups.ts';
 import { type OpenExchange, openFields } from '../settlement.ts';
-import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { StoreError } from '../store-error.ts';
 import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
@@ -34,16 +34,12 @@ export interface Head {
 
 const JOURNALED: Statement = { name: 'journaled', text: 'SELECT * FROM journal WHERE ref = $1 AND kind = $2' };
 
-export class Work implements MoneyBooks {
+export class Work extends Money implements MoneyBooks {
   readonly session: Session;
-  readonly rollups = new RollupChanges();
   readonly #commitId: string;
   #head: Head;
   readonly #balances = new Map<string, bigint>();
   readonly #spend = new Map<string, SpendRow>();
-  readonly #changedBalances = new Set<string>();
-  readonly #changedSpend = new Set<string>();
-  readonly #days = new Map<string, { readonly keyId: string; readonly day: number; counts: DayCounts }>();
   readonly #journal: JournalRow[] = [];
   readonly #exchanges = new KnownExchanges();
   /** Rows of the request log by their place. */
@@ -55,6 +51,7 @@ export class Work implements MoneyBooks {
   readonly #keys: KeyRecord[] = [];
 
   constructor(session: Session, head: Head, commitId: string) {
+    super();
     this.session = session;
     this.#head = head;
     this.#commitId = commitId;
@@ -78,64 +75,27 @@ export class Work implements MoneyBooks {
     }
   }
 
-  balance(account: LedgerAccount): bigint {
+  protected storedBalance(account: LedgerAccount): bigint {
     return loaded(this.#balances, account);
   }
 
-  spend(keyId: string): SpendRow {
+  protected storedSpend(keyId: string): SpendRow {
     return loaded(this.#spend, keyId);
+  }
+
+  protected get journalHead(): JournalHead {
+    return this.#head;
+  }
+
+  protected addJournalRow(row: JournalRow): void {
+    this.#head = { ...this.#head, seq: row.seq, hash: row.hash };
+    this.#journal.push(row);
   }
 
   /** The row that already explains this cause, if there is one. */
   async journaled(ref: string, kind: JournalKind): Promise<JournalRow | undefined> {
     const [row] = await this.run(JOURNALED, [storable(ref), kind]);
     return row === undefined ? undefined : journalOf(row);
-  }
-
-  /** Writes the journal row and moves the money between balances that were loaded. That the cause is new callers check before. */
-  move(movement: Movement): void {
-    const { from, to, nanos } = movement;
-    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
-    if (nanos !== 0n && from !== to) {
-      this.#setBalance(from, this.balance(from) - nanos);
-      this.#setBalance(to, this.balance(to) + nanos);
-    }
-    const { by, note, ref } = movement;
-    const row = {
-      ...movement,
-      seq: this.#head.seq + 1,
-      // What is hashed is what is stored.
-      ref: storable(ref),
-      ...(by === undefined ? {} : { by: storable(by) }),
-      ...(note === undefined ? {} : { note: storable(note) }),
-    };
-    const hash = journalHash(this.#head.hash, row);
-    this.#head = { ...this.#head, seq: row.seq, hash };
-    this.#journal.push({ ...row, hash });
-  }
-
-  /** A journal row that moves nothing: it says why something changed, or why nothing did. */
-  note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): void {
-    this.move({ ...movement, from: 'external', to: 'external', nanos: 0n });
-  }
-
-  addSpend(keyId: string, nanos: bigint, atMs: number): void {
-    this.#spend.set(keyId, addSpend(this.spend(keyId), nanos, atMs));
-    this.#changedSpend.add(keyId);
-  }
-
-  addHeld(keyId: string, nanos: bigint): void {
-    const row = this.spend(keyId);
-    this.#spend.set(keyId, { ...row, held: row.held + nanos });
-    this.#changedSpend.add(keyId);
-  }
-
-  addUsage(keyId: string, atMs: number, usage: Partial<DayCounts>): void {
-    const day = dayOf(atMs);
-    const name = `${keyId} ${day}`;
-    const found = this.#days.get(name) ?? { keyId, day, counts: NO_USAGE };
-    found.counts = addCounts(found.counts, usage);
-    this.#days.set(name, found);
   }
 
   async loadExchanges(exchanges: readonly Pick<OpenExchange, 'exchangeId' | 'keyId'>[]): Promise<void> {
@@ -208,10 +168,10 @@ export class Work implements MoneyBooks {
 
   /** Writes what was collected, with the row that proves the commit. Called once, at the end of the transaction. */
   async finish(): Promise<void> {
-    const balances = [...this.#changedBalances].map((account) => ({ account, nanos: String(loaded(this.#balances, account)) }));
+    const balances = [...this.changedBalances].map(([account, nanos]) => ({ account, nanos: nanos.toString() }));
     const { seq, hash, logSeq, logAtMs, videoNumber } = this.#head;
-    const spend = [...this.#changedSpend].map((key_id) => ({ key_id, ...spendColumns(loaded(this.#spend, key_id)) }));
-    const days = [...this.#days.values()].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) }));
+    const spend = [...this.changedSpend].map(([key_id, row]) => ({ key_id, ...spendColumns(row) }));
+    const days = [...this.days].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) }));
     const rollups = columnsOf(this.rollups);
     await this.run(WRITE_ALL, [
       this.#commitId,
@@ -232,21 +192,13 @@ export class Work implements MoneyBooks {
 
   /** What the cache must know after the commit. */
   changes(): Changes {
-    const pick = <T>(names: Iterable<string>, map: ReadonlyMap<string, T>) =>
-      new Map([...names].map((name) => [name, loaded(map, name)] as const));
     return {
       seq: this.#head.seq,
       accounts: this.#accounts,
       keys: this.#keys,
-      balances: pick(this.#changedBalances, this.#balances),
-      spend: pick(this.#changedSpend, this.#spend),
+      balances: this.changedBalances,
+      spend: this.changedSpend,
     };
-  }
-
-  #setBalance(account: LedgerAccount, nanos: bigint): void {
-    if (!inRange(nanos)) throw new StoreError('amount_out_of_range', `the balance of ${account} would be ${nanos} nano-dollars`);
-    this.#balances.set(account, nanos);
-    this.#changedBalances.add(account);
   }
 }
 

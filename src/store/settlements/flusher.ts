@@ -46,7 +46,7 @@ export class Flusher {
     else if (this.#cancelTimer === undefined) this.#flushAfter(flushMs);
   }
 
-  /** The flush that is running, or else a new one, of one batch. Resolves with what `write` said. */
+  /** The flush that is running, or else a new one, of one batch. Resolves with the result of `write`. */
   flush(): Promise<boolean> {
     this.#cancel();
     this.#flushing ??= this.#options.write().then((written) => {

@@ -61,12 +61,12 @@ async function rest(body: ReceivedBody): Promise<{ readonly text: string; readon
 test('a whole answer: status, headers and text', async () => {
   await using server = await upstream((_request, response) => response.writeHead(201, { 'x-a': 'b' }).end('whole'));
   const { status, headers, body } = await server.ask().head;
-  assert.deepEqual([status, headers['x-a'], await readWhole(body, 100)], [201, 'b', 'whole']);
+  assert.deepEqual([status, headers['x-a'], await readWhole({ headers, body }, 100)], [201, 'b', 'whole']);
 });
 
 test('the mark that some servers put before JSON is no part of the text, of an answer and of an error', async () => {
   await using server = await upstream((_request, response) => response.end('\ufeff{"a":"\ufeff"}'));
-  assert.equal(await readWhole((await server.ask().head).body, 100), '{"a":"\ufeff"}');
+  assert.equal(await readWhole(await server.ask().head, 100), '{"a":"\ufeff"}');
   assert.equal(await readErrorText(await server.ask().head, systemClock), '{"a":"\ufeff"}');
 });
 
@@ -75,8 +75,8 @@ test('an informational answer is passed over', async () => {
     response.writeEarlyHints({ link: '</a>; rel=preload' });
     response.end('after it');
   });
-  const { status, body } = await server.ask().head;
-  assert.deepEqual([status, await readWhole(body, 100)], [200, 'after it']);
+  const { status, headers, body } = await server.ask().head;
+  assert.deepEqual([status, await readWhole({ headers, body }, 100)], [200, 'after it']);
 });
 
 test('an upstream that dies while the reader is slow: everything that had arrived is delivered, then the failure', async () => {
@@ -120,7 +120,7 @@ test('back-pressure: a reader that does not take holds the upstream back, and lo
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.ok(sent < TOTAL / 2, `${sent} bytes for a reader that took nothing`);
-  assert.equal((await readWhole(body, TOTAL)).length, TOTAL);
+  assert.equal((await readWhole({ headers: {}, body }, TOTAL)).length, TOTAL);
 });
 
 test('an abort before the head, while waiting for the body, and before it began is the failure that is told', async () => {
@@ -136,7 +136,7 @@ test('an abort before the head, while waiting for the body, and before it began 
 
   const abort = new AbortController();
   const { body } = await server.ask(abort.signal).head;
-  const read = assert.rejects(readWhole(body, 100), gone);
+  const read = assert.rejects(readWhole({ headers: {}, body }, 100), gone);
   abort.abort(gone);
   await read;
   await until(() => closed === 1, 'the upstream sees the connection closed');
@@ -185,9 +185,31 @@ test('a body over its limit is an error, or cut where it is one; both close the 
     response.on('close', () => closed++);
     response.write('x'.repeat(300_000));
   });
-  await assert.rejects(readWhole((await server.ask().head).body, 1000), { reason: 'too_many_bytes' });
+  await assert.rejects(readWhole(await server.ask().head, 1000), { reason: 'too_many_bytes' });
   assert.equal((await readErrorText(await server.ask().head, systemClock)).length, 256 * 1024);
   await until(() => closed === 2, 'both connections are closed');
+});
+
+test('a whole answer: decompressed as it says, within its bound; JSON is what it is; anything else is named', async () => {
+  const answers: Readonly<Record<string, readonly [string, Buffer]>> = {
+    plain: ['identity', Buffer.from('{"a":1}')],
+    gzip: ['gzip', gzipSync('{"a":1}')],
+    brotli: ['BR', brotliCompressSync('{"a":1}')],
+    'a lie': ['gzip', Buffer.from(' {"a":1}')],
+    'no gzip': ['gzip', Buffer.from('words')],
+    'a coding that nobody knows': ['rot13', Buffer.from('jbeqf')],
+    'a bomb': ['gzip', gzipSync(Buffer.alloc(1_000_000))],
+  };
+  const said: string[] = [];
+  for (const [encoding, bytes] of Object.values(answers)) {
+    await using server = await upstream((_request, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(bytes),
+    );
+    const text = readWhole(await server.ask().head, 2_000);
+    said.push((await text.catch((thrown: unknown) => (thrown instanceof StreamError ? thrown.reason : String(thrown)))).trim());
+  }
+  const known = ['{"a":1}', '{"a":1}', '{"a":1}', '{"a":1}'];
+  assert.deepEqual(said, [...known, 'encoded_body', 'encoded_body', 'too_many_bytes']);
 });
 
 test('words of an error: decompressed as they say, nothing of what is not what it says, and not waited for', async () => {

@@ -102,17 +102,18 @@ export class ToolCalls {
     }
   }
 
-  /** One more piece of the arguments of the latest call. */
-  extend(piece: string, out: CanonicalEvent[]): void {
+  /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
+  extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.item === undefined) return;
+    if (call?.item === undefined) return undefined;
     if (isNoInput(call, piece)) {
       this.#placeholders.push(call);
-      return;
+      return undefined;
     }
-    if (newInput(call, piece, false) === '') return;
+    if (newInput(call, piece, false) === '') return undefined;
     growInput(call, piece);
-    this.#emitInput(call, piece, out);
+    const text = call.freeform === undefined ? piece : call.freeform.push(piece);
+    return text === '' ? undefined : this.#items.piece(call.item, { kind: 'input', text });
   }
 
   /** The deprecated single call (`function_call`). False where the member is still empty: that is no call. */

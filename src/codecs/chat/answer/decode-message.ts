@@ -96,18 +96,15 @@ export class Answer {
       this.#texts.addCitation(readAnnotation(annotation), out);
   }
 
-  /** One more piece of the member that the delta before continued. */
-  continue(member: PieceMember, piece: string, out: CanonicalEvent[]): void {
+  /** One more piece of the member that the delta before continued; undefined where there is nothing to emit. */
+  continue(member: PieceMember, piece: string): CanonicalEvent | undefined {
     switch (member) {
       case 'content':
-        this.#texts.extend(piece, out);
-        return;
+        return this.#texts.extend(piece);
       case 'reasoning_content':
-        this.#reasoning.extend(piece, out);
-        return;
+        return this.#reasoning.extend(piece);
       case 'tool_calls':
-        this.#calls?.extend(piece, out);
-        return;
+        return this.#calls?.extend(piece);
     }
   }
 

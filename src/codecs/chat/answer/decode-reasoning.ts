@@ -107,10 +107,10 @@ export class ReasoningItems {
     this.#items.delta(open.item, { kind: 'raw', text: fresh }, out);
   }
 
-  /** One more piece of the open scalar item. */
-  extend(text: string, out: CanonicalEvent[]): void {
+  /** One more piece of the open scalar item; undefined where there is nothing to emit. */
+  extend(text: string): CanonicalEvent | undefined {
     const open = this.#openScalar;
-    if (open !== undefined && text !== '') this.#items.delta(open.item, { kind: 'raw', text }, out);
+    return open === undefined || text === '' ? undefined : this.#items.piece(open.item, { kind: 'raw', text });
   }
 
   pushScalarOpaque(value: string, out: CanonicalEvent[]): void {

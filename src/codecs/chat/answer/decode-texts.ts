@@ -79,13 +79,18 @@ export class Texts {
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
     const logprobs = tokens === undefined ? undefined : tokensOf(piece, [...(this.#heldTokens ?? NONE), ...tokens]);
     this.#heldTokens = undefined;
-    this.#grow(open, piece, logprobs, out);
+    this.#count(open, piece);
+    const delta = { kind: 'text', text: piece } as const;
+    this.#items.delta(open.item, logprobs === undefined ? delta : { ...delta, logprobs }, out);
     return open.item.index;
   }
 
-  /** Adds a piece without logprobs to the open item. */
-  extend(piece: string, out: CanonicalEvent[]): void {
-    if (this.#open !== undefined && piece !== '') this.#grow(this.#open, piece, undefined, out);
+  /** Adds a piece without logprobs to the open item; undefined where there is nothing to emit. */
+  extend(piece: string): CanonicalEvent | undefined {
+    const open = this.#open;
+    if (open === undefined || piece === '') return undefined;
+    this.#count(open, piece);
+    return this.#items.piece(open.item, { kind: 'text', text: piece });
   }
 
   /** The open item is complete because another kind begins. */
@@ -168,9 +173,8 @@ export class Texts {
     return open;
   }
 
-  #grow(open: OpenText, text: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
-    if (open.kind === 'text') open.length = this.#length.add(text) - open.base;
-    this.#items.delta(open.item, logprobs === undefined ? { kind: 'text', text } : { kind: 'text', text, logprobs }, out);
+  #count(open: OpenText, piece: string): void {
+    if (open.kind === 'text') open.length = this.#length.add(piece) - open.base;
   }
 
   get #latest(): OpenText | undefined {

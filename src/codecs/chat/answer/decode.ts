@@ -74,9 +74,8 @@ export class ChatDecoder implements EventDecoder {
     const repeat = this.#repeats.match(frame.data);
     const continuation = this.#continuation;
     if (repeat !== undefined && repeat.shape === continuation?.shape && name === continuation.name) {
-      const events: CanonicalEvent[] = [];
-      this.#answer.continue(continuation.member, String(holeValue(repeat, continuation.hole)), events);
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events });
+      const event = this.#answer.continue(continuation.member, String(holeValue(repeat, continuation.hole)));
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: event === undefined ? [] : [event] });
       return;
     }
     const data = frame.data.trim();

@@ -33,7 +33,7 @@ export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLo
   return names;
 }
 
-/** It keeps its place; the names of what is said now lead to it, and those of what was said before no longer do. */
+/** The row keeps its place. Names that only the old row had no longer lead to it. */
 export function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry, text: string): void {
   const { tables } = work;
   const { seq, loggedAtMs } = known;
