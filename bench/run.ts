@@ -22,6 +22,7 @@ import { relay } from './suites/relay.ts';
 import { mixed } from './suites/mixed.ts';
 import { rivals } from './suites/rivals.ts';
 import { scaling } from './suites/scaling.ts';
+import { signing } from './suites/signing.ts';
 import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
 import { workers } from './suites/workers.ts';
@@ -63,6 +64,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort }),
   workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
+  signing: () => signing(rounds),
   websocket: () => websocket(rounds, nodeArgs),
   admission: () => admission(rounds),
   memory: () => memory(open, nodeArgs),

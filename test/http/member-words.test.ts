@@ -1,18 +1,14 @@
 /** What an upstream of another dialect says of a member, in the word that the client wrote. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, type TextType, upstreamForms } from '../support/upstream-forms.ts';
 
-const simulator = await startSimulator({ pace: { cut: 'packet' } });
+const simulator = await startVendors({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
-const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
-const CONFIG = {
-  channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
-  models: Object.fromEntries(UPSTREAMS.map((type) => [type, { price: { input: '1', output: '2' } }])),
-};
+const CONFIG = formsConfig(upstreamForms(import.meta.filename), simulator.url);
 
 const user = { role: 'user', content: 'x' };
 const CHAT = { path: '/v1/chat/completions', messages: [user] };
@@ -25,12 +21,7 @@ interface Refusal {
 }
 
 /** The client's request, the upstream, what it says, and what the client reads. */
-const ROWS: readonly (readonly [
-  { readonly path: string; readonly [member: string]: unknown },
-  (typeof UPSTREAMS)[number],
-  Refusal,
-  Refusal,
-])[] = [
+const ROWS: readonly (readonly [{ readonly path: string; readonly [member: string]: unknown }, TextType, Refusal, Refusal])[] = [
   [
     { ...CHAT, max_completion_tokens: 999_999 },
     'messages',

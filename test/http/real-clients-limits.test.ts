@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/codecs/canonical/json.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
 import { clientRequests, skipWithoutFixtures } from '../support/fixtures.ts';
-import { channel, testGateway } from '../support/test-gateway.ts';
+import { testGateway } from '../support/test-gateway.ts';
+import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
-const TYPES = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const FORMS = upstreamForms(import.meta.filename);
 const ENDPOINT = /\/(?:chat\/completions|completions|responses|messages)$/;
 
 /** Bodies that begin a conversation, by path: what goes on where a connection stood means nothing alone. */
@@ -26,16 +26,14 @@ function openings(): { readonly path: string; readonly body: JsonObject }[] {
 test('what real clients send at once is refused by no limit, whatever upstream answers', {
   skip: skipWithoutFixtures,
 }, async (t) => {
-  const simulator = await startSimulator();
+  const simulator = await startVendors();
   t.after(() => simulator.close());
-  await using gateway = await testGateway({
-    channels: TYPES.map((type) => channel(simulator.url, { id: type, type, models: [type] })),
-    models: Object.fromEntries(TYPES.map((type) => [type, { price: { input: '0', output: '0' } }])),
-  });
+  await using gateway = await testGateway(formsConfig(FORMS, simulator.url));
+  gateway.store.walletNanos = 10n ** 18n;
   const asked = openings();
   assert.ok(asked.length > 50, `${asked.length} requests`);
   const refused = await Promise.all(
-    TYPES.flatMap((model) =>
+    FORMS.flatMap(({ name: model }) =>
       asked.map(async ({ path, body }) => {
         const answer = await gateway.post(path, { ...body, model });
         const text = await answer.text();

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Script } from '../../../src/simulator/script.ts';
-import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
+import { formChannel, startVendors, type TextType, upstreamForms } from '../../support/upstream-forms.ts';
 
 const STREAMS = 200;
 const FIRST_DATA_MS = 400;
@@ -24,11 +24,18 @@ const WAYS: Readonly<Record<string, Partial<Script>>> = {
   silence: { faults: [{ type: 'silent' }] },
 };
 
+const FORMS = upstreamForms(import.meta.filename);
+
+function channelOf(index: number, type: TextType, url: string, more: object = {}): object {
+  const form = FORMS.find(({ name }) => name === type) ?? assert.fail(type);
+  return formChannel(form, url, { id: `c${index}`, models: ['m'], ...more });
+}
+
 const WORDS = ['the ', 'whole ', 'answer ', 'of ', 'upstream '];
 
 for (const [way, sickness] of Object.entries(WAYS)) {
   test(`${way}: ${STREAMS} streams, and each is one whole answer of one upstream`, async (t) => {
-    const upstreams = await Promise.all([0, 1, 2].map(() => startSimulator({ journal: 1 })));
+    const upstreams = await Promise.all([0, 1, 2].map(() => startVendors({ journal: 1 })));
     t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
     for (const [index, upstream] of upstreams.entries()) {
       const reply = { pieces: [{ type: 'text' as const, text: [...WORDS, String(index)] }], usage: { input: 3, output: 6 } };
@@ -36,15 +43,12 @@ for (const [way, sickness] of Object.entries(WAYS)) {
     }
     await using gateway = await testGateway(
       {
-        channels: upstreams.map(({ url }, index) => ({
-          id: `c${index}`,
-          type: index === 1 ? 'chat_completion' : 'messages',
-          base_url: url,
-          api_key: 'k',
-          models: ['m'],
-          // The healthy ones may be slow on a busy machine.
-          ...(index === 0 ? { timeouts: { first_data_ms: FIRST_DATA_MS } } : {}),
-        })),
+        channels: upstreams.map(({ url }, index) =>
+          channelOf(index, index === 1 ? 'chat_completion' : 'messages', url, {
+            // The healthy ones may be slow on a busy machine.
+            ...(index === 0 ? { timeouts: { first_data_ms: FIRST_DATA_MS } } : {}),
+          }),
+        ),
         models: MODELS,
         // The circuit must not hide the sick Channel from most of the streams.
         health: { failures: 1_000_000, refused_cooldown_ms: 1 },
@@ -80,7 +84,7 @@ for (const [way, sickness] of Object.entries(WAYS)) {
 }
 
 test('a Channel that breaks off in the middle: those streams end with an error, and are never continued by another', async (t) => {
-  const upstreams = await Promise.all([0, 1, 2].map(() => startSimulator({ journal: 1 })));
+  const upstreams = await Promise.all([0, 1, 2].map(() => startVendors({ journal: 1 })));
   t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
   for (const [index, upstream] of upstreams.entries()) {
     const reply = { pieces: [{ type: 'text' as const, text: [...WORDS, String(index)] }], usage: { input: 3, output: 6 } };
@@ -92,13 +96,7 @@ test('a Channel that breaks off in the middle: those streams end with an error, 
   }
   await using gateway = await testGateway(
     {
-      channels: upstreams.map(({ url }, index) => ({
-        id: `c${index}`,
-        type: 'messages',
-        base_url: url,
-        api_key: 'k',
-        models: ['m'],
-      })),
+      channels: upstreams.map(({ url }, index) => channelOf(index, 'messages', url)),
       models: MODELS,
       health: { failures: 1_000_000 },
     },
