@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { WebSocket } from 'ws';
 import { figure } from '../../support/figures.ts';
 import { SCHEMAS } from '../../support/linear/schema-shapes.ts';
 import { type Rig, withRig } from '../../support/memory-law.ts';
@@ -125,6 +126,63 @@ for (const [name, bodyOf] of Object.entries(ATTACKS)) {
         await answer.text();
         assert.ok([200, 400, 413].includes(answer.status), `${answer.status}`);
       });
+      figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
+      assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);
+    });
+  });
+}
+
+/** A socket of the attacking key, whose messages are answered one after another. */
+async function talk(rig: Rig, messages: readonly (readonly [data: string, fin: boolean])[]): Promise<string> {
+  const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+  await once(ws, 'open');
+  const ended = new Promise<string>((resolve) => {
+    ws.on('message', (data) => {
+      if (/"type":"(response\.(completed|failed|incomplete)|error)"/.test(String(data))) resolve(String(data));
+    });
+    ws.on('close', () => resolve('closed'));
+  });
+  for (const [data, fin] of messages) ws.send(data, { fin });
+  const end = await ended;
+  ws.terminate();
+  return end;
+}
+
+const input = list(30_000, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` }));
+
+/** What takes several requests, another transport or another endpoint. */
+const SEQUENCES: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
+  'twelve bodies of 20,000 messages at once': async (rig) => {
+    const body = ask({
+      model: 'lowered',
+      messages: list(20_001, (at) => messages[at % 2] ?? { role: 'assistant', content: 'x' }),
+    });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => rig.post(body)));
+    for (const answer of answers) {
+      await answer.text();
+      assert.ok([200, 400, 413].includes(answer.status), `${answer.status}`);
+    }
+  },
+  'a message of 30,000 items on a WebSocket': async (rig) => {
+    await talk(rig, [[JSON.stringify({ type: 'response.create', model: 'lowered', input }), true]]);
+  },
+  '20,000 frames of one byte': async (rig) => {
+    const text = JSON.stringify({ type: 'response.create', model: 'lowered', input: 'x'.repeat(20_000) });
+    await talk(
+      rig,
+      [...text].map((byte, at) => [byte, at === text.length - 1] as const),
+    );
+  },
+  'a compaction of 30,000 items': async (rig) => {
+    const answer = await rig.post({ model: 'lowered', input }, KEY, '/v1/responses/compact');
+    await answer.text();
+  },
+};
+
+for (const [name, attack] of Object.entries(SEQUENCES)) {
+  test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
+    await withRig({ models: { m: CHEAP, free: CHEAP, lowered: CHEAP } }, async (rig) => {
+      const least = await longestTurn(rig, STALL_MS, () => attack(rig));
       figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
       assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);
     });

@@ -1,0 +1,66 @@
+/** Work on large bodies: in turns of the event loop, those of one body only in each, and for nobody who has left. */
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { test } from 'node:test';
+import type { Steps } from '../../../src/codecs/steps.ts';
+import { isLarge, LargeWork } from '../../../src/http/request/large-work.ts';
+
+/** Steps of some three milliseconds each, told by name as they are done. */
+function* busy(name: string, count: number, told: string[]): Steps<string> {
+  for (let step = 0; step < count; step++) {
+    const until = performance.now() + 3;
+    while (performance.now() < until);
+    told.push(name);
+    yield;
+  }
+  return name;
+}
+
+test('several bodies take turns, and others come to theirs between any two of them', async () => {
+  const work = new LargeWork();
+  const told: string[] = [];
+  const all = Promise.all(['a', 'b', 'c'].map((name) => work.run(busy(name, 8, told))));
+  let turns = 0;
+  let seen = 0;
+  let isDone = false;
+  all.then(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    await nextTurn();
+    turns += 1;
+    const fresh = told.slice(seen);
+    seen = told.length;
+    assert.ok(new Set(fresh).size <= 2 && fresh.length <= 4, `${fresh.join()} between two turns of another`);
+  }
+  assert.deepEqual(await all, ['a', 'b', 'c']);
+  assert.ok(turns >= 8, `${turns} turns`);
+  assert.ok(told.indexOf('c') < told.lastIndexOf('a'), 'the last one does not wait for the first one’s end');
+  await nextTurn();
+  assert.equal(work.waiting, 0);
+});
+
+test('whoever has left is worked for no further, and a step that throws ends its own work only', async () => {
+  const work = new LargeWork();
+  const told: string[] = [];
+  const gone = new AbortController();
+  const left = work.run(busy('left', 100, told), gone.signal);
+  const stays = work.run(busy('stays', 4, told));
+  await nextTurn();
+  gone.abort(new Error('gone'));
+  await assert.rejects(left, /gone/);
+  assert.equal(await stays, 'stays');
+  assert.ok(told.filter((name) => name === 'left').length < 20);
+  const broken = function* (): Steps<never> {
+    yield;
+    throw new Error('broken');
+  };
+  await assert.rejects(work.run(broken()), /broken/);
+  assert.equal(await work.run(busy('after', 1, told)), 'after');
+});
+
+test('a small body is done at once', () => {
+  const told: string[] = [];
+  assert.equal(new LargeWork().of('x', busy('small', 2, told)), 'small');
+  assert.equal(isLarge('x'.repeat(256 * 1024)), true);
+});
