@@ -12,13 +12,18 @@ const HEAD =
   "import assert from 'node:assert/strict'; import { existsSync, writeFileSync } from 'node:fs'; import { test } from 'node:test';";
 
 /** Runs test files of these texts in one process each round, as the suites do. */
-function runTexts(texts: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
+function runTexts(
+  texts: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
+  helpers: Readonly<Record<string, string>> = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-runner-'));
   const files = Object.entries(texts).map(([name, text]) => {
     const file = relative(process.cwd(), join(folder, `${name}.test.ts`));
     writeFileSync(file, HEAD + text.replaceAll('FOLDER', JSON.stringify(folder)));
     return file;
   });
+  for (const [name, text] of Object.entries(helpers)) writeFileSync(join(folder, `${name}.ts`), text);
   const script = `import { runFiles, Tally } from ${JSON.stringify(RUNNER)};
     const running = { isolation: 'none', patience: 30000 };
     const tally = new Tally();
@@ -63,6 +68,14 @@ test('what passes alone is named, and the run is good', () => {
   assert.match(output, /ℹ failed once, then passed alone: \S*once\.test\.ts\n/);
   assert.equal(code, 0);
   assert.equal(runTexts({ once: ONCE }, { MIZU_AGAIN: '0' }).code, 1);
+});
+
+test('a test in a suite that a helper makes is run again with its file', () => {
+  const suites = "import { suite as made } from 'node:test'; export const suite = (body) => made('a suite', body);";
+  const inSuite = `import { suite } from './helper.ts'; suite(() => { ${ONCE} }); ${GOOD}`;
+  const { code, output } = runTexts({ inSuite, good: GOOD }, {}, { helper: suites });
+  assert.match(output, /again, each alone: \S*inSuite\.test\.ts\n/);
+  assert.equal(code, 0);
 });
 
 test('a process that ended early, even as if all were well, has all its files run again, also those that it did not reach', () => {

@@ -125,7 +125,18 @@ function readCounts(tap: string): Map<string, number> {
 
 /** All of them where a failure has no place in one: then nobody knows which. */
 function failedIn(tap: string, files: readonly string[]): readonly string[] {
-  const blocks = tap.split(/^(?=(?:not )?ok )/m).filter((block) => block.startsWith('not ok'));
-  const places = blocks.map((block) => relative(process.cwd(), /^ {2}location: '(.*?):\d+:\d+'$/m.exec(block)?.[1] ?? ''));
-  return places.length > 0 && places.every((place) => files.includes(place)) ? [...new Set(places)] : files;
+  const failed = new Set<string>();
+  // A suite comes behind what is in it, indented less; its own place may be a helper's that makes suites.
+  let inside: string[] = [];
+  for (const block of tap.split(/^(?= *(?:not )?ok )/m)) {
+    const [head, indent, not] = /^( *)(not )?ok /.exec(block) ?? [];
+    if (head === undefined) continue;
+    if (not !== undefined) inside.push(relative(process.cwd(), /^ +location: '(.*?):\d+:\d+'$/m.exec(block)?.[1] ?? ''));
+    if (indent !== '') continue;
+    const places = inside.filter((place) => files.includes(place));
+    if (not !== undefined && places.length === 0) return files;
+    for (const place of places) failed.add(place);
+    inside = [];
+  }
+  return failed.size > 0 ? [...failed] : files;
 }
