@@ -111,7 +111,7 @@ function circuitOf({ state, model, openForMs, recentFailures, worker }) {
 function actions({ id, state }, context) {
   return h(
     'span',
-    { class: 'buttons' },
+    { class: 'buttons stacked' },
     button('Test', (event) => test(id, event.target, context), { id: `test-${id}`, 'aria-label': `Test ${id}` }),
     button('Ask', (event) => test(id, event.target, context, { inference: true }), {
       id: `ask-${id}`,

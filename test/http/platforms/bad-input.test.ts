@@ -10,7 +10,7 @@ import type { AwsAccess } from '../../../src/simulator/clouds/aws.ts';
 import type { Script } from '../../../src/simulator/script.ts';
 import { type Clock, systemClock } from '../../../src/streams/clock.ts';
 import { AZURE, BEDROCK, failsOver, rig, told, VERTEX } from '../../support/cloud-rig.ts';
-import { AWS_KEYS, ENTRA_SECRET } from '../../support/clouds.ts';
+import { AWS_KEYS, ENTRA_SECRET, SOURCES } from '../../support/clouds.ts';
 import { ask } from '../../support/test-gateway.ts';
 
 /** A clock of its own time of day. */
@@ -211,3 +211,27 @@ test('throttling is a limit, and a request that is wrong stays the client’s ow
   assert.equal(refused.status, 400, refused.text);
   assert.match(told(refused.text).message, /at least one message/);
 });
+
+/** What gives credentials, of every source. */
+const GIVES = /^\/($|token$|v1\/token$|issuer\/|latest\/|v2\/credentials\/|computeMetadata\/|v1\/projects\/-\/|[^/]+\/oauth2\/)/;
+const BAD: readonly (readonly [name: string, raw: NonNullable<Script['raw']>, code: RegExp])[] = [
+  ['a page', { body: '<html>\n<h1>Sign in</h1></html>', headers: { 'content-type': 'text/html' } }, /^credential_unreadable$/],
+  ['a redirect', { status: 307, headers: { location: 'http://127.0.0.1:9/' }, body: '' }, /^credential_unreadable$/],
+  ['a failure', { status: 503, body: 'away' }, /^credential_unavailable$/],
+  ['a refusal', { status: 403, body: '{"message":"no"}' }, /^credential_refused$/],
+  ['nothing', { body: '' }, /^credential_unreadable$/],
+];
+
+for (const form of [BEDROCK, VERTEX, AZURE]) {
+  for (const source of Object.keys(SOURCES[form.platform] ?? {}).filter((name) => name !== 'static' && name !== 'profile')) {
+    test(`${form.platform}, ${source}: what is not a credential is named, and the next Channel answers`, async (t) => {
+      for (const [name, raw, code] of BAD) {
+        const script = { raw, times: 100, match: ({ path }: { path: string }) => GIVES.test(path) };
+        const { ask: asked } = await rig(t, { ...form, source }, { simulator: { script }, second: true });
+        const { status, text, attempts } = await asked();
+        assert.equal(status, 200, text);
+        assert.match(attempts[0]?.[0] ?? '', code, `${name}: ${attempts[0]?.[1]}`);
+      }
+    });
+  }
+}

@@ -74,6 +74,7 @@ async function instanceKeys({ url: origin }: Source<'instance'>, outside: Outsid
     headers: { 'x-aws-ec2-metadata-token-ttl-seconds': METADATA_TOKEN_S },
   };
   const token = (await askEndpoint(put, outside)).trim();
+  if (!/^[\x21-\x7e]+$/.test(token)) throw credentialError('unreadable', `${put.url} answered without a token`);
   const headers = { 'x-aws-ec2-metadata-token': token };
   const list = `${origin}/latest/meta-data/iam/security-credentials/`;
   const role = (await askEndpoint({ url: list, headers, secrets: [token] }, outside)).split('\n')[0]?.trim() ?? '';
