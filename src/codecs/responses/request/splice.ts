@@ -72,6 +72,8 @@ class InputSplicer {
   #isOrphaned = false;
   /** Ids of the references that were replaced by their item; a later reference to the same item goes. */
   readonly #resolved = new Set<string>();
+  /** The reasoning items in a row that were looked at last: where they end, and whether output of the same turn follows. */
+  #row = { end: 0, leads: false };
   /** Ids of the calls so far that were shortened. */
   readonly #longIds = new Set<string>();
 
@@ -107,10 +109,22 @@ class InputSplicer {
   #ofReasoning(item: JsonObject, index: number): Changes | undefined {
     const read = this.#reasoning.get(`input[${index}]`);
     const isKnown = this.#request.previousResponseId !== undefined || isWrittenHere(item);
-    const leadsNowhere = isKnown && !leadsOn(this.#input, index, read);
+    const needsOutput = isKnown && (read?.opaque === undefined || !standsAlone(read.opaque));
+    const leadsNowhere = needsOutput && !this.#leadsOn(index);
     const changes = leadsNowhere ? undefined : keepReasoning(item, read, this.#target, this.#losses);
     this.#isOrphaned = changes === undefined;
     return changes;
+  }
+
+  /** True when output of the same turn follows a reasoning item. Looked up once for all that stand in a row. */
+  #leadsOn(index: number): boolean {
+    if (index >= this.#row.end) {
+      let end = index + 1;
+      for (let next = this.#input[end]; isObject(next) && next['type'] === 'reasoning'; next = this.#input[end]) end += 1;
+      const behind = this.#input[end];
+      this.#row = { end, leads: isObject(behind) && !endsTurn(behind) };
+    }
+    return this.#row.leads;
   }
 
   #ofOther(item: JsonObject): Changes | undefined {
@@ -160,16 +174,6 @@ function isWrittenHere(item: JsonObject): boolean {
   return (
     MINTED.test(nonEmptyString(item, 'id') ?? '') || OPAQUE_MEMBERS.some((name) => isEnvelope(nonEmptyString(item, name) ?? ''))
   );
-}
-
-/** True when output of the same turn follows, or none needs to. */
-function leadsOn(input: readonly JsonValue[], index: number, reasoning: ReasoningItem | undefined): boolean {
-  if (reasoning?.opaque !== undefined && standsAlone(reasoning.opaque)) return true;
-  for (let at = index + 1; ; at++) {
-    const next = input[at];
-    if (!isObject(next)) return false;
-    if (next['type'] !== 'reasoning') return !endsTurn(next);
-  }
 }
 
 /** Tool results, and messages of anyone but the model, end its turn. */
