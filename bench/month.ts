@@ -8,7 +8,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { followExchanges } from '../src/cli/exchanges.ts';
-import type { VerbContext } from '../src/cli/verb.ts';
 import { jsonText } from '../src/http/admin/json-text.ts';
 import type { Principal } from '../src/store/keys.ts';
 import { LogIndexChanges } from '../src/store/lmdb/log-places.ts';
@@ -72,7 +71,7 @@ async function tail(store: Store, owners: readonly Principal[], more: object): P
   const gone = new AbortController();
   // The next look follows at once: what waits between two of them is not measured.
   const clock = { ...systemClock, setTimeout: (fire: () => void) => systemClock.setTimeout(fire, 0) };
-  const context = { clock, store: () => Promise.resolve(store) } as unknown as VerbContext;
+  const context = { clock, store: () => Promise.resolve(store) };
   const looks = followExchanges(context, { limit: 50, ...more }, gone.signal);
   const [warm, looked] = [20, 60];
   let sum = 0;

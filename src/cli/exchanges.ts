@@ -82,7 +82,10 @@ async function look(
 
 type Filters = Pick<Static<typeof ExchangeQuery>, 'account' | 'key' | 'model' | 'channel' | 'status' | 'code'>;
 
-async function queryOf(context: VerbContext, { account, key, model, channel, status, code }: Filters): Promise<RequestLogQuery> {
+async function queryOf(
+  context: Pick<VerbContext, 'store'>,
+  { account, key, model, channel, status, code }: Filters,
+): Promise<RequestLogQuery> {
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   return defined({ accountId, keyId: key, model, channelId: channel, status, code });
 }
@@ -102,7 +105,7 @@ const MOST_BEHIND = 5000;
 
 /** A look shows the newest `limit` rows that came since the one before; what a filter leaves out was not passed over. */
 export async function* followExchanges(
-  context: VerbContext,
+  context: Pick<VerbContext, 'clock' | 'store'>,
   { after, limit = MOST_ROWS, ...filters }: Static<typeof LiveQuery>,
   gone: AbortSignal,
 ): AsyncGenerator<LiveBatch> {

@@ -57,7 +57,7 @@ export function checkDays({ from, to }: { readonly from?: string; readonly to?: 
 }
 
 /** The account, by name or id. Throws RefusedError. */
-export async function accountNamed(context: VerbContext, name: string): Promise<Account> {
+export async function accountNamed(context: Pick<VerbContext, 'store'>, name: string): Promise<Account> {
   const account = await (await context.store()).accounts.find(name);
   if (account === undefined) throw new RefusedError(`there is no account ${name}`, 'unknown', 'unknown_account');
   return account;
