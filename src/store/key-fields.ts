@@ -45,10 +45,7 @@ export function checkedKey(key: NewKey): Result<KeySettings, Invalid> {
 }
 
 /** `base` with the fields, when every one of them is acceptable. */
-function allowedWithin(
-  base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips' | 'rateLimits'>,
-  fields: KeyFields,
-): Checked {
+function allowedWithin(base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips' | 'rateLimits'>, fields: KeyFields): Checked {
   const checked = settings(fields);
   return checked.ok ? done({ ...base, ...checked.value }) : checked;
 }
