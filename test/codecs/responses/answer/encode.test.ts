@@ -218,7 +218,7 @@ test('encodeEvents: signatures of calls, texts and images travel behind their it
 test('encodeEvents: a failure closes what is open as incomplete and keeps partial output and usage', () => {
   const encoder = responsesClient.encodeEvents(responseContext());
   const frames: Frame[] = [];
-  encoder.push(
+  const steps = inOrder([
     {
       events: [
         START,
@@ -229,8 +229,8 @@ test('encodeEvents: a failure closes what is open as incomplete and keeps partia
         { type: 'usage.report', usage: { input: 1, output: 2 } },
       ],
     },
-    frames,
-  );
+  ]);
+  for (const step of steps) encoder.push(step, frames);
   encoder.fail(new GatewayError('upstream_error', 'The upstream failed.'), frames);
   encoder.fail(new GatewayError('internal_error', 'again'), frames);
   checkResponsesStream(frames);
