@@ -13,7 +13,7 @@ export type ItemHead =
   | { readonly kind: 'reasoning'; readonly id?: string }
   | {
       readonly kind: 'toolCall';
-      readonly flavour: 'function' | 'custom';
+      readonly toolType: 'function' | 'custom';
       readonly callId: string;
       readonly tool: ToolName;
       readonly id?: string;

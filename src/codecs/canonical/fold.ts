@@ -136,7 +136,7 @@ function featureOfNative({ dialect, name }: Extract<CanonicalEvent, { type: 'nat
   return dialect === 'chat' && name === 'annotations' ? 'citation of an ended text' : 'native event';
 }
 
-/** An item of which nothing was said yet. */
+/** An item of which nothing was streamed yet. */
 export function newlyOpen(index: number, head: ItemHead): OpenItem {
   return { index, head, text: '', summary: [], citations: [], logprobs: undefined };
 }
@@ -196,7 +196,7 @@ export function partialItem(open: OpenItem): OutputItem | undefined {
         ...id,
       };
     case 'toolCall':
-      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, ...id, input: open.text };
+      return { kind: 'toolCall', toolType: head.toolType, callId: head.callId, tool: head.tool, ...id, input: open.text };
     case 'media':
     case 'native':
       return undefined;

@@ -231,7 +231,7 @@ test('a delta fits the kinds that it was made for, and no other', () => {
     { kind: 'text', role: 'assistant' },
     { kind: 'refusal' },
     { kind: 'reasoning' },
-    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } },
+    { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' } },
     { kind: 'media' },
     { kind: 'native', dialect: 'chat' },
   ];

@@ -28,8 +28,8 @@ interface Entry {
   readonly head: ItemHead;
   /** Something of its text, thinking or input was written. */
   hasText: boolean;
-  /** Of reasoning: the face that came first, which is the one that is written. */
-  face: 'raw' | 'summary' | undefined;
+  /** Of reasoning: the kind that came first, which is the one that is written. */
+  shown: 'raw' | 'summary' | undefined;
   /** The summary part that was written last. */
   part: number;
   /** A citation was written. */
@@ -103,7 +103,7 @@ export class BlockWriter {
     if (head.kind === 'refusal') this.refused = true;
     const texts = this.fold?.texts(index);
     const entry: Entry = {
-      ...{ head, texts, hasText: false, face: undefined, part: 0, cites: false },
+      ...{ head, texts, hasText: false, shown: undefined, part: 0, cites: false },
       ...{ unsigned: [], lengths: [], isSplit: false },
     };
     this.#entries[index] = entry;
@@ -239,30 +239,30 @@ function noteUnsigned({ texts, unsigned, lengths }: Entry, delta: Exclude<ItemDe
 }
 
 /** What an open block of reasoning holds. */
-function writtenIn({ face, unsigned }: Entry): Pick<ReasoningItem, 'raw' | 'summary'> {
+function writtenIn({ shown, unsigned }: Entry): Pick<ReasoningItem, 'raw' | 'summary'> {
   const text = unsigned.map((written) => written.text).join(PART_BREAK);
-  return face === 'summary' ? { summary: [text] } : { raw: text };
+  return shown === 'summary' ? { summary: [text] } : { raw: text };
 }
 
 function signatureDelta(signature: string): Delta {
   return { type: 'signature_delta', signature };
 }
 
-/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the face that came first is shown. */
+/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the kind that came first is shown. */
 function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>): string {
   switch (delta.kind) {
     case 'text':
       return delta.text;
     case 'input':
-      if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
+      if (entry.head.kind === 'toolCall' && entry.head.toolType === 'custom') return '';
       // Not the beginning of an object: the end of the call decides what it means.
       return !entry.hasText && isEmptyInput(delta.text) ? '' : delta.text;
     case 'raw':
-      entry.face ??= delta.text === '' ? undefined : 'raw';
-      return entry.face === 'raw' ? delta.text : '';
+      entry.shown ??= delta.text === '' ? undefined : 'raw';
+      return entry.shown === 'raw' ? delta.text : '';
     case 'summary': {
-      entry.face ??= delta.text === '' ? undefined : 'summary';
-      if (entry.face !== 'summary' || delta.text === '') return '';
+      entry.shown ??= delta.text === '' ? undefined : 'summary';
+      if (entry.shown !== 'summary' || delta.text === '') return '';
       const isNewPart = entry.hasText && delta.part !== entry.part;
       entry.part = delta.part;
       return isNewPart ? PART_BREAK + delta.text : delta.text;
@@ -272,5 +272,5 @@ function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>
 
 /** The input of a call of which nothing was written: none, or what the end of the call decides. */
 function heldInput(item: ToolCallItem, status: ItemStatus): string {
-  return status === 'incomplete' && item.flavour === 'function' ? item.input : wireInput(item);
+  return status === 'incomplete' && item.toolType === 'function' ? item.input : wireInput(item);
 }

@@ -68,7 +68,7 @@ export class ItemWriter {
   /** {@link Emit} for events that may end an item (`done-order.ts`). */
   readonly #emitInOrder: Emit;
   readonly #deltas: DeltaWriter;
-  readonly #turns = new Turns(HOLDS, 'word', (event) => this.#write(event));
+  readonly #turns = new Turns(HOLDS, 'delta', (event) => this.#write(event));
   readonly #entries = new Map<number, Entry>();
   #message: OpenMessage | undefined;
 
@@ -289,7 +289,7 @@ export class ItemWriter {
     const { name, namespace } = head.tool;
     const identity = { call_id: head.callId, name, ...(namespace === undefined ? {} : { namespace }) };
     entry.item =
-      head.flavour === 'custom'
+      head.toolType === 'custom'
         ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity }, head.id, entry.texts)
         : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity }, head.id, entry.texts);
   }

@@ -95,7 +95,7 @@ class ResponsesEncoder implements ClientEncoder {
     this.#terminate({ status: 'failed', error });
   }
 
-  /** The terminal event alone is the ending: what stands before it is said. */
+  /** The terminal event alone is the ending: what stands before it was written. */
   failInstead(error: GatewayError, out: Frame[]): void {
     out.pop();
     this.#sequence -= 1;
