@@ -14,10 +14,11 @@ const TEXT: ItemHead = { kind: 'text', role: 'assistant' };
 function said(holds: Holds, begin: 'start' | 'word', ...events: readonly string[]): string[] {
   const kinds = new Map<number, ItemHead>();
   const out: string[] = [];
-  const turns = new Turns<string[]>(holds, begin, (event, now) => now.push(shortOf(event)));
+  let now: string[] = [];
+  const turns = new Turns(holds, begin, (event) => now.push(shortOf(event)));
   for (const short of events) {
-    const now: string[] = [];
-    turns.push(eventOf(short, kinds), now);
+    now = [];
+    turns.push(eventOf(short, kinds));
     out.push(now.join(', '));
   }
   out.push(turns.rest().map(shortOf).join(', '));

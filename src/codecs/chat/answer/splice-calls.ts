@@ -10,7 +10,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { nonEmptyString } from '../wire.ts';
-import { toolCallHead } from './encode-message.ts';
+import { toolCallHead } from './encode-items.ts';
 
 /** A call that a chunk begins or continues. */
 interface ChunkCall {

@@ -15,7 +15,7 @@ import { completeChoice, completeContent, completeDelta, completeMessage, comple
 import { sealSignatures, sealDetails } from '../opaque.ts';
 import { SCALAR_FORM } from '../details.ts';
 import { hasContent } from '../lifecycle.ts';
-import { callsReason, toolCallHead } from './encode-message.ts';
+import { toolCallHead } from './encode-items.ts';
 import { callEntries } from './call-pieces.ts';
 import { completeCalls, NativeCalls } from './splice-calls.ts';
 import { freshReasoning, NativeReasoning } from './splice-reasoning.ts';
@@ -306,8 +306,8 @@ export function bodyEdits(body: JsonObject, whole: Whole, context: ResponseConte
   completeChoice(first.choice, ['choices', first.at], edits);
   completeMessage(message, path, edits);
   if (finishReason(first.choice) === undefined) {
-    const called = items.some(({ kind }) => kind === 'toolCall') ? callsReason(context) : undefined;
-    const { finish_reason: reason } = finishOf(whole.outcome, called);
+    const hasCalls = items.some(({ kind }) => kind === 'toolCall');
+    const { finish_reason: reason } = finishOf(whole.outcome, hasCalls, context);
     edits.push({ path: ['choices', first.at, 'finish_reason'], value: JSON.stringify(reason) });
   }
   if (!isObject(message)) return edits;
