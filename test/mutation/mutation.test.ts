@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CONTRIBUTING, withMutation } from '../support/print-docs.ts';
 import { covered, ROOT } from './coverage.ts';
-import { figuresOf, ROOMS, readResults } from './results.ts';
+import { figuresOf, ROOMS, readResults, SAMPLE } from './results.ts';
 import { runMutant } from './run-test.ts';
 import { compiling, mutantsOf, mutated } from './sample.ts';
 
@@ -47,11 +47,11 @@ test('a place ran where the innermost range around it was counted', () => {
   ]);
 });
 
-test('the figures of CONTRIBUTING.md are those of the committed lines, and nine of ten mutants are killed in every room', () => {
+test('the figures of CONTRIBUTING.md are those of the committed lines, and nine of ten mutants of a whole sample are killed', () => {
   const text = readFileSync(CONTRIBUTING, 'utf8');
   assert.equal(text, withMutation(text));
   for (const room of Object.keys(ROOMS)) {
     const { ran, killed, survived } = figuresOf(readResults(room).values());
-    assert.ok(ran === 0 || killed >= 9 * survived, `${room}: ${killed} killed, ${survived} survived`);
+    assert.ok(ran < SAMPLE || killed >= 9 * survived, `${room}: ${killed} killed, ${survived} survived`);
   }
 });

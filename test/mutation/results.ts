@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Mutant } from './sample.ts';
 
+/** The mutants of a room that are run unless one asks for more. */
+export const SAMPLE = 300;
+
 /** The rooms, as patterns of their files. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   charge: ['src/store/charge.ts', 'src/store/{explain-charge,price-book,prices,decimal,money,multiplier,payer}.ts'],

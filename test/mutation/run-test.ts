@@ -1,13 +1,14 @@
 /** Runs one test file in a process of its own, which ends with the first failure. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export interface Ran {
   readonly passed: boolean;
+  /** Of the processor, where it passed: how busy the machine is makes no difference. */
   readonly ms: number;
   readonly isTimeout: boolean;
   /** The title of the test that failed, or the end of what the process wrote to stderr. */
@@ -46,26 +47,24 @@ export async function runTest(test: string, usual: number, env: Readonly<Record<
   child.stderr.on('data', (piece: Buffer) => {
     output.error = `${output.error}${piece.toString()}`.slice(-400);
   });
-  let isTimeout = false;
   let hasEnded = false;
   const ended = once(child, 'exit');
   child.once('exit', () => {
     hasEnded = true;
   });
-  const timer = setTimeout(() => {
-    // It may have ended while this process had no time to see it.
-    setImmediate(() => {
-      if (hasEnded) return;
-      isTimeout = true;
-      end(child.pid);
-    });
-  }, patience);
+  const watch = (): void => {
+    // What it waited for a processor is no time of its own; and it may have ended while this process waited for one.
+    const left = patience + waitedOf(child.pid) - (performance.now() - began);
+    if (left > 0) timer = setTimeout(watch, left);
+    else setImmediate(() => hasEnded || end(child.pid));
+  };
+  let timer = setTimeout(watch, patience);
   const [code, signal] = await ended;
   clearTimeout(timer);
   end(child.pid);
-  isTimeout ||= signal === 'SIGXCPU' || signal === 'SIGKILL';
+  const isTimeout = signal === 'SIGXCPU' || signal === 'SIGKILL';
   const passed = code === 0;
-  const ms = Math.round(performance.now() - began);
+  const ms = passed ? Number(output.out) || 0 : Math.round(performance.now() - began);
   return passed ? { passed, ms, isTimeout } : { passed, ms, isTimeout, failure: (output.out || output.error).trim().slice(-200) };
 }
 
@@ -81,6 +80,12 @@ export async function runMutant(file: string, source: string, test: string, usua
   });
   rmSync(mutant);
   return ran;
+}
+
+/** Milliseconds for which a process was ready to run and another ran, as far as the system says. */
+function waitedOf(pid: number | undefined): number {
+  const file = `/proc/${pid}/schedstat`;
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' ')[1]) / 1e6 : 0;
 }
 
 /** The process and all that it started and left behind. */

@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import { writeContributing } from '../support/print-docs.ts';
 import { misused, numberOption, scriptOptions } from '../support/script-options.ts';
 import { type Coverage, collectAll, covering, testFiles } from './coverage.ts';
-import { append, figuresOf, ROOMS, type Row, readResults, rowOf, settle } from './results.ts';
+import { append, figuresOf, ROOMS, type Row, readResults, rowOf, SAMPLE, settle } from './results.ts';
 import { runMutant } from './run-test.ts';
 import { compiling, drawn, type Mutant, mutated } from './sample.ts';
 
@@ -22,7 +22,7 @@ const LONGEST = 60_000;
 
 const { values, positionals } = scriptOptions(USAGE, {
   options: {
-    count: { type: 'string', default: '300' },
+    count: { type: 'string', default: String(SAMPLE) },
     seed: { type: 'string', default: '1' },
     again: { type: 'boolean', default: false },
     fresh: { type: 'boolean', default: false },
@@ -39,7 +39,7 @@ const coverage = await collectAll(testFiles(), HANDS, values.fresh);
 const known = readResults(room);
 /** How many mutants of a source file a test file has killed: those that did come first for the next. */
 const kills = new Map<string, number>();
-/** The least time that a test file took, in milliseconds: what was measured first may have been measured on a busy machine. */
+/** The least time that a test file took, in milliseconds. */
 const times = new Map<string, number>();
 const timeOf = ({ test, ms }: Pick<Coverage, 'test' | 'ms'>): number => times.get(test) ?? ms;
 const taken = new Set<string>();
@@ -95,13 +95,16 @@ async function judge(mutant: Mutant): Promise<Row> {
   return rowOf(mutant, 'survived');
 }
 
-/** All of its own folder and some others, by their time, and by what they killed. */
+/** All of its own folder, and then some others; first those that run much of the source in little time, and those that killed others of it. */
 function testsFor({ file, from }: Mutant): Coverage[] {
   const all = covering(coverage, file, from).filter((one) => timeOf(one) <= LONGEST);
   const own = ownFolder(file);
   const others = all.filter(({ test }) => dirname(test) !== own).slice(0, MOST_OTHERS);
-  const price = (one: Coverage): number => timeOf(one) / (1 + 4 * (kills.get(`${file} ${one.test}`) ?? 0));
-  return [...all.filter(({ test }) => dirname(test) === own), ...others].sort((a, b) => price(a) - price(b));
+  const worth = ({ test, sources }: Coverage): number =>
+    (sources[file]?.spans.length ?? 0) * (1 + 4 * (kills.get(`${file} ${test}`) ?? 0));
+  const price = (one: Coverage): number => timeOf(one) / worth(one);
+  const byPrice = (some: Coverage[]): Coverage[] => some.sort((a, b) => price(a) - price(b));
+  return [...byPrice(all.filter(({ test }) => dirname(test) === own)), ...byPrice(others)];
 }
 
 /** The folder of tests that is nearest to a source file's. */
