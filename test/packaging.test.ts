@@ -73,7 +73,7 @@ test('what the compose file mounts is there, what it names is declared, and its 
   const mounts = [...text.matchAll(/^ {6}- (\S+?):(\/\S+?)(:ro)?$/gm)].map(([, from = '', to = '']) => ({ from, to }));
   assert.ok(mounts.length >= 8);
   const [, declared = ''] = /^volumes:\n((?: {2}\w+:\n)+)/m.exec(text) ?? [];
-  const volumes = declared.match(/\w+/g) ?? [];
+  const volumes: readonly string[] = declared.match(/\w+/g) ?? [];
   const mine = ['../mizu.config.json'];
   for (const { from } of mounts) {
     const isThere = from.startsWith('.') ? mine.includes(from) || existsSync(place(from)) : volumes.includes(from);
