@@ -12,7 +12,6 @@ import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Channel } from '../config/config.ts';
 import type { Gateway } from '../gateway.ts';
 import { isHosted } from '../platforms/session.ts';
-import { withoutTokens } from '../platforms/without-tokens.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing } from './outgoing.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
@@ -130,4 +129,11 @@ export function withoutKey(text: string, key = ''): string {
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */
 export function contentTypeOf(head: UpstreamHead): string {
   return headerOf(head.headers, 'content-type').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+/** Some clouds print the headers that they were sent: the texts of refusals are read without what they quote of a credential. */
+const TOKENS = /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+|(?<=x-amz-security-token:)\S+|(?<=\bBearer )\S{16,}/gi;
+
+function withoutTokens(answer: UpstreamAnswer): UpstreamAnswer {
+  return { ...answer, text: answer.text.replace(TOKENS, '[redacted]') };
 }

@@ -6,7 +6,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
-import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import { isPlaceholder, totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
 
@@ -14,7 +14,7 @@ import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
 const IMAGE_TOKENS = 1_000;
 /** Reserved for the output when neither the client nor the operator set a cap. */
 const DEFAULT_OUTPUT = 4_096;
-/** The largest cap of a model that does not say its own: no vendor's is larger, and a client may ask for any number. */
+/** The cap of a model that has none configured: no vendor's is larger, and a client may ask for any number. */
 export const LARGEST_OUTPUT = 131_072;
 
 /** Receives the texts and media of a request or an answer. */
@@ -38,7 +38,10 @@ export function estimateInput(request: CanonicalRequest): number {
   return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
-/** The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can say. */
+/**
+ * The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can
+ * generate.
+ */
 export function estimateOutput(request: CanonicalRequest, model: Model): number {
   const cap = model.maxOutputTokens ?? LARGEST_OUTPUT;
   return Math.min(request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT, cap);
@@ -105,7 +108,10 @@ function countNative(body: JsonValue, count: Count): void {
   }
 }
 
-/** The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). */
+/**
+ * The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). There is always input, so
+ * zeros of it are missing counts, unless passes beside the answer have all of it.
+ */
 export function completedUsage(
   tokenizer: Tokenizer,
   reported: Usage | undefined,
@@ -114,10 +120,8 @@ export function completedUsage(
 ): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(tokenizer, request, whole());
   if (isCallsOnly(reported)) return countedUsage(tokenizer, request, whole()).then((counted) => ({ ...reported, ...counted }));
-  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, output } = reported;
-  const inputs = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h];
-  const knowsInput = inputs.some((count) => count !== undefined);
-  return knowsInput && output !== undefined
+  const knowsInput = totalInput(reported) > 0 || reported.extra !== undefined;
+  return knowsInput && reported.output !== undefined
     ? reported
     : withCounted(reported, knowsInput, countedUsage(tokenizer, request, whole()));
 }
@@ -128,10 +132,11 @@ function isCallsOnly({ meters, ...tokens }: Usage): boolean {
 }
 
 async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {
-  const counted = await counting;
+  const { input = 0, output = 0, reasoning = 0 } = await counting;
   const missing = {
-    ...(knowsInput ? {} : { input: counted.input ?? 0 }),
-    ...(reported.output === undefined ? { output: counted.output ?? 0 } : {}),
+    ...(knowsInput ? {} : { input }),
+    // Reasoning may be reported that nobody was shown.
+    ...(reported.output === undefined ? { output: output - reasoning + Math.max(reasoning, reported.reasoning ?? 0) } : {}),
   };
   const isNothing = Object.values(missing).every((count) => count === 0);
   return isNothing ? reported : { ...reported, ...missing, estimated: true };

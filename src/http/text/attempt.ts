@@ -21,15 +21,14 @@ import type { Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/dispatch.ts';
 import { type Asker, callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
-import { joinList } from '../dispatch/header-lists.ts';
-import { applyParameters } from '../dispatch/upstream.ts';
+import { joinList, applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
 import { framingOf } from '../platforms/session.ts';
 import { parsed } from '../history/recall.ts';
 import { isLarge } from '../request/large-work.ts';
-import { bySummary } from './by-summary.ts';
+import { bySummary } from './need.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
 export interface TextAttemptOptions {

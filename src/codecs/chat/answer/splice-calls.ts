@@ -3,6 +3,7 @@
  * where indices begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, type or arguments. The
  * events of the decoder tell which call an entry belongs to. Correct members are left as they are.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OutputItem } from '../../canonical/item.ts';
@@ -94,7 +95,7 @@ export class NativeCalls {
       if (event.type === 'item.start' && event.head.kind === 'toolCall') {
         this.#byItem.set(event.index, this.#calls.length);
         pieces.push({ index: this.#calls.length, ...toolCallHead(event.head, '') });
-        if (event.head.flavour === 'custom') custom.add(event.index);
+        if (event.head.toolType === 'custom') custom.add(event.index);
         this.#calls.push({ hasItem: true, hasId: true, hasInput: false, isPlaceholder: false });
       }
       if (event.type !== 'item.delta' || event.delta.kind !== 'input') continue;
@@ -220,6 +221,3 @@ function refuseSecondInput(given: string): void {
 
 /** How some upstreams write that a call has no arguments. */
 const NULL = 'null';
-
-/** How the decoder reads a call without arguments. */
-const NO_ARGUMENTS = '{}';

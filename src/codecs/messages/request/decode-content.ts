@@ -2,6 +2,7 @@
  * Reads the conversation of a messages request as canonical items: system, messages and their blocks, in order. Keeps the path of each item
  * for errors and its turn for grouping.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
 import { invalid } from '../../canonical/error.ts';
 import {
@@ -171,7 +172,7 @@ export class ConversationReader {
       throw wrongType(`${at}.input`, 'an object');
     }
     const text = isObject(input) ? this.#slice([...place.path, 'input']) : undefined;
-    return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
+    return { kind: 'toolCall', toolType: 'function', callId, tool: { name }, input: text ?? NO_ARGUMENTS, ...facts };
   }
 
   /** Opens an envelope, or drops it. Any other value is a vendor's own, which the client got elsewhere. */
@@ -213,7 +214,7 @@ function toolResult(block: JsonObject, { role, at }: Place, facts: ItemFacts): I
   if (role === 'assistant') throw invalid(`${at}.type`, 'A tool_result belongs in a user message.');
   return {
     kind: 'toolResult',
-    flavour: 'function',
+    toolType: 'function',
     callId: requiredName(block, 'tool_use_id', at),
     content: resultParts(block['content'], `${at}.content`),
     isError: optionalBoolean(block, 'is_error', at) ?? false,

@@ -2,6 +2,7 @@
  * Reads finished output items as canonical items, as `output_item.done`, the terminal event and a whole body have them. Knows the shapes of
  * items and nothing of streams. An item type without a canonical reading becomes a native item.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
@@ -78,7 +79,7 @@ export function joinRaw(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(PARAGRAPH);
 }
 
-/** Undefined where the item holds no face at all. */
+/** Undefined where the item holds no reasoning of any kind. */
 export function readReasoning(item: JsonObject, context: DecodeContext): ReasoningItem | undefined {
   const raw = joinRaw(textsOf(item, 'content'));
   const summary = textsOf(item, 'summary');
@@ -123,7 +124,7 @@ function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefine
 export function callHead(
   item: JsonObject,
   context: DecodeContext,
-): Pick<ToolCallItem, 'flavour' | 'callId' | 'tool' | 'id'> | undefined {
+): Pick<ToolCallItem, 'toolType' | 'callId' | 'tool' | 'id'> | undefined {
   const id = nonEmptyString(item, 'id');
   const callId = nonEmptyString(item, 'call_id');
   const name = nonEmptyString(item, 'name');
@@ -134,7 +135,7 @@ export function callHead(
   // A custom tool of another dialect with an object schema was sent as a function.
   const isLowered = dialect !== DIALECT && customToolOf(tools, tool)?.inputSchema !== undefined;
   return {
-    flavour: isLowered || item['type'] === 'custom_tool_call' ? 'custom' : 'function',
+    toolType: isLowered || item['type'] === 'custom_tool_call' ? 'custom' : 'function',
     callId,
     tool,
     ...(id === undefined ? {} : { id }),
@@ -170,7 +171,7 @@ export function inputMember(item: JsonObject): 'arguments' | 'input' {
 /** The arguments of a completed function call without any are `{}`, behind the white space that came, since every dialect wants an object. */
 export function finalInput(item: JsonObject, input: string): string {
   const isNone = input.trim() === '' && item['type'] === 'function_call' && statusOf(item) === 'completed';
-  return isNone ? `${input}{}` : input;
+  return isNone ? input + NO_ARGUMENTS : input;
 }
 
 /** Audio from pieces of base64. Only chat clients can be sent it; for others the encoder refuses it (spec rule 4). */
