@@ -171,7 +171,11 @@ async function show() {
       } else if (error.kind === 'signed_out')
         showSignIn('The session has ended: it lasts twelve hours, and no longer than its token or the gateway’s process.');
       else if (error.kind === 'away' || error.kind === 'store' || error.kind === 'busy') awaitReturn(error, load, mine);
-      else part('view').replaceChildren(problem(error, load));
+      else {
+        // Whoever refuses is there.
+        recovered();
+        part('view').replaceChildren(problem(error, load));
+      }
     } finally {
       if (!signal.aborted) part('view').removeAttribute('aria-busy');
     }

@@ -310,6 +310,12 @@ test('while the gateway or its store is away it says so, keeps what it showed, a
   assert.equal(await page.locator('h1', { hasText: 'Channels' }).isVisible(), true, 'what was shown stays');
   await page.unroute('**/admin/v1/channels');
   await banner.waitFor({ state: 'hidden', timeout: 20_000 });
+  await page.route('**/admin/v1/channels', (route) => route.fulfill(refusal));
+  await banner.locator('p', { hasText: 'The store is away' }).waitFor({ timeout: 20_000 });
+  await page.evaluate("location.hash = '#/exchange/req_nowhere'");
+  await page.locator('.problem', { hasText: 'there is no request' }).waitFor();
+  assert.equal(await banner.isHidden(), true, 'a refusal is an answer');
+  await page.unroute('**/admin/v1/channels');
   // A gateway that started again knows no session.
   await page.context().clearCookies();
   await page.evaluate("location.hash = '#/prices'");
