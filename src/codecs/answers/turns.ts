@@ -31,7 +31,7 @@ interface Item {
 
 export class Turns {
   readonly #holds: Holds;
-  readonly #begin: 'start' | 'word';
+  readonly #begin: 'start' | 'delta';
   readonly #write: (event: ItemEvent) => void;
   readonly #items = new Map<number, Item>();
   /** Items that have had their turn, have not ended and hold back others: one of each kind at most. */
@@ -43,7 +43,7 @@ export class Turns {
   #latest = -1;
 
   /** `begin`: whether texts and reasoning take their turn with `item.start` or with their first delta. All others take it with the start. */
-  constructor(holds: Holds, begin: 'start' | 'word', write: (event: ItemEvent) => void) {
+  constructor(holds: Holds, begin: 'start' | 'delta', write: (event: ItemEvent) => void) {
     this.#holds = holds;
     this.#begin = begin;
     this.#write = write;
@@ -125,7 +125,7 @@ export class Turns {
       if (at >= 0) this.#holders.splice(at, 1);
       return;
     }
-    if (event.type === 'item.start' && this.#begin === 'word' && item.kind in OWN_KIND) return;
+    if (event.type === 'item.start' && this.#begin === 'delta' && item.kind in OWN_KIND) return;
     this.#latest = event.index;
     if (item.state === 'live') return;
     item.state = 'live';

@@ -95,9 +95,9 @@ export class ItemWriter {
   }
 
   /** Begins a text in the content, when its first words are known or that it has none. */
-  #place(open: OpenItem, words: string): void {
+  #place(open: OpenItem, text: string): void {
     if (open.start >= 0) return;
-    if (words !== '') this.#writeText(this.#join.beforeWords(), undefined);
+    if (text !== '') this.#writeText(this.#join.separator(), undefined);
     open.base = this.#length.length;
     open.start = this.#contentUnits;
   }
@@ -210,7 +210,7 @@ export class ItemWriter {
       this.#sink.delta({ function_call: { arguments: text } });
       return;
     }
-    const custom = open.head.kind === 'toolCall' && open.head.flavour === 'custom';
+    const custom = open.head.kind === 'toolCall' && open.head.toolType === 'custom';
     const piece = custom ? { custom: { input: text } } : { function: { arguments: text } };
     this.#sink.delta({ tool_calls: [{ index: open.index, ...piece }] });
   }
@@ -224,8 +224,8 @@ export class ItemWriter {
   }
 }
 
-export function toolCallHead(item: Pick<ToolCallItem, 'flavour' | 'callId' | 'tool'>, input: string): JsonObject {
-  const { flavour, callId: id, tool } = item;
-  if (flavour === 'custom') return { id, type: 'custom', custom: { name: tool.name, input } };
+export function toolCallHead(item: Pick<ToolCallItem, 'toolType' | 'callId' | 'tool'>, input: string): JsonObject {
+  const { toolType, callId: id, tool } = item;
+  if (toolType === 'custom') return { id, type: 'custom', custom: { name: tool.name, input } };
   return { id, type: 'function', function: { name: tool.name, arguments: input } };
 }

@@ -57,7 +57,7 @@ export function lastItemStatus(outcome: Completed | Incomplete): ItemStatus {
 }
 
 /** True for a reason that replaces the one before it: a cut replaces a normal end. */
-export function outweighs(reason: string, known: string | undefined): boolean {
+export function overrides(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
 }
 

@@ -19,7 +19,7 @@ import { toolCallHead } from './encode-items.ts';
 import { callEntries } from './call-pieces.ts';
 import { completeCalls, NativeCalls } from './splice-calls.ts';
 import { freshReasoning, NativeReasoning } from './splice-reasoning.ts';
-import { finishOf, finishReason, outweighs } from './outcome.ts';
+import { finishOf, finishReason, overrides } from './outcome.ts';
 import { DONE, type FirstChoice, firstChoice, usageIn } from '../wire.ts';
 
 export class NativeStream {
@@ -92,7 +92,7 @@ export class NativeStream {
     // The chunk that is held ended a call, not the answer.
     if (this.#held !== undefined && hasContent({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
-      if (!outweighs(reason, this.#held?.reason)) return;
+      if (!overrides(reason, this.#held?.reason)) return;
       this.#release(out);
       this.#held = { text, reason };
       if (added.length > 0) this.#writeDeltas(added, out);

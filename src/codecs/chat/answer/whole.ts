@@ -17,7 +17,7 @@ import { ItemWriter } from './encode-items.ts';
 import { failureIn, undecodable } from '../errors.ts';
 import { responseLosses } from '../losses.ts';
 import { bodyEdits } from './splice.ts';
-import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
+import { finishOf, finishReason, lastItemStatus, outcomeOf, overrides } from './outcome.ts';
 import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
@@ -40,14 +40,14 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   let reason: string | undefined;
   for (const choice of choices) {
     const given = finishReason(choice);
-    if (given !== undefined && outweighs(given, reason)) reason = given;
+    if (given !== undefined && overrides(given, reason)) reason = given;
     const { message } = choice;
     // A filtered answer may have no message.
     if (message !== undefined && message !== null) answer.push(objectAt(message, 'message'), choice, 'whole', events);
     if (isObject(message)) answer.addSources(message);
   }
-  // A whole body was not cut off, so one that says something is the answer.
-  if (reason === undefined && (context.options.acceptDoneWithoutFinish === true || saysSomething(events))) reason = 'stop';
+  // A whole body was not cut off, so one that has output is the answer.
+  if (reason === undefined && (context.options.acceptDoneWithoutFinish === true || hasOutput(events))) reason = 'stop';
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.addSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
@@ -74,7 +74,7 @@ function hasText({ message }: JsonObject): boolean {
   return content !== undefined && content !== null && content !== '';
 }
 
-function saysSomething(events: readonly CanonicalEvent[]): boolean {
+function hasOutput(events: readonly CanonicalEvent[]): boolean {
   return events.some((event) => event.type === 'item.start' && event.head.kind !== 'reasoning' && event.head.kind !== 'native');
 }
 

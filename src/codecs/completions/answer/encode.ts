@@ -103,7 +103,7 @@ export class TextWriter {
         const isWritten = this.#written.get(event.index);
         if (isWritten === undefined || event.delta.kind !== 'text' || event.delta.text === '') return '';
         this.#written.set(event.index, true);
-        return isWritten ? event.delta.text : this.#join.beforeWords() + event.delta.text;
+        return isWritten ? event.delta.text : this.#join.separator() + event.delta.text;
       }
       case 'item.end':
         this.#written.delete(event.index);

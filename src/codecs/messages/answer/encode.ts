@@ -71,6 +71,7 @@ class EventEncoder implements ClientEncoder {
     }
     this.#isWriting = true;
     this.#sink.out = out;
+    this.#writer.fold ??= step.fold;
     const events = this.#losses.kept(step.events);
     if (!this.#isStarted) this.#readUsage(events);
     for (const event of events) this.#encode(event, out);
