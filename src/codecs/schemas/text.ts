@@ -6,6 +6,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { JsonEdit } from '../json/edit.ts';
 import { compactJson, type JsonPath, jsonSlicer } from '../json/text.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 /** The texts of those schemas that JSON.stringify would change: of tools by their path, and of the format. */
 export interface SchemaTexts {
@@ -13,7 +14,7 @@ export interface SchemaTexts {
   readonly format?: string;
 }
 
-export function schemaTexts({ text, dialect, tools, format, schemas }: CanonicalRequest): SchemaTexts {
+export function* schemaTexts({ text, dialect, tools, format, schemas }: CanonicalRequest): Steps<SchemaTexts> {
   const texts = new Map<string, string>();
   if (schemas === undefined) return { tools: texts };
   let slice: ReturnType<typeof jsonSlicer> | undefined;
@@ -23,7 +24,8 @@ export function schemaTexts({ text, dialect, tools, format, schemas }: Canonical
     const found = slice(path());
     return found === undefined ? undefined : compactJson(found);
   };
-  for (const tool of tools) {
+  for (const [index, tool] of tools.entries()) {
+    if (endsStep(index)) yield;
     // Other vendors close the schema of a strict tool, so its own text cannot take its place.
     if (tool.kind !== 'function' || !isOfObject(tool.parameters) || (dialect === 'messages' && tool.strict === true)) continue;
     const found = textOf(tool.parameters, () => [...stepsOf(tool.at), ...schemas.inTool]);
@@ -34,8 +36,9 @@ export function schemaTexts({ text, dialect, tools, format, schemas }: Canonical
 }
 
 /** The edits that put these texts into a body whose `tools` are those of the request without the native ones. */
-export function schemaEdits(request: CanonicalRequest, inTool: JsonPath, format: JsonPath): JsonEdit[] {
-  const texts = schemaTexts(request);
+export function* schemaEdits(request: CanonicalRequest, inTool: JsonPath, format: JsonPath): Steps<JsonEdit[]> {
+  const texts = yield* schemaTexts(request);
+  yield;
   const edits = request.tools
     .filter((tool) => tool.kind !== 'native')
     .flatMap((tool, index): JsonEdit[] => {

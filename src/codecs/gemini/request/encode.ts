@@ -28,7 +28,7 @@ export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<U
     losses,
   );
   yield;
-  const toolNames = nameAllTools(request, NAME_RULE);
+  const toolNames = yield* nameAllTools(request, NAME_RULE);
   yield;
   const { systemInstruction, contents } = yield* encodeConversation(request, target, toolNames, losses);
   const { tools, toolConfig } = yield* encodeTools(request, toolNames, target.options, losses);
