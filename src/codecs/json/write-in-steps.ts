@@ -8,8 +8,8 @@ const PIECE = 2_000;
 const LONG = 1024 * 1024;
 
 /** The text of a value that is not undefined, without members that are. */
-export function* writeInSteps(value: JsonValue): Steps<string> {
-  return yield* write(value, new Set());
+export function* writeInSteps(value: JsonValue | object): Steps<string> {
+  return yield* write(value as JsonValue, new Set());
 }
 
 /** `large`: what is known to hold many values, or a long string. */

@@ -4,7 +4,7 @@
  */
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import { writeInSteps } from '../../codecs/json/write-in-steps.ts';
@@ -49,7 +49,7 @@ export function estimateOutput(request: CanonicalRequest, model: Model): number 
 }
 
 function toolText(tool: CanonicalRequest['tools'][number]): Steps<string> {
-  return writeInSteps('body' in tool ? tool.body : ({ ...tool, at: undefined } as unknown as JsonObject));
+  return writeInSteps('body' in tool ? tool.body : { ...tool, at: undefined });
 }
 
 function* countRequest(request: SentRequest, count: Count): Steps<void> {
