@@ -1,6 +1,7 @@
 /**
- * `response.steer`: input for a response that is being generated. Upstreams are asked over HTTP, which has no way to say more once a request
- * is sent, so every steer is refused at once, in the vendor's own event: the input was not used, and the client keeps it for its next turn.
+ * `response.steer`: input for a response that is being generated. Upstreams are asked over HTTP, which has no way to add input
+ * once a request is sent, so every steer is refused at once, in the vendor's own event: the input was not used, and the client
+ * keeps it for its next turn.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
