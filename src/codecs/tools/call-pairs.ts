@@ -4,7 +4,7 @@
  */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
-import { endsStep, type Steps, whole } from '../steps.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 /**
  * Results by their call, in the order in which the calls were first answered. A result belongs to the nearest earlier call with its id (turns
@@ -77,9 +77,7 @@ function addResult({ calls, results }: SameIdCalls, rank: number, result: ToolRe
  * (semantics 6.2.9); `reportLoss` is told of each. Calls of the last turn stay: they wait for their results, or for the rest of a paused
  * turn. Results of one turn keep their order. Calls of one turn that share an id get ids of their own.
  */
-export const withAnsweredCalls = whole(answerCalls);
-
-export function* answerCalls(
+export function* withAnsweredCalls(
   items: readonly Item[],
   reportLoss: (feature: RequestFeature, item: Item) => void,
 ): Steps<readonly Item[]> {

@@ -7,10 +7,10 @@ import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
-import { writeInSteps } from '../../codecs/json/write-in-steps.ts';
-import { atOnce, endsStep, type Steps, whole } from '../../codecs/steps.ts';
 import type { Model } from '../config/config.ts';
 import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
+import { writeInSteps } from '../../codecs/json/write-in-steps.ts';
+import { atOnce, endsStep, type Steps, whole } from '../../codecs/steps.ts';
 
 /** An image at the usual detail: about what vendors publish for one megapixel. */
 const IMAGE_TOKENS = 1_000;

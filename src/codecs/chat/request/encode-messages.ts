@@ -2,7 +2,7 @@
  * Encodes canonical items as chat messages for a chat upstream. One assistant message holds the text and the calls of a run of items. Each
  * tool result is a message, and the media of a run of results, which tool messages cannot hold, follow in one user message.
  */
-import { answerCalls } from '../../tools/call-pairs.ts';
+import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type {
   Item,
@@ -60,7 +60,7 @@ export function* encodeMessages(
     losses,
   });
   yield;
-  for (const [index, item] of (yield* answerCalls(items, (feature) => losses.note(feature))).entries()) {
+  for (const [index, item] of (yield* withAnsweredCalls(items, (feature) => losses.note(feature))).entries()) {
     if (endsStep(index)) yield;
     writer.add(item);
   }

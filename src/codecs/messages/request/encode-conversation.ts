@@ -3,7 +3,7 @@
  * (semantics 6.1.3). Results go first in the user message right after their calls (M9).
  */
 import { append } from '../../append.ts';
-import { answerCalls } from '../../tools/call-pairs.ts';
+import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../../canonical/json.ts';
@@ -46,7 +46,7 @@ export interface ConversationOptions {
 
 export function* encodeConversation(items: readonly Item[], options: ConversationOptions): Steps<Conversation> {
   const builder = new ConversationBuilder(options);
-  const settled = yield* answerCalls(items, (feature, item) => {
+  const settled = yield* withAnsweredCalls(items, (feature, item) => {
     options.losses.note(feature);
     if (item.kind === 'toolCall') builder.inputOf(item);
   });

@@ -3,7 +3,7 @@
  * calls, results and reasoning are items of their own. Only reasoning with an opaque value gets an id, since the id belongs to the
  * value. The dispatcher has checked private file ids before.
  */
-import { answerCalls } from '../../tools/call-pairs.ts';
+import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type {
   Item,
@@ -64,7 +64,7 @@ export function* writeInput(items: readonly Item[], writer: InputWriter): Steps<
     }
     open.content.push(part);
   };
-  for (const [index, item] of (yield* answerCalls(items, (feature) => writer.losses.note(feature))).entries()) {
+  for (const [index, item] of (yield* withAnsweredCalls(items, (feature) => writer.losses.note(feature))).entries()) {
     if (endsStep(index)) yield;
     noteLosses(item, writer);
     switch (item.kind) {
