@@ -111,7 +111,7 @@ function* readInstructions(reader: InputReader, value: JsonValue | undefined): S
   const items: Item[] = [];
   for (const [index, item] of value.entries()) {
     if (endsStep(index)) yield;
-    append(items, readInputItem(reader, item, ['instructions', index], index, 'developer'));
+    append(items, yield* readInputItem(reader, item, ['instructions', index], index, 'developer'));
   }
   return items;
 }
@@ -124,7 +124,7 @@ function* readInput(reader: InputReader, json: JsonObject): Steps<Item[]> {
     const items: Item[] = [];
     for (const [index, item] of input.entries()) {
       if (endsStep(index)) yield;
-      append(items, readInputItem(reader, item, ['input', index], first + index));
+      append(items, yield* readInputItem(reader, item, ['input', index], first + index));
     }
     return items;
   }
