@@ -15,12 +15,23 @@ import { isHosted } from '../platforms/session.ts';
 import { withoutTokens } from '../platforms/without-tokens.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing } from './outgoing.ts';
-import type { Upstreams } from './upstream.ts';
+import type { SendOptions, Upstreams } from './upstream.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
 
+/** A request that is under way, over whatever connection. */
+export type OpenCall = Pick<UpstreamCall, 'head' | 'abortedFor' | 'signedAt'> & { abort(reason: unknown): void };
+
+/** Another way to ask a Channel than a request of its own. */
+export interface UpstreamLink {
+  /** Undefined: this Channel, or this request, is asked over HTTP. */
+  open(channel: Channel, outgoing: Outgoing, options: SendOptions): OpenCall | undefined;
+}
+
 export interface CallOptions {
   readonly upstreams: Upstreams;
+  /** Tried first. */
+  readonly link?: UpstreamLink | undefined;
   readonly clock: Clock;
   readonly clientHeaders: IncomingHttpHeaders;
   /** Asks for an event stream. */
@@ -57,15 +68,15 @@ async function callOnce<Answer>(
 ): Promise<Answer> {
   const { channel, upstreamModel, model, note, signal } = target;
   const { stream, method, clientHeaders, trace } = options;
-  const call = options.upstreams.open(channel, outgoing, {
+  const sending: SendOptions = {
     stream,
     signal,
     clientHeaders,
     upstreamModel,
     ...(method === undefined ? {} : { method }),
     ...(trace === undefined ? {} : { traceHeaders: trace.nextAttempt() }),
-  });
-  options.onOpen?.(call);
+  };
+  const call = options.link?.open(channel, outgoing, sending) ?? openRequest(channel, outgoing, sending, options);
   let head: UpstreamHead | undefined;
   const timers = createIdleTimers(options.clock, channel.timeouts, (error) => call.abort(timeoutOf(error, head)));
   try {
@@ -93,6 +104,12 @@ async function callOnce<Answer>(
     timers.stop();
     throw call.abortedFor ?? thrown;
   }
+}
+
+function openRequest(channel: Channel, outgoing: Outgoing, sending: SendOptions, options: CallOptions): UpstreamCall {
+  const call = options.upstreams.open(channel, outgoing, sending);
+  options.onOpen?.(call);
+  return call;
 }
 
 function repeatable(error: GatewayError, repeats: number | undefined): GatewayError {

@@ -22,7 +22,7 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
+import { callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
 import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
@@ -47,6 +47,7 @@ export interface TextAttemptOptions {
   /** Makes an envelope of the client's account. */
   readonly seal: (opaque: Opaque) => string;
   readonly trace?: ExchangeTrace;
+  readonly link?: UpstreamLink | undefined;
   /** Which items the Channel stored, as far as the history knows. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
 }
@@ -151,6 +152,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       },
       {
         upstreams: options.upstreams,
+        link: options.link,
         clock: options.clock,
         clientHeaders: options.clientHeaders,
         stream: request.stream,
@@ -161,7 +163,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       (head, timers) => {
         const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
         const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
-        return read({ codec, context, encoded, head, timers, word, isSummary, framing: framingOf(channel) });
+        return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
       },
     );
   return isLarge(request.text) ? options.largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));

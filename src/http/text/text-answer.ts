@@ -79,6 +79,7 @@ export class TextAnswer {
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
+      link: prepared.link,
     };
     this.#upstreams = { search, options };
   }
