@@ -17,12 +17,12 @@ import { balances, journalRows, ledgerHead, openHolds, verifyLedger } from './le
 import { listModels } from './models-view.ts';
 import { overview } from './overview.ts';
 import { pageOf } from './paging.ts';
-import { made } from './repeated.ts';
 import { rotateSecret } from './secrets.ts';
 import { spendByDay } from './spend.ts';
 import { backUpBelow, type StorePlaces } from './store.ts';
 import type { VerbContext } from './verb.ts';
 import { listVideos, resolveVideo, showVideo, videoJson } from './videos.ts';
+import type { JournalKind } from '../store/ledger.ts';
 
 /** What the actions get of the gateway that runs. */
 export interface AdminParts {
@@ -131,4 +131,25 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     createToken: (call, request) => createToken(contextOf(call), request),
     deleteToken: (call, request) => deleteToken(contextOf(call), request),
   };
+}
+
+/**
+ * What was made before under the same cause is given again; a key without its secret, which nobody knows any more. The caller has made sure that
+ * the cause was used for this very request.
+ */
+async function made(
+  context: VerbContext,
+  kind: Extract<JournalKind, 'account_created' | 'key_created'>,
+  make: (context: VerbContext) => Promise<object>,
+): Promise<object> {
+  try {
+    return await make(context);
+  } catch (thrown) {
+    if (!(thrown instanceof RefusedError) || thrown.code !== 'cause_reused') throw thrown;
+    const rows = await (await context.store()).ledger.journal({ ref: context.cause.id });
+    const row = rows.find((one) => one.kind === kind);
+    if (row?.keyId !== undefined) return await showKey(context, { id: row.keyId });
+    if (row?.accountId !== undefined) return await showAccount(context, { account: row.accountId });
+    throw thrown;
+  }
 }

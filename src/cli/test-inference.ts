@@ -45,18 +45,8 @@ export async function testByInference(channel: Channel, model: Model, parts: Inf
   if (request === undefined) throw new Error('no codec reads chat');
   const note: { upstreamStatus?: number } = {};
   const target = { channel, upstreamModel, model: model.name, without: new Set<never>(), note };
-  const options = {
-    request,
-    model,
-    config,
-    upstreams,
-    codecs,
-    clientHeaders: {},
-    clock,
-    largeWork: new LargeWork(),
-    mint,
-    seal: () => '',
-  };
+  const gateway = { upstreams, codecs, clock, largeWork: new LargeWork(), mint };
+  const call = { gateway, config, request: { headers: {} } };
   const answered = (ok: boolean, words: string): Inference => ({
     ok,
     ...(note.upstreamStatus === undefined ? {} : { status: note.upstreamStatus }),
@@ -64,7 +54,10 @@ export async function testByInference(channel: Channel, model: Model, parts: Inf
     model: model.name,
   });
   try {
-    const { whole } = await attemptWhole({ ...target, signal: AbortSignal.timeout(INFERENCE_MS) }, options);
+    const { whole } = await attemptWhole(
+      { ...target, signal: AbortSignal.timeout(INFERENCE_MS) },
+      { call, request, model, seal: () => '' },
+    );
     const { usage } = whole;
     const counted = usage === undefined ? 'no usage was reported' : `${usage.output ?? 0} output tokens`;
     return answered(true, `${upstreamModel} answers: ${counted}`);

@@ -56,7 +56,7 @@ export interface ResponseContext {
 /** Steps as the stream that a client reads. */
 export interface ClientEncoder extends SealingStage<Step, Frame, GatewayError> {
   /**
-   * The good ending, which the last call put at the end of `out`, must not go out: takes it back and says a failure in its place. Never
+   * The good ending, which the last call put at the end of `out`, must not go out: takes it back and writes a failure in its place. Never
    * throws.
    */
   failInstead(failure: GatewayError, out: Frame[]): void;
@@ -79,7 +79,7 @@ export interface ClientCodec {
    * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.
    */
   encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
-  /** A failure as one frame that holds whatever its stream has said: for when the encoder itself can say nothing any more. */
+  /** A failure as one frame that holds whatever its stream has written: for when the encoder itself can write nothing any more. */
   errorFrame(error: GatewayError): Frame;
   /** The body of an error answer. */
   encodeError(error: GatewayError, requestId: string): string;

@@ -15,7 +15,7 @@ import { type PageRequestHeaders, type PageResponse, type Representation, repres
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 export interface PagesOptions {
-  /** `public_base_url` of the configuration, plain (base-url.ts). Absent: each browser names its own origin where that is safe. */
+  /** `public_base_url` of the configuration, plain (`build-config.ts`). Absent: each browser names its own origin where that is safe. */
   readonly publicBaseUrl?: string;
   /** The current price list; asked at each request. Return the same object while nothing has changed: that is the fast path. */
   readonly prices: () => PriceList;

@@ -24,7 +24,7 @@ export function fileText(directory: URL, file: string): string {
 export interface ReaderValues {
   /** Undefined: the browser names its own origin, where that is safe. */
   readonly baseUrl: string | undefined;
-  /** A plain id (base-url.ts). */
+  /** A plain id (`build-config.ts`). */
   readonly model: string;
 }
 

@@ -1,6 +1,5 @@
 /** The home page as text: its template filled with a price list. First paint needs no script. */
 import { LANGUAGES, PROTOCOL_EXAMPLES } from './api-reference/examples.ts';
-import { isPlainModelId } from './plain-model-id.ts';
 import { codeOf, exampleBlock, exampleText, radios, UNKNOWN_MODEL } from './examples.ts';
 import { fillTemplate, html, type Markup } from './html.ts';
 import type { PriceList } from './price-list.ts';
@@ -11,7 +10,7 @@ const ON_THE_HOME_PAGE = PROTOCOL_EXAMPLES.slice(0, 3);
 export interface HomePageOptions {
   readonly template: string;
   readonly exampleDirectory: URL;
-  /** Checked (base-url.ts). */
+  /** Checked (`build-config.ts`). */
   readonly baseUrl: string | undefined;
 }
 
@@ -57,4 +56,8 @@ export function baseMeta(baseUrl: string | undefined): Markup {
 /** `2026-11-20T11:58:03.120Z` as `2026-11-20 11:58:03 UTC`. */
 function displayTime(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function isPlainModelId(id: string): boolean {
+  return /^[A-Za-z0-9](?:[A-Za-z0-9._:@/+-]{0,127})$/.test(id);
 }

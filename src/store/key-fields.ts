@@ -1,9 +1,10 @@
 /** Checks the fields of a key that an operator sets, together: at creation and at every change. Pure; shared by every engine. */
 import { defined } from './defined.ts';
 import { checkExpiry, checkIps, checkLimits, checkModels, checkName } from './key-rules.ts';
-import type { KeyRecord, NewKey } from './keys.ts';
+import type { KeyRecord, NewKey, KeyChanges } from './keys.ts';
 import { changedRateLimits, type RateLimitChanges, type RateLimits } from './rate-limits.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
+import type { Cause } from './accounts.ts';
 
 /** The fields that may be set, with `undefined` for "no restriction". */
 export interface KeyFields {
@@ -44,10 +45,7 @@ export function checkedKey(key: NewKey): Result<KeySettings, Invalid> {
 }
 
 /** `base` with the fields, when every one of them is acceptable. */
-export function allowedWithin(
-  base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips' | 'rateLimits'>,
-  fields: KeyFields,
-): Checked {
+function allowedWithin(base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips' | 'rateLimits'>, fields: KeyFields): Checked {
   const checked = settings(fields);
   return checked.ok ? done({ ...base, ...checked.value }) : checked;
 }
@@ -73,4 +71,34 @@ function settings(fields: KeyFields): Result<KeySettings, Invalid> {
     ...defined({ expiresAtMs, models: models?.value, ips: ips?.value, rateLimits: rateLimits.value }),
     limits: limits.value,
   });
+}
+
+/** What was asked and why, as text: for the journal, and to tell a repetition from another change under the same cause. */
+export function describeKeyChanges(changes: KeyChanges, { note: reason }: Cause): string {
+  const { name, expiresAtMs, expiresInMs, models, ips, limits, disabled, deleted, rateLimits } = changes;
+  const asked = { name, expiresAtMs, expiresInMs, models, ips, limits, disabled, deleted, rateLimits, reason };
+  return JSON.stringify(asked, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+/** The key with the changes made at `nowMs`, when every one of them is acceptable. */
+export function changedKey(key: KeyRecord, changes: KeyChanges, nowMs: number): Checked {
+  const { knownModels, deleted, limits: newLimits = {}, expiresInMs, ...fields } = changes;
+  const disabled = deleted === true || (fields.disabled ?? key.disabled);
+  const newExpiry = expiresInMs === undefined ? fields.expiresAtMs : nowMs + expiresInMs;
+  const { expiresAtMs, models, ips, rateLimits, ...rest } = key;
+  const limits = { ...key.limits, ...newLimits };
+  return allowedWithin(
+    { ...rest, disabled, ...(deleted === true ? { deletedAtMs: nowMs } : {}) },
+    {
+      name: fields.name ?? key.name,
+      expiresAtMs: newExpiry === undefined ? expiresAtMs : (newExpiry ?? undefined),
+      models: fields.models === undefined ? models : (fields.models ?? undefined),
+      ips: fields.ips === undefined ? ips : (fields.ips ?? undefined),
+      limits: { total: limits.total ?? undefined, hourly: limits.hourly ?? undefined, daily: limits.daily ?? undefined },
+      rateLimits: { before: rateLimits, changes: fields.rateLimits },
+      // An expiry or a model list that was accepted once is not looked at again when something else changes.
+      checkExpiry: newExpiry !== undefined,
+      knownModels: fields.models === undefined ? undefined : knownModels,
+    },
+  );
 }

@@ -22,7 +22,7 @@ export class StallWatch {
     this.#stallMs = stallMs;
     this.#unsent = unsent;
     this.#onStall = onStall;
-    this.#deadline = createDeadline(clock, () => this.#look());
+    this.#deadline = createDeadline(clock, () => this.#check());
   }
 
   /** Another patience, from the next {@link start} on. */
@@ -45,7 +45,7 @@ export class StallWatch {
     this.#deadline.stop();
   }
 
-  #look(): void {
+  #check(): void {
     const now = this.#unsent();
     if (now === undefined || this.#before === undefined || now < this.#before) this.start();
     else this.#onStall();

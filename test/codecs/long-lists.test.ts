@@ -106,12 +106,12 @@ for (const [dialect, body] of Object.entries(ANSWERS)) {
 
 test(`a turn of ${MANY} texts and results is written for every upstream`, () => {
   const calls = list(
-    (index): Item => ({ kind: 'toolCall', flavour: 'function', callId: `c${index}`, tool: { name: 'f' }, input: '{}', turn: 1 }),
+    (index): Item => ({ kind: 'toolCall', toolType: 'function', callId: `c${index}`, tool: { name: 'f' }, input: '{}', turn: 1 }),
   );
   const results = list(
     (index): Item => ({
       kind: 'toolResult',
-      flavour: 'function',
+      toolType: 'function',
       callId: `c${index}`,
       content: [{ kind: 'text', text: 'r' }],
       isError: false,

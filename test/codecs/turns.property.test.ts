@@ -71,7 +71,7 @@ function sayings({ client }: TwoSided, whole: Whole): unknown {
     summaries: read(summaries),
     // A messages client gets one that comes behind the text it belongs to only in front of another block.
     signed: client.dialect === 'messages' ? [] : signedIn(whole),
-    calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item.tool.name, item.flavour, item.input]] : [])),
+    calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item.tool.name, item.toolType, item.input]] : [])),
     media: items.flatMap((item) => (item.kind === 'media' ? [JSON.stringify(item.media.source)] : [])).toSorted(),
     outcome: whole.outcome.status,
   });
@@ -82,7 +82,7 @@ function isReadable({ client }: TwoSided, said: Answer, event: CanonicalEvent): 
   if (event.type !== 'item.delta' || event.delta.kind === 'citation' || event.delta.text === '') return false;
   const item = said.items[event.index];
   if (client.dialect !== 'messages') return true;
-  if (item?.kind === 'toolCall') return item.flavour === 'function';
+  if (item?.kind === 'toolCall') return item.toolType === 'function';
   return item?.kind !== 'reasoning' || item.raw === undefined || event.delta.kind === 'raw';
 }
 

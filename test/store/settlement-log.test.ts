@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { readLines, Segment } from '../../src/store/settlements/segment.ts';
 import { SegmentFolder } from '../../src/store/settlements/segment-folder.ts';
 import type { Store } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { alive } from './support/alive.ts';
 import { entry, FakeClock, funded, tempDirectory } from './support/store.ts';
@@ -73,6 +74,34 @@ eachStore(({ openStore, place }) => {
     );
     await store.settlements.flush();
     assert.equal(await wallet(store), FUNDS - 7n * BigInt(COUNT) - 5n);
+    await sound(store);
+  });
+
+  test('an exchange that is closed as interrupted and settled late in one transaction has one row, which says so, and its charge', async (t) => {
+    const path = await place(t);
+    let isAway = false;
+    const refuse = () => {
+      if (isAway) throw new StoreError('unavailable', 'away');
+    };
+    const store = await openStore(t, { path, ...mine, clock: new FakeClock() }, refuse);
+    const owner = await funded(store, FUNDS);
+    leave(path, owner.secret);
+    isAway = true;
+    // In hand while the engine is away: what comes after it waits for the next transaction, all of it for the same one.
+    void store.settlements.settle({ entry: entry(owner, 'before', 1n) });
+    await store.settlements.flush();
+    // Takes the log over; what it would then write of its own is refused.
+    await Promise.allSettled([store.settlements.closeInterrupted()]);
+    const late = store.settlements.settle({ entry: entry(owner, 'ex_cut', 9n) });
+    assert.equal(store.settlements.pending, COUNT + 3);
+    isAway = false;
+    await store.settlements.flush();
+
+    assert.deepEqual(await late, { settled: true, chargedNanos: 9n });
+    const [row, ...more] = await store.requestLog.find('ex_cut');
+    assert.deepEqual([row?.status, row?.charge?.total, more], ['success', 9n, []]);
+    assert.equal((await store.requestLog.list({ limit: 1_000 })).length, COUNT + 2);
+    assert.equal(await wallet(store), FUNDS - 7n * BigInt(COUNT) - 1n - 9n);
     await sound(store);
   });
 

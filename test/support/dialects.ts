@@ -36,7 +36,7 @@ function chatFacts(whole: Whole): unknown {
       .replaceAll('\n', ''),
     cited: texts.flatMap(({ citations }) => citations.map((citation) => (citation.kind === 'url' ? citation.url : ''))),
     refusal: items.map((item) => (item.kind === 'refusal' ? item.text : '')).join(''),
-    calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item.tool.name, item.flavour, item.input]] : [])),
+    calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item.tool.name, item.toolType, item.input]] : [])),
     // Two members of a message: which came first is said by a stream alone.
     images: sourcesOf(items, 'image'),
     audio: sourcesOf(items, 'audio'),

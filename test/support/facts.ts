@@ -72,10 +72,10 @@ function thinkingOf(items: readonly OutputItem[], both: boolean): string {
 }
 
 /** Freeform input that a dialect wraps is compared as what it wraps. */
-function callOf(item: ToolCallItem, keepsFlavour: boolean): unknown {
-  const { callId, tool, flavour, input } = item;
-  if (keepsFlavour) return [callId, tool.name, flavour, input];
-  return [callId, tool.name, flavour === 'custom' ? JSON.stringify({ input }) : input];
+function callOf(item: ToolCallItem, keepsToolType: boolean): unknown {
+  const { callId, tool, toolType, input } = item;
+  if (keepsToolType) return [callId, tool.name, toolType, input];
+  return [callId, tool.name, toolType === 'custom' ? JSON.stringify({ input }) : input];
 }
 
 const flat = (text: string): string => text.replaceAll('\n', '');

@@ -22,7 +22,8 @@ export const FAULTS: Readonly<Record<string, Row>> = {
   F7: { about: 'an event or a body without end' },
   F8: {
     about: 'compressed unasked, under a wrong name',
-    reason: 'answers are refused and never inflated, words of an error up to 256 KiB, so that there is no bomb',
+    reason:
+      'streams are refused and never inflated, whole answers up to `limits.answer_bytes` and words of an error up to 256 KiB',
   },
   F9: { about: 'the zoo of statuses, odd Retry-After, 1xx' },
   F10: { about: 'error texts with keys, URLs, addresses, markup, a megabyte' },

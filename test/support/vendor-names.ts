@@ -35,7 +35,7 @@ export const OPENAI = {
     native('pictures on the way; the finished item has the last one', 'response.image_generation_call.partial_image'),
     native('a compaction on its way; the finished item has it', 'response.compaction.compacting'),
     native(
-      'audio beside the items: gathered, and an item of the answer at its end (loose-media.ts)',
+      'audio beside the items: gathered, and an item of the answer at its end (detached-media.ts)',
       ...['response.audio.delta', 'response.audio.done', 'response.audio.transcript.delta', 'response.audio.transcript.done'],
     ),
   ],

@@ -134,7 +134,7 @@ export class AnswerLosses {
         return this.#decide('refusal');
       case 'toolCall':
         if (head.tool.namespace !== undefined) this.#decide('function call: namespace');
-        return this.#decide(head.flavour === 'custom' ? 'custom tool call' : 'function call');
+        return this.#decide(head.toolType === 'custom' ? 'custom tool call' : 'function call');
       case 'media':
         return this.#keepsMedia || this.#decide('image');
       case 'native':

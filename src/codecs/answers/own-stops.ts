@@ -1,6 +1,6 @@
 /**
  * Stop sequences that an upstream was not sent, because its vendor takes fewer, or none: the gateway ends the answer itself where a text of the
- * assistant holds one. An upstream that still generates is let go, and what it had said is counted. Stands behind a decoder of another
+ * assistant holds one. An upstream that still generates is let go, and what it had written is counted. Stands behind a decoder of another
  * dialect than the client's, ahead of the order, so that streams, whole answers and the history end alike.
  */
 import { notRepresentable } from '../canonical/error.ts';
@@ -30,7 +30,7 @@ export function stoppedStep(step: Step, stops: readonly string[] | undefined): S
 
 type TextDelta = Extract<ItemDelta, { kind: 'text' }>;
 
-/** A text that is being said. */
+/** A text that is open. */
 interface OpenText {
   readonly machine: StopMachine;
   /** What the machine has read. */
@@ -64,13 +64,13 @@ class Cutter implements Rewriter {
       this.#texts.set(event.index, { machine: new StopMachine(this.#tree), read: 0, held: [] });
     if (event.type === 'item.delta' && event.delta.kind === 'text') {
       const text = this.#texts.get(event.index);
-      if (text === undefined) this.#say(event, out);
+      if (text === undefined) this.#emit(event, out);
       else this.#delta(event.index, event.delta, text, out);
     } else if (event.type === 'item.end') {
       const text = this.#texts.get(event.index);
-      if (text === undefined) this.#say(event, out);
+      if (text === undefined) this.#emit(event, out);
       else this.#end(event, text, out);
-    } else this.#say(event, out);
+    } else this.#emit(event, out);
   }
 
   #delta(index: number, delta: TextDelta, text: OpenText, out: CanonicalEvent[]): void {
@@ -85,11 +85,11 @@ class Cutter implements Rewriter {
     for (const { at, delta: each } of text.held.splice(0)) {
       if (at >= end) break;
       const cut = at + each.text.length <= end ? each : cutDelta(each, end - at);
-      this.#say({ type: 'item.delta', index, delta: cut }, out);
+      this.#emit({ type: 'item.delta', index, delta: cut }, out);
     }
     const open = this.#fold.open(index);
     const item = open === undefined ? undefined : partialItem(open);
-    if (item !== undefined) this.#say({ type: 'item.end', index, item, status: 'completed' }, out);
+    if (item !== undefined) this.#emit({ type: 'item.end', index, item, status: 'completed' }, out);
     this.#stop(found.sequence, out);
   }
 
@@ -98,7 +98,7 @@ class Cutter implements Rewriter {
     let count = 0;
     for (const { at, delta } of text.held) {
       if (at + delta.text.length > safe) break;
-      this.#say({ type: 'item.delta', index, delta }, out);
+      this.#emit({ type: 'item.delta', index, delta }, out);
       count += 1;
     }
     if (count > 0) text.held.splice(0, count);
@@ -110,11 +110,11 @@ class Cutter implements Rewriter {
     const found = text.machine.read(item.text.slice(text.read));
     if (found === undefined) {
       this.#release(index, text, Number.POSITIVE_INFINITY, out);
-      this.#say(event, out);
+      this.#emit(event, out);
       return;
     }
     this.#release(index, text, found.start, out);
-    this.#say({ ...event, item: cutText(item, found.start), status: 'completed' }, out);
+    this.#emit({ ...event, item: cutText(item, found.start), status: 'completed' }, out);
     this.#stop(found.sequence, out);
   }
 
@@ -122,13 +122,13 @@ class Cutter implements Rewriter {
     for (const index of [...this.#open].sort((a, b) => a - b)) {
       const open = this.#fold.open(index);
       const item = open === undefined ? undefined : partialItem(open);
-      if (item !== undefined) this.#say({ type: 'item.end', index, item, status: 'incomplete' }, out);
+      if (item !== undefined) this.#emit({ type: 'item.end', index, item, status: 'incomplete' }, out);
     }
-    this.#say({ type: 'response.end', outcome: { status: 'completed', stop: 'stopSequence', stopSequence: sequence } }, out);
+    this.#emit({ type: 'response.end', outcome: { status: 'completed', stop: 'stopSequence', stopSequence: sequence } }, out);
     this.stopped = true;
   }
 
-  #say(event: CanonicalEvent, out: CanonicalEvent[]): void {
+  #emit(event: CanonicalEvent, out: CanonicalEvent[]): void {
     if (event.type === 'item.start') this.#open.add(event.index);
     if (event.type === 'item.end') this.#open.delete(event.index);
     this.#fold.push(event);

@@ -1,15 +1,15 @@
 /**
  * The texts of an answer as one, for clients whose protocol has one content: each follows the one before it as it is, or after an empty
- * line where something stood between them or where their phases differ. A text without words adds nothing.
+ * line where something stood between them or where their phases differ. An empty text adds nothing.
  */
 import type { ItemHead } from '../canonical/event.ts';
 
 /** Between texts that something else parted. */
 export const TEXT_SEPARATOR = '\n\n';
 
-/** Follows the items as they begin, and says what must stand before the first words of a text. */
+/** Follows the items as they begin, and gives what must stand before the text of each. */
 export class TextJoin {
-  #hasWords = false;
+  #hasText = false;
   #isParted = false;
   #last: ItemHead['kind'] | undefined;
   #phase: string | undefined;
@@ -22,10 +22,10 @@ export class TextJoin {
     this.#phase = phase;
   }
 
-  /** What must stand before the first words of the text that began last. */
-  beforeWords(): string {
-    const separator = this.#hasWords && this.#isParted ? TEXT_SEPARATOR : '';
-    this.#hasWords = true;
+  /** What must stand before the text that began last. */
+  separator(): string {
+    const separator = this.#hasText && this.#isParted ? TEXT_SEPARATOR : '';
+    this.#hasText = true;
     this.#isParted = false;
     return separator;
   }

@@ -4,6 +4,7 @@
  * item are written as they come while no other item holds it back. Otherwise they are buffered and written when its turn comes, and items
  * that start behind a buffered one wait behind it. Knows no protocol: each encoder has its own table of which items hold back which.
  */
+import { GatewayError } from '../canonical/error.ts';
 import type { ItemDelta, ItemEvent, ItemHead } from '../canonical/event.ts';
 import { grown } from '../canonical/grown.ts';
 import { Queue } from '../queue.ts';
@@ -28,11 +29,10 @@ interface Item {
   readonly buffer: ItemEvent[];
 }
 
-/** `Out`: what the writer is given beside the event. */
-export class Turns<Out = void> {
+export class Turns {
   readonly #holds: Holds;
-  readonly #begin: 'start' | 'word';
-  readonly #write: (event: ItemEvent, out: Out) => void;
+  readonly #begin: 'start' | 'delta';
+  readonly #write: (event: ItemEvent) => void;
   readonly #items = new Map<number, Item>();
   /** Items that have had their turn, have not ended and hold back others: one of each kind at most. */
   readonly #holders: Item[] = [];
@@ -43,17 +43,17 @@ export class Turns<Out = void> {
   #latest = -1;
 
   /** `begin`: whether texts and reasoning take their turn with `item.start` or with their first delta. All others take it with the start. */
-  constructor(holds: Holds, begin: 'start' | 'word', write: (event: ItemEvent, out: Out) => void) {
+  constructor(holds: Holds, begin: 'start' | 'delta', write: (event: ItemEvent) => void) {
     this.#holds = holds;
     this.#begin = begin;
     this.#write = write;
   }
 
   /** Writes the event, and after the end of an item whatever waited for that; or buffers it. */
-  push(event: ItemEvent, out: Out): void {
+  push(event: ItemEvent): void {
     const { index } = event;
     if (index === this.#latest && event.type === 'item.delta') {
-      this.#write(event, out);
+      this.#write(event);
       return;
     }
     let item = this.#items.get(index);
@@ -66,15 +66,25 @@ export class Turns<Out = void> {
       addTo(item.buffer, event);
       return;
     }
-    this.#writeNow(event, item, out);
+    this.#writeNow(event, item);
     if (event.type !== 'item.end') return;
     for (let next = this.#next(); next !== undefined; next = this.#next())
-      for (const buffered of next.buffer.splice(0)) this.#writeNow(buffered, next, out);
+      for (const buffered of next.buffer.splice(0)) this.#writeNow(buffered, next);
   }
 
   /** No more events come: returns those that are still buffered, item by item. */
   rest(): readonly ItemEvent[] {
     return [...this.#paused.splice(0), ...this.#queued].flatMap(({ buffer }) => buffer);
+  }
+
+  /** Writes the rest: the answer fails, and the turn will not come. */
+  drain(): void {
+    try {
+      for (const event of this.rest()) this.#write(event);
+    } catch (refused) {
+      // What the protocol refuses to write is left out: the failure that follows is the one that matters.
+      if (!(refused instanceof GatewayError)) throw refused;
+    }
   }
 
   /** True for an item that waits already, and for one that has to from now on. */
@@ -107,15 +117,15 @@ export class Turns<Out = void> {
     return false;
   }
 
-  #writeNow(event: ItemEvent, item: Item, out: Out): void {
-    this.#write(event, out);
+  #writeNow(event: ItemEvent, item: Item): void {
+    this.#write(event);
     if (event.type === 'item.end') {
       this.#items.delete(event.index);
       const at = this.#holders.indexOf(item);
       if (at >= 0) this.#holders.splice(at, 1);
       return;
     }
-    if (event.type === 'item.start' && this.#begin === 'word' && item.kind in OWN_KIND) return;
+    if (event.type === 'item.start' && this.#begin === 'delta' && item.kind in OWN_KIND) return;
     this.#latest = event.index;
     if (item.state === 'live') return;
     item.state = 'live';

@@ -13,7 +13,7 @@ export type ItemHead =
   | { readonly kind: 'reasoning'; readonly id?: string }
   | {
       readonly kind: 'toolCall';
-      readonly flavour: 'function' | 'custom';
+      readonly toolType: 'function' | 'custom';
       readonly callId: string;
       readonly tool: ToolName;
       readonly id?: string;
@@ -69,8 +69,22 @@ export interface Native {
   readonly repeat?: Repeat;
 }
 
+/** The texts of an item as far as they were streamed: the fold's record, which grows while the item is open. */
+export interface StreamedTexts {
+  /** The text of texts and refusals, the raw text of reasoning, the input of tool calls. */
+  readonly text: string;
+  readonly summary: readonly string[];
+}
+
+export interface FoldedTexts {
+  /** `index`: of the canonical item. */
+  texts(index: number): StreamedTexts | undefined;
+}
+
 /** What a decoder emits for each upstream event. A stage that changes `events` drops `native`. */
 export interface Step {
   readonly native?: Native;
   readonly events: readonly CanonicalEvent[];
+  /** The fold of the answer. The order adds it to the steps that begin items. */
+  readonly fold?: FoldedTexts;
 }

@@ -3,7 +3,7 @@
  * cannot differ (law 4).
  */
 import { append } from '../append.ts';
-import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
+import type { CanonicalEvent, FoldedTexts, ItemDelta, ItemHead, StreamedTexts } from './event.ts';
 import type { NativeEventFeature } from './features.ts';
 import { grown } from './grown.ts';
 import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
@@ -27,10 +27,9 @@ export interface Whole {
 }
 
 /** What is known of an item while it is open: the concatenation of its deltas. */
-export interface OpenItem {
+export interface OpenItem extends StreamedTexts {
   readonly index: number;
   readonly head: ItemHead;
-  /** The text of texts and refusals, the raw text of reasoning, the input of tool calls. */
   text: string;
   readonly summary: string[];
   readonly citations: Citation[];
@@ -38,10 +37,13 @@ export interface OpenItem {
 }
 
 /** An item is open at first, and whole after its end. */
-type Entry = { readonly open: OpenItem; readonly whole: undefined } | { readonly open: undefined; readonly whole: WholeItem };
+interface Entry {
+  readonly streamed: OpenItem;
+  whole: WholeItem | undefined;
+}
 
 /** Accumulates events that the order has accepted. */
-export class Fold {
+export class Fold implements FoldedTexts {
   #createdAt: number | undefined;
   #serviceTier: string | undefined;
   #usage: Usage | undefined;
@@ -68,7 +70,13 @@ export class Fold {
 
   /** The item at `index` while it is open. */
   open(index: number): OpenItem | undefined {
-    return this.#items[index]?.open;
+    const entry = this.#items[index];
+    return entry?.whole === undefined ? entry?.streamed : undefined;
+  }
+
+  /** The texts of the item at `index`, for those who wrote its deltas. */
+  texts(index: number): StreamedTexts | undefined {
+    return this.#items[index]?.streamed;
   }
 
   push(event: CanonicalEvent): void {
@@ -78,7 +86,7 @@ export class Fold {
         this.#serviceTier = event.serviceTier;
         return;
       case 'item.start':
-        this.#items.push({ open: newlyOpen(event.index, event.head), whole: undefined });
+        this.#items.push({ streamed: newlyOpen(event.index, event.head), whole: undefined });
         return;
       case 'item.delta': {
         const open = this.open(event.index);
@@ -86,7 +94,7 @@ export class Fold {
         return;
       }
       case 'item.end':
-        this.#items[event.index] = { open: undefined, whole: { item: event.item, status: event.status } };
+        this.#end(event);
         return;
       case 'usage.report':
         this.#itemsAtReport = this.#items.length;
@@ -100,6 +108,17 @@ export class Fold {
         this.#events.add(featureOfNative(event));
         return;
     }
+  }
+
+  #end({ index, item, status }: Extract<CanonicalEvent, { type: 'item.end' }>): void {
+    const entry = this.#items[index];
+    if (entry === undefined) return;
+    entry.whole = { item, status };
+    // The whole item has the text, so that one copy of it is enough.
+    const { streamed } = entry;
+    if (item.kind === 'toolCall') streamed.text = item.input;
+    else if (item.kind === 'reasoning') streamed.text = item.raw ?? streamed.text;
+    else if ('text' in item) streamed.text = item.text;
   }
 
   /** The answer so far; open items count as incomplete. `outcome` is used where the stream has not ended. */
@@ -117,14 +136,14 @@ function featureOfNative({ dialect, name }: Extract<CanonicalEvent, { type: 'nat
   return dialect === 'chat' && name === 'annotations' ? 'citation of an ended text' : 'native event';
 }
 
-/** An item of which nothing was said yet. */
+/** An item of which nothing was streamed yet. */
 export function newlyOpen(index: number, head: ItemHead): OpenItem {
   return { index, head, text: '', summary: [], citations: [], logprobs: undefined };
 }
 
-function closedItem({ open, whole }: Entry): WholeItem[] {
+function closedItem({ streamed, whole }: Entry): WholeItem[] {
   if (whole !== undefined) return [whole];
-  const item = partialItem(open);
+  const item = partialItem(streamed);
   return item === undefined ? [] : [{ item, status: 'incomplete' }];
 }
 
@@ -177,7 +196,7 @@ export function partialItem(open: OpenItem): OutputItem | undefined {
         ...id,
       };
     case 'toolCall':
-      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, ...id, input: open.text };
+      return { kind: 'toolCall', toolType: head.toolType, callId: head.callId, tool: head.tool, ...id, input: open.text };
     case 'media':
     case 'native':
       return undefined;

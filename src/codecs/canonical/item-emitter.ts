@@ -80,7 +80,7 @@ export function headOf(item: OutputItem): ItemHead {
     case 'media':
       return { kind: item.kind, ...id };
     case 'toolCall':
-      return { kind: item.kind, flavour: item.flavour, callId: item.callId, tool: item.tool, ...id };
+      return { kind: item.kind, toolType: item.toolType, callId: item.callId, tool: item.tool, ...id };
     case 'native':
       return { kind: item.kind, dialect: item.dialect, ...id };
   }

@@ -94,7 +94,7 @@ export interface RefusalItem extends ItemFacts {
   readonly kind: 'refusal';
   readonly text: string;
 }
-/** Reasoning has three faces that are never mixed (spec rule 10): raw text, readable summary parts, and an opaque payload. */
+/** Reasoning has three kinds that are never mixed (spec rule 10): raw text, readable summary parts, and an opaque payload. */
 export interface ReasoningItem extends ItemFacts {
   readonly kind: 'reasoning';
   readonly raw?: string;
@@ -103,7 +103,7 @@ export interface ReasoningItem extends ItemFacts {
 }
 export interface ToolCallItem extends ItemFacts {
   readonly kind: 'toolCall';
-  readonly flavour: 'function' | 'custom';
+  readonly toolType: 'function' | 'custom';
   readonly callId: string;
   readonly tool: ToolName;
   /** The argument text as it came: JSON text for functions, free text for custom tools. Never re-serialised. */
@@ -112,7 +112,7 @@ export interface ToolCallItem extends ItemFacts {
 }
 export interface ToolResultItem extends ItemFacts {
   readonly kind: 'toolResult';
-  readonly flavour: 'function' | 'custom';
+  readonly toolType: 'function' | 'custom';
   readonly callId: string;
   readonly content: readonly Part[];
   readonly isError: boolean;

@@ -46,12 +46,14 @@ export class Order implements Stage<Step, Step> {
   #checked(step: Step): Step {
     const given = step.events;
     let events: CanonicalEvent[] | undefined;
+    let begins = false;
     for (let at = 0; at < given.length; at++) {
-      const said = given[at];
-      if (said === undefined) continue;
-      const event = said.type === 'response.end' ? this.#worded(said) : said;
-      if (event !== said) events ??= given.slice(0, at);
+      const decoded = given[at];
+      if (decoded === undefined) continue;
+      const event = decoded.type === 'response.end' ? this.#worded(decoded) : decoded;
+      if (event !== decoded) events ??= given.slice(0, at);
       if (!this.#continues(event)) {
+        begins ||= event.type === 'item.start';
         if (event.type === 'item.end') {
           for (const delta of this.#missing(event)) {
             const inserted = { type: 'item.delta', index: event.index, delta } as const;
@@ -64,6 +66,7 @@ export class Order implements Stage<Step, Step> {
       }
       events?.push(event);
     }
+    if (begins) return { ...step, events: events ?? given, fold: this.fold };
     return events === undefined ? step : { ...step, events };
   }
 

@@ -47,7 +47,7 @@ export type Tool =
 
 export type ToolChoice =
   | { readonly mode: 'auto' | 'none' | 'required' }
-  | { readonly mode: 'tool'; readonly flavour: 'function' | 'custom'; readonly tool: ToolName }
+  | { readonly mode: 'tool'; readonly toolType: 'function' | 'custom'; readonly tool: ToolName }
   | { readonly mode: 'allowed'; readonly require: boolean; readonly tools: readonly ToolName[] }
   | { readonly mode: 'native'; readonly dialect: Dialect; readonly body: JsonValue };
 

@@ -20,7 +20,7 @@ export interface Detail {
 
 /** What is known of the item that fragments belong to. `sealed`: an encrypted entry and its summary. */
 export interface DetailIdentity {
-  readonly face: 'text' | 'sealed';
+  readonly kind: 'text' | 'sealed';
   id: string | undefined;
   format: string | undefined;
   index: number | undefined;
@@ -56,8 +56,8 @@ export function readDetail(entry: JsonValue): Detail | undefined {
 }
 
 export function identityOf(detail: Detail): DetailIdentity {
-  const face = detail.kind === 'text' ? 'text' : 'sealed';
-  return { face, id: detail.id, format: detail.format, index: detail.index, payload: detail.payload };
+  const kind = detail.kind === 'text' ? 'text' : 'sealed';
+  return { kind, id: detail.id, format: detail.format, index: detail.index, payload: detail.payload };
 }
 
 /**
@@ -65,7 +65,7 @@ export function identityOf(detail: Detail): DetailIdentity {
  * of one index and format. A signed text takes no more text, and another payload is another item.
  */
 export function isSameItem(identity: DetailIdentity, detail: Detail): boolean {
-  if (detail.kind === 'other' || (detail.kind === 'text') !== (identity.face === 'text')) return false;
+  if (detail.kind === 'other' || (detail.kind === 'text') !== (identity.kind === 'text')) return false;
   if (
     !isCompatible(identity.index, detail.index) ||
     !isCompatible(identity.format, detail.format) ||

@@ -19,7 +19,7 @@ export interface EmbeddingRequest {
   readonly format: EncodingFormat;
   readonly text: string;
   /** Members that no upstream needs to hear. */
-  readonly unsaid: readonly string[];
+  readonly unsent: readonly string[];
 }
 
 /** Throws a 400 that names the member. `text` is the exact body that parsed to `json`. */
@@ -30,8 +30,8 @@ export function readEmbeddingRequest(text: string, json: JsonObject): EmbeddingR
   if (dimensions !== undefined && dimensions !== null && !isCount(dimensions)) {
     throw invalid('dimensions', 'dimensions must be a positive integer.');
   }
-  const unsaid = ['stream', ...gatewayMembers(json)];
-  return { model, ...readInput(input), format: readFormat(format), text, unsaid };
+  const unsent = ['stream', ...gatewayMembers(json)];
+  return { model, ...readInput(input), format: readFormat(format), text, unsent };
 }
 
 type Input = Pick<EmbeddingRequest, 'count' | 'tokens' | 'isTokenIds'>;
@@ -84,6 +84,6 @@ export const EMBEDDINGS_PATH = '/embeddings';
 export function encodeEmbeddingRequest(request: EmbeddingRequest, upstreamModel: string): string {
   return editJson(request.text, [
     { path: ['model'], value: JSON.stringify(upstreamModel) },
-    ...request.unsaid.map((name) => ({ path: [name], value: undefined })),
+    ...request.unsent.map((name) => ({ path: [name], value: undefined })),
   ]);
 }

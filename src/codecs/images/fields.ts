@@ -68,7 +68,7 @@ export function fromForm(name: string, value: string): JsonValue {
 
 export type Fields = Pick<
   ImageRequest,
-  'operation' | 'model' | 'prompt' | 'count' | 'countGiven' | 'stream' | 'parameters' | 'unsaid'
+  'operation' | 'model' | 'prompt' | 'count' | 'countGiven' | 'stream' | 'parameters' | 'unsent'
 >;
 
 /** Checks every member that is not an image. Throws a 400 that names the member. */
@@ -81,9 +81,9 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
   const stream = members.get('stream') === true;
   if (stream && count !== undefined && count !== 1) throw invalid('n', 'n must be 1 with stream: true.');
   const parameters = new Map<string, JsonValue>();
-  const unsaid = [...members.keys()].filter((name) => name === PREVIEWS || isGatewayMember(name));
+  const unsent = [...members.keys()].filter((name) => name === PREVIEWS || isGatewayMember(name));
   for (const [name, value] of members) {
-    const isField = unsaid.includes(name) || NOT_PARAMETERS.has(name) || (operation === 'edit' && OF_EDITS.has(name));
+    const isField = unsent.includes(name) || NOT_PARAMETERS.has(name) || (operation === 'edit' && OF_EDITS.has(name));
     if (value !== null && !isField) parameters.set(name, value);
   }
   return {
@@ -94,7 +94,7 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
     countGiven: count !== undefined,
     stream,
     parameters,
-    unsaid,
+    unsent,
   };
 }
 

@@ -35,7 +35,7 @@ function encodeJson(request: ImageRequest, target: ImageTarget): Encoded {
   // Links and file ids come in JSON only, and so does every generation.
   const { text } = request;
   if (text === undefined) throw new GatewayError('internal_error', 'A form cannot hold a link.');
-  const edits: JsonEdit[] = request.unsaid.map((name) => ({ path: [name], value: undefined }));
+  const edits: JsonEdit[] = request.unsent.map((name) => ({ path: [name], value: undefined }));
   edits.push({ path: ['model'], value: JSON.stringify(target.upstreamModel) });
   edits.push({ path: ['n'], value: request.countGiven ? '1' : undefined });
   edits.push({ path: ['stream'], value: target.stream ? 'true' : undefined });

@@ -36,7 +36,7 @@ export interface ImageRequest {
   /** Everything else, checked where it is known, in the client's order. Null and gateway-only members are left out. */
   readonly parameters: ReadonlyMap<string, JsonValue>;
   /** Members that no upstream is told, where the client's text goes on. */
-  readonly unsaid: readonly string[];
+  readonly unsent: readonly string[];
   /** The exact body where it was JSON, for a route that speaks the same. */
   readonly text?: string;
 }

@@ -69,7 +69,7 @@ export function unsignedReasoning(value: string): Pick<ReasoningItem, 'raw' | 's
 
 /** The argument text of a call on this wire; freeform input is wrapped as a lowered tool's would be. */
 export function wireInput(item: ToolCallItem): string {
-  if (item.flavour === 'custom') return wrapFreeform(item.input);
+  if (item.toolType === 'custom') return wrapFreeform(item.input);
   return isEmptyInput(item.input) ? '{}' : item.input;
 }
 

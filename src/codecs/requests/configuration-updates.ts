@@ -7,7 +7,7 @@ import { optionalObject, optionalString } from './members.ts';
 
 export interface ConfigurationUpdate {
   /** The object that holds the new configuration. */
-  readonly says: JsonObject;
+  readonly members: JsonObject;
   /** Its path. */
   readonly at: string;
 }
@@ -24,8 +24,8 @@ export function updatesIn(
 /** The effort that the last update with one sets. */
 export function updatedEffort(updates: readonly ConfigurationUpdate[]): string | undefined {
   return updates
-    .flatMap(({ says, at }) => {
-      const reasoning = optionalObject(says, 'reasoning', at) ?? {};
+    .flatMap(({ members, at }) => {
+      const reasoning = optionalObject(members, 'reasoning', at) ?? {};
       return optionalString(reasoning, 'effort', `${at}.reasoning`) ?? [];
     })
     .at(-1);

@@ -123,7 +123,7 @@ function keptItem(item: Exclude<Item, ReasoningItem>, tools: readonly Tool[], lo
     case 'refusal':
       return losses.decide('refusal in history', at) ? item : undefined;
     case 'toolCall': {
-      if (!losses.decide(item.flavour === 'custom' ? 'custom tool call' : 'function call', at)) return undefined;
+      if (!losses.decide(item.toolType === 'custom' ? 'custom tool call' : 'function call', at)) return undefined;
       if (declaredTool(tools, item.tool) === undefined && !losses.decide('call of an undeclared tool', at)) return undefined;
       return item.opaque === undefined || losses.decide('function call signature', at) ? item : without(item, 'opaque');
     }

@@ -115,7 +115,7 @@ class Expansion implements Rewriter {
       if (!isObject(use) || tool === undefined || input === undefined || !isObject(use['parameters'])) return undefined;
       const opaque = at === 0 && wrapper.opaque !== undefined ? { opaque: wrapper.opaque } : {};
       const callId = this.#context.mint('call_');
-      calls.push({ kind: 'toolCall', flavour: tool.kind, callId, tool: tool.tool, input, ...opaque });
+      calls.push({ kind: 'toolCall', toolType: tool.kind, callId, tool: tool.tool, input, ...opaque });
     }
     return calls;
   }
@@ -131,7 +131,7 @@ class Expansion implements Rewriter {
 
 function isWrapper(event: CanonicalEvent): boolean {
   if (event.type !== 'item.start' || event.head.kind !== 'toolCall') return false;
-  return event.head.flavour === 'function' && WRAPPERS.has(event.head.tool.name);
+  return event.head.toolType === 'function' && WRAPPERS.has(event.head.tool.name);
 }
 
 function usesIn(input: string): readonly JsonValue[] | undefined {

@@ -4,7 +4,6 @@ import { createSecureContext } from 'node:tls';
 import { defined } from '../../codecs/defined.ts';
 import { parseUsd } from '../../store/money.ts';
 import { ipRanges, isLoopback } from '../request/ip-ranges.ts';
-import { isPlainBaseUrl } from './base-url.ts';
 import { addBookPrices, type BookOptions } from './book-prices.ts';
 import { addressFault, buildChannel, HEADER_VALUE, type Surroundings } from './build-channel.ts';
 import { buildModel, rateLimitsOf } from './build-model.ts';
@@ -194,4 +193,14 @@ function buildChannels(
     (entry.disabled ? disabledChannels : channels).push(channel);
   }
   return { channels, disabledChannels };
+}
+
+const PLAIN = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:\/[A-Za-z0-9._~-]+)*$/;
+
+/**
+ * The address that the examples name: http or https, a host, a port, a path; no slash at its end. It is never taken from a request's Host
+ * header, which anybody may choose, and its characters are limited because readers paste these examples into a shell.
+ */
+function isPlainBaseUrl(text: string): boolean {
+  return PLAIN.test(text) && URL.canParse(text);
 }

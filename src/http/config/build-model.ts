@@ -1,12 +1,20 @@
 /** One entry of `models`: its kind, its price as exact rates, and facts that only the operator knows. */
 import { defined } from '../../codecs/defined.ts';
-import type { ModelKind, Rates } from '../../store/prices.ts';
+import {
+  type ModelKind,
+  type Rates,
+  type Modifier,
+  PIECE_CLASSES,
+  type RateTable,
+  type TierRates,
+  TOKEN_CLASSES,
+} from '../../store/prices.ts';
 import type { RateLimits } from '../../store/rate-limits.ts';
 import type { Invalid, Result } from '../../store/result.ts';
 import type { Model } from './config.ts';
 import { type ConfigProblem, joinPath } from './config-error.ts';
-import { misspelled } from './price-keys.ts';
 import type { ModelEntry, RateLimitsEntry } from './schema.ts';
+import { closestMatch } from './suggest-key.ts';
 
 /** Undefined where none is set. */
 export function rateLimitsOf(entry: RateLimitsEntry | undefined): RateLimits | undefined {
@@ -46,4 +54,29 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
     }),
     facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),
   };
+}
+
+const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES]);
+
+/** An unknown price key is the meter of a tool; one that resembles a known key is a mistake, which would give that class away. `at`: the path of the price. */
+function misspelled(rates: Rates, at: string): ConfigProblem[] {
+  const named = (kind: string, modifiers: ReadonlyMap<string, Modifier> = new Map()): ConfigProblem[] =>
+    [...modifiers].flatMap(([name, modifier]) => ('multiplier' in modifier ? [] : inTier(modifier, `${at}.${kind}.${name}`)));
+  return [
+    ...inTier(rates, at),
+    ...named('service_tiers', rates.serviceTiers),
+    ...named('speeds', rates.speeds),
+    ...named('geos', rates.geos),
+  ];
+}
+
+function inTier(tier: TierRates, at: string): ConfigProblem[] {
+  return [...inTable(tier, at), ...(tier.longContext === undefined ? [] : inTable(tier.longContext, `${at}.long_context`))];
+}
+
+function inTable({ meters }: RateTable, at: string): ConfigProblem[] {
+  return [...meters.keys()].flatMap((meter) => {
+    const meant = closestMatch(meter, CLASSES);
+    return meant === undefined ? [] : [{ path: `${at}.${meter}`, message: `is no price; did you mean ${meant}?` }];
+  });
 }

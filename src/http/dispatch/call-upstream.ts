@@ -2,22 +2,29 @@
  * One request to one upstream inside an attempt: sent, its status judged, its answer read under the Channel's timers and the client's
  * signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
  */
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
-import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Channel } from '../config/config.ts';
+import type { Gateway } from '../gateway.ts';
 import { isHosted } from '../platforms/session.ts';
-import { withoutTokens } from '../platforms/without-tokens.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing } from './outgoing.ts';
-import type { SendOptions, Upstreams } from './upstream.ts';
+import type { SendOptions } from './upstream.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
+
+/** On whose behalf an upstream is asked: a client's call, or the gateway's own. */
+export interface Asker {
+  readonly gateway: Pick<Gateway, 'upstreams' | 'clock'>;
+  /** The client's, whose headers a Channel may pass on. */
+  readonly request: Pick<IncomingMessage, 'headers'>;
+  readonly trace?: ExchangeTrace;
+}
 
 /** A request that is under way, over whatever connection. */
 export type OpenCall = Pick<UpstreamCall, 'head' | 'abortedFor' | 'signedAt'> & { abort(reason: unknown): void };
@@ -29,18 +36,14 @@ export interface UpstreamLink {
 }
 
 export interface CallOptions {
-  readonly upstreams: Upstreams;
   /** Tried first. */
   readonly link?: UpstreamLink | undefined;
-  readonly clock: Clock;
-  readonly clientHeaders: IncomingHttpHeaders;
   /** Asks for an event stream. */
   readonly stream: boolean;
   /** Default: POST. */
   readonly method?: 'GET' | 'POST';
   /** The answer may go on when `read` has settled: whoever reads on stops the timers. */
   readonly goesOn?: boolean;
-  readonly trace?: ExchangeTrace;
   /** For those who must know afterwards whether the upstream can have seen the request. */
   onOpen?(call: UpstreamCall): void;
   decodeError(answer: UpstreamAnswer): Error;
@@ -50,16 +53,18 @@ type Read<Answer> = (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>;
 
 /** `read` gets a 2xx answer; the timers stop when it has settled. Rejects with the refusal, the timer's error or the client's. */
 export function callUpstream<Answer>(
+  asker: Asker,
   target: Target,
   outgoing: Outgoing,
   options: CallOptions,
   read: Read<Answer>,
 ): Promise<Answer> {
-  return callOnce(target, outgoing, options, read, true);
+  return callOnce(asker, target, outgoing, options, read, true);
 }
 
 /** `first`: another call may follow, signed with another credential. */
 async function callOnce<Answer>(
+  asker: Asker,
   target: Target,
   outgoing: Outgoing,
   options: CallOptions,
@@ -67,18 +72,20 @@ async function callOnce<Answer>(
   first: boolean,
 ): Promise<Answer> {
   const { channel, upstreamModel, model, note, signal } = target;
-  const { stream, method, clientHeaders, trace } = options;
+  const { stream, method, link } = options;
+  const { gateway, request, trace } = asker;
+  const { upstreams, clock } = gateway;
   const sending: SendOptions = {
     stream,
     signal,
-    clientHeaders,
+    clientHeaders: request.headers,
     upstreamModel,
     ...(method === undefined ? {} : { method }),
     ...(trace === undefined ? {} : { traceHeaders: trace.nextAttempt() }),
   };
-  const call = options.link?.open(channel, outgoing, sending) ?? openRequest(channel, outgoing, sending, options);
+  const call = link?.open(channel, outgoing, sending) ?? openRequest(upstreams.open(channel, outgoing, sending), options);
   let head: UpstreamHead | undefined;
-  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => call.abort(timeoutOf(error, head)));
+  const timers = createIdleTimers(clock, channel.timeouts, (error) => call.abort(timeoutOf(error, head)));
   try {
     head = await call.head;
     note.upstreamStatus = head.status;
@@ -87,11 +94,11 @@ async function callOnce<Answer>(
     if (head.status < 200 || head.status > 299) {
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();
-      const receivedAtMs = options.clock.now();
-      const text = withoutKey(await readErrorText(head, options.clock), channel.apiKey);
+      const receivedAtMs = clock.now();
+      const text = withoutKey(await readErrorText(head, clock), channel.apiKey);
       const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
-      const told = isHosted(channel) ? options.upstreams.session(channel).platform.refused(withoutTokens(raw), call) : undefined;
-      if (told?.again === true && first) return await callOnce(target, outgoing, options, read, false);
+      const told = isHosted(channel) ? upstreams.session(channel).platform.refused(withoutTokens(raw), call) : undefined;
+      if (told?.again === true && first) return await callOnce(asker, target, outgoing, options, read, false);
       const refused = told?.error ?? options.decodeError(told?.answer ?? raw);
       if (!(refused instanceof GatewayError)) throw refused;
       const error = repeatable(refused, told?.repeats);
@@ -106,8 +113,7 @@ async function callOnce<Answer>(
   }
 }
 
-function openRequest(channel: Channel, outgoing: Outgoing, sending: SendOptions, options: CallOptions): UpstreamCall {
-  const call = options.upstreams.open(channel, outgoing, sending);
+function openRequest(call: UpstreamCall, options: CallOptions): UpstreamCall {
   options.onOpen?.(call);
   return call;
 }
@@ -140,4 +146,11 @@ export function withoutKey(text: string, key = ''): string {
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */
 export function contentTypeOf(head: UpstreamHead): string {
   return headerOf(head.headers, 'content-type').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+/** Some clouds print the headers that they were sent: the texts of refusals are read without what they quote of a credential. */
+const TOKENS = /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+|(?<=x-amz-security-token:)\S+|(?<=\bBearer )\S{16,}/gi;
+
+function withoutTokens(answer: UpstreamAnswer): UpstreamAnswer {
+  return { ...answer, text: answer.text.replace(TOKENS, '[redacted]') };
 }

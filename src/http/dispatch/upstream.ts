@@ -12,7 +12,6 @@ import { StreamError } from '../../streams/stream-error.ts';
 import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
 import type { Channel } from '../config/config.ts';
 import { type HostedChannel, isHosted, PlatformSession } from '../platforms/session.ts';
-import { isListHeader, joinList } from './header-lists.ts';
 import { isPieces, type Outgoing } from './outgoing.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 import { errorCode } from '../errors.ts';
@@ -296,4 +295,20 @@ export function applyParameters(body: string, channel: Channel): string {
   for (const [name, value] of channel.options.parameters) edits.push({ path: [name], value });
   for (const name of channel.options.dropParameters) edits.push({ path: [name], value: undefined });
   return edits.length === 0 ? body : editJson(body, edits);
+}
+
+/** Headers that hold a list which several sides may add to: the client, the codec and the Channel. */
+const LISTS: ReadonlySet<string> = new Set(['anthropic-beta']);
+
+/** `name` in lower case. */
+function isListHeader(name: string): boolean {
+  return LISTS.has(name);
+}
+
+/** `given` as it is written, and what of `more` it does not name. */
+export function joinList(given: string | undefined, more: string): string {
+  if (given === undefined || given.trim() === '') return more;
+  const named = new Set(given.split(',').map((entry) => entry.trim()));
+  const missing = more.split(',').filter((entry) => entry.trim() !== '' && !named.has(entry.trim()));
+  return [given, ...missing].join(',');
 }

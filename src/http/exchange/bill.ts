@@ -1,11 +1,10 @@
 /** What an exchange costs, from what it used: once, at its end, whatever ended it. */
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
-import type { BillableUsage, Charge, chargeFor } from '../../store/charge.ts';
+import type { BillableUsage, Charge, chargeFor, RatesOf } from '../../store/charge.ts';
 import type { Rates } from '../../store/prices.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel, Config } from '../config/config.ts';
 import { billableUsage } from './billable.ts';
-import { ratesOfUpstreamModel } from './rates-of.ts';
 
 export interface Used {
   readonly config: Config;
@@ -45,4 +44,31 @@ export function billOf({ config, chargeFor: charged, rates, ratesOf, channel, us
 /** The last failed attempt that reported what it used: billed where no attempt was answered. */
 function ofFailedAttempts(attempts: readonly AttemptEntry[]): AttemptEntry | undefined {
   return attempts.findLast(({ usage }) => usage !== undefined);
+}
+
+/** Vendors name the same model with and without the day of its making. */
+const DAY = /-\d{8}$/;
+
+/**
+ * Of the logical model that one of these Channels calls so, else of the logical model of that name; in both cases also without the day at its
+ * end. Undefined: it has no price of ours.
+ */
+export function ratesOfUpstreamModel(config: Config, channels: readonly Pick<Channel, 'models'>[]): RatesOf {
+  return (upstreamModel) => {
+    for (const name of new Set([upstreamModel, upstreamModel.replace(DAY, '')])) {
+      const rates = ofChannels(config, channels, name) ?? config.models.get(name)?.rates;
+      if (rates !== undefined) return rates;
+    }
+    return undefined;
+  };
+}
+
+function ofChannels(config: Config, channels: readonly Pick<Channel, 'models'>[], name: string): Rates | undefined {
+  for (const { models } of channels) {
+    for (const [logical, upstream] of models) {
+      const rates = upstream === name || upstream.replace(DAY, '') === name ? config.models.get(logical)?.rates : undefined;
+      if (rates !== undefined) return rates;
+    }
+  }
+  return undefined;
 }

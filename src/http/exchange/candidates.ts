@@ -59,7 +59,8 @@ export interface Answering<Answer> {
 }
 
 /**
- * Tries each model in turn, all Channels of one before the next. Rejects with the error of the first, which is the model that the client knows.
+ * Tries each model in turn, all Channels of one before the next. Rejects with the error of the first, which is the model that the client knows,
+ * or with one after which none is tried.
  * A model is only followed by another where its Channels failed, or could not be asked: never where the request is wrong, may already be
  * under way, or has nobody left who waits.
  */

@@ -2,8 +2,11 @@
  * Counts tokens where no upstream did. The tables of the tokenizer are loaded when the process starts; while they are not there, four bytes
  * count as a token. A failure to load them is never remembered: it is logged, and loading is tried again a minute later.
  */
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { type Clock, type Timer, within } from '../../streams/clock.ts';
+import { TokenTable } from './token-table.ts';
 
 /** May take time that grows with the length of the text; the caller bounds that. */
 export type CountTokens = (text: string) => number;
@@ -81,8 +84,13 @@ function roughCount(text: string): number {
 }
 
 async function loadTables(): Promise<CountTokens> {
-  const { countTokens } = await import('gpt-tokenizer');
-  return (text) => shortRuns(text).reduce((sum, piece) => sum + countTokens(piece, { disallowedSpecial: new Set() }), 0);
+  const { O200K_TOKEN_SPLIT_REGEX: pieces } = await import('gpt-tokenizer/encodingParams/constants');
+  const table = new TokenTable(await readFile(fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))));
+  return (text) => {
+    let tokens = 0;
+    for (const run of shortRuns(text)) for (const [piece] of run.matchAll(pieces)) tokens += table.count(piece);
+    return tokens;
+  };
 }
 
 /** A run that the tokenizer takes for one word. Its time grows with the square of the length, and no real word is this long. */

@@ -64,18 +64,11 @@ export interface WholeCodec<Answer> {
 
 /** One request of an attempt in the client's own dialect, and its whole answer. */
 export function ask<Answer>(call: Call, target: Target, outgoing: Outgoing, codec: WholeCodec<Answer>): Promise<Answer> {
-  const { gateway, config, request, trace } = call;
   return callUpstream(
+    call,
     target,
     outgoing,
-    {
-      upstreams: gateway.upstreams,
-      clock: gateway.clock,
-      clientHeaders: request.headers,
-      stream: false,
-      ...(trace === undefined ? {} : { trace }),
-      decodeError: (refused) => namingField(codec.decodeError(refused)),
-    },
-    async (head) => codec.decode(await readWhole(head, config.limits.answerBytes)),
+    { stream: false, decodeError: (refused) => namingField(codec.decodeError(refused)) },
+    async (head) => codec.decode(await readWhole(head, call.config.limits.answerBytes)),
   );
 }

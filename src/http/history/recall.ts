@@ -17,7 +17,7 @@ import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { refuseOrphanResults } from './orphan-results.ts';
-import { ownerOf } from './owner-of.ts';
+import { ownerOf } from './response-history.ts';
 import {
   inputItems,
   type ItemTexts,

@@ -9,6 +9,7 @@
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { HistoryLimits } from '../config/config.ts';
 import { ownBytes, type PastTurn } from './past-turn.ts';
+import type { Principal } from '../../store/keys.ts';
 
 export const HISTORY_TTL_MS = 30 * 60_000;
 
@@ -270,4 +271,9 @@ export class ResponseHistory {
 
 function itemKey(owner: string, id: string): string {
   return `${owner} ${id}`;
+}
+
+/** The owner of a stored response: account and key. To any other owner its id is unknown. */
+export function ownerOf({ account, key }: Principal): string {
+  return `${account.id}/${key.id}`;
 }

@@ -2,9 +2,8 @@
  * One attempt of an image endpoint: one picture from one Channel, whole before it is an answer, so that the next Channel may be tried until
  * then. A stream that the upstream explicitly refuses is asked for once more without one (spec, image rule 4).
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, upstreamFault } from '../../codecs/canonical/error.ts';
-import type { Frame, Mint } from '../../codecs/codec.ts';
+import type { Frame } from '../../codecs/codec.ts';
 import {
   IMAGE_UPSTREAMS,
   type ImageAnswer,
@@ -15,29 +14,18 @@ import {
 } from '../../codecs/images/index.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
 import { chain } from '../../streams/chain.ts';
-import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import { tap } from '../../streams/tap.ts';
-import type { Channel, Limits } from '../config/config.ts';
+import type { Channel } from '../config/config.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
-import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
+import { applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
-
-export interface ImageAttemptOptions {
-  readonly request: ImageRequest;
-  readonly upstreams: Upstreams;
-  readonly limits: Limits;
-  readonly clientHeaders: IncomingHttpHeaders;
-  readonly trace?: ExchangeTrace;
-  readonly clock: Clock;
-  readonly mint: Mint;
-}
+import type { CallContext } from '../gateway.ts';
 
 export interface MadeAnswer {
   readonly answer: ImageAnswer;
@@ -45,17 +33,25 @@ export interface MadeAnswer {
 }
 
 /** The attempts of one exchange; they share its one fallback to an upstream request without a stream. */
-export function imageAttempts(options: ImageAttemptOptions): (target: Target) => Promise<MadeAnswer> {
-  let streaming = options.request.stream;
+export function imageAttempts(call: CallContext, request: ImageRequest): (target: Target) => Promise<MadeAnswer> {
+  let streaming = request.stream;
+  const encode = ({ channel, upstreamModel }: Target, upstream: ImageUpstream): ImageUpstreamRequest =>
+    upstream.encode(request, {
+      upstreamModel,
+      stream: streaming,
+      ...channel.image,
+      override: (json) => applyParameters(json, channel),
+      mint: call.gateway.mint,
+    });
   return async (target) => {
     const upstream = imageUpstream(target.channel);
-    const encoded = encode(target, upstream, streaming, options);
+    const encoded = encode(target, upstream);
     try {
-      return await send(target, upstream, encoded, options);
+      return await send(call, target, upstream, encoded);
     } catch (thrown) {
       if (!encoded.stream || !(thrown instanceof GatewayError) || !rejectsStreaming(thrown)) throw thrown;
       streaming = false;
-      return await send(target, upstream, encode(target, upstream, false, options), options);
+      return await send(call, target, upstream, encode(target, upstream));
     }
   };
 }
@@ -66,29 +62,18 @@ function imageUpstream(channel: Channel): ImageUpstream {
   return upstream;
 }
 
-function encode(target: Target, upstream: ImageUpstream, stream: boolean, options: ImageAttemptOptions): ImageUpstreamRequest {
-  const { channel, upstreamModel } = target;
-  return upstream.encode(options.request, {
-    upstreamModel,
-    stream,
-    ...channel.image,
-    override: (json) => applyParameters(json, channel),
-    mint: options.mint,
-  });
-}
-
 async function send(
+  call: CallContext,
   target: Target,
   upstream: ImageUpstream,
-  encoded: ImageUpstreamRequest,
-  options: ImageAttemptOptions,
+  { path, contentType, body, stream, losses }: ImageUpstreamRequest,
 ): Promise<MadeAnswer> {
-  const { path, contentType, body, stream, losses } = encoded;
   const answer = await callUpstream(
+    call,
     target,
     { path, headers: {}, contentType, body: { pieces: body } },
-    { ...options, stream, decodeError: (refused) => upstream.decodeError(refused) },
-    (head, timers) => readAnswer(head, timers, stream, upstream, options),
+    { stream, decodeError: (refused) => upstream.decodeError(refused) },
+    (head, timers) => readAnswer(head, timers, stream, upstream, call),
   );
   return { answer, losses };
 }
@@ -99,17 +84,17 @@ async function readAnswer(
   timers: IdleTimers,
   stream: boolean,
   upstream: ImageUpstream,
-  options: ImageAttemptOptions,
+  { gateway, config }: CallContext,
 ): Promise<ImageAnswer> {
   const type = contentTypeOf(head);
   if (type === 'text/html') {
-    const text = await readErrorText(head, options.clock);
+    const text = await readErrorText(head, gateway.clock);
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
   }
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
-  if (!isStream) return upstream.decodeWhole(await readWhole(head, options.limits.answerBytes));
+  if (!isStream) return upstream.decodeWhole(await readWhole(head, config.limits.answerBytes));
   const frames = chain(
-    sseDecode({ maxEventBytes: options.limits.eventBytes }),
+    sseDecode({ maxEventBytes: config.limits.eventBytes }),
     tap<Frame>(() => timers.data()),
   );
   return await readStream(head.body, chain(frames, upstream.decodeEvents()), timers);

@@ -115,17 +115,8 @@ class Picture {
   /** Never rejects: what goes wrong is `failure`. */
   async draw(): Promise<void> {
     const { request } = this;
-    const { gateway, config, trace } = this.#call;
     try {
-      const attempts = imageAttempts({
-        request,
-        upstreams: gateway.upstreams,
-        limits: config.limits,
-        clientHeaders: this.#call.request.headers,
-        ...(trace === undefined ? {} : { trace }),
-        clock: gateway.clock,
-        mint: gateway.mint,
-      });
+      const attempts = imageAttempts(this.#call, request);
       const search = { channels: this.#channels, model: request.model };
       const accepted = await this.exchange.dispatch(search, attempts, {
         usageOf: ({ answer }) => imageUsage(request, answer, this.exchange.rates),

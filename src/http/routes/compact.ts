@@ -28,8 +28,7 @@ import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, parsed, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
-import { bySummary } from '../text/by-summary.ts';
-import { needOf, refusablesIn } from '../text/need.ts';
+import { bySummary, needOf, refusablesIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
 export const compact: Handler = async (call) => {

@@ -2,15 +2,13 @@
  * One attempt of a text endpoint: encode the request for this Channel, send it, and read until the commit point. Anything that an upstream
  * sends instead of an answer (an error status, an error event, HTML) becomes a GatewayError, which the attempt loop judges.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
 import type { Fold, Whole } from '../../codecs/canonical/fold.ts';
 import type { Opaque, Owner } from '../../codecs/canonical/opaque.ts';
 import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
-import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
-import type { CodecSet } from '../../codecs/codec-set.ts';
+import type { DecodeContext, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import { namingMembers } from '../../codecs/errors/member-words.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
@@ -19,34 +17,26 @@ import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts'
 import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
-import type { Config, Model } from '../config/config.ts';
+import type { Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
-import { joinList } from '../dispatch/header-lists.ts';
-import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
+import { type Asker, callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
+import { joinList, applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
+import type { CallContext, Gateway } from '../gateway.ts';
 import { framingOf } from '../platforms/session.ts';
-import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { parsed } from '../history/recall.ts';
-import { isLarge, type LargeWork } from '../request/large-work.ts';
-import { bySummary } from './by-summary.ts';
+import { isLarge } from '../request/large-work.ts';
+import { bySummary } from './need.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
 export interface TextAttemptOptions {
+  readonly call: Asker & Pick<CallContext, 'config'> & { readonly gateway: Pick<Gateway, 'codecs' | 'largeWork' | 'mint'> };
   readonly request: CanonicalRequest;
   readonly model: Model;
-  readonly config: Config;
-  readonly upstreams: Upstreams;
-  readonly codecs: CodecSet;
-  readonly clientHeaders: IncomingHttpHeaders;
-  readonly clock: Clock;
-  readonly largeWork: LargeWork;
-  readonly mint: Mint;
   /** Makes an envelope of the client's account. */
   readonly seal: (opaque: Opaque) => string;
-  readonly trace?: ExchangeTrace;
   readonly link?: UpstreamLink | undefined;
   /** Which items the Channel stored, as far as the history knows. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
@@ -110,7 +100,7 @@ async function wholeAnswer(sent: Sent, options: TextAttemptOptions): Promise<Who
     const source = await openSource(sent, options);
     answer = { steps: await readToEnd(source), fold: source.fold };
   } else {
-    answer = readWhole(decodeWhole(sent, await readBody(head, options.config.limits.answerBytes)), sent.word);
+    answer = readWhole(decodeWhole(sent, await readBody(head, options.call.config.limits.answerBytes)), sent.word);
   }
   timers.stop();
   const { steps, fold } = answer;
@@ -128,10 +118,11 @@ function sealing({ context: { owner, mint } }: Sent, { seal }: TextAttemptOption
 /** Throws where this Channel's dialect cannot take the request; later failures reject the promise. */
 function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
   const { channel, upstreamModel } = target;
-  const { mint } = options;
+  const { call } = options;
+  const { codecs, mint, largeWork } = call.gateway;
   const isSummary = asksForCompaction(options.request) && bySummary(channel, options.model);
   const request = isSummary ? summaryRequestOf(options.request, parsed) : options.request;
-  const codec = options.codecs.upstream(channel.type);
+  const codec = codecs.upstream(channel.type);
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
   const stored = options.stored?.(channel.id);
@@ -144,6 +135,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
   });
   const sendEncoded = (encoded: UpstreamRequest) =>
     callUpstream(
+      call,
       target,
       {
         path: encoded.path,
@@ -151,13 +143,9 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
         body: applyParameters(encoded.body, channel),
       },
       {
-        upstreams: options.upstreams,
         link: options.link,
-        clock: options.clock,
-        clientHeaders: options.clientHeaders,
         stream: request.stream,
         goesOn: true,
-        ...(options.trace === undefined ? {} : { trace: options.trace }),
         decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
       },
       (head, timers) => {
@@ -166,7 +154,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
         return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
       },
     );
-  return isLarge(request.text) ? options.largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
+  return isLarge(request.text) ? largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
 }
 
 /** A client that speaks messages sends its own version and betas to a messages upstream; betas that the request needs are added. */
@@ -177,7 +165,7 @@ function protocolHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = { ...encoded };
   if (options.request.dialect !== 'messages' || codec.dialect !== 'messages') return headers;
-  const { 'anthropic-version': version, 'anthropic-beta': betas } = options.clientHeaders;
+  const { 'anthropic-version': version, 'anthropic-beta': betas } = options.call.request.headers;
   if (typeof version === 'string' && version !== '') headers['anthropic-version'] = version;
   if (typeof betas === 'string' && betas !== '') headers['anthropic-beta'] = joinList(betas, encoded['anthropic-beta'] ?? '');
   return headers;
@@ -186,13 +174,14 @@ function protocolHeaders(
 /** Reads by content type: JSON is a whole answer or an error, HTML is refused, anything else is read as a stream, which rejects what is not one. */
 function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
   const { codec, context, head, timers, framing } = sent;
+  const { gateway, config } = options.call;
   const type = contentTypeOf(head);
-  if (type === 'text/html') return refusePage(head, options.clock);
+  if (type === 'text/html') return refusePage(head, gateway.clock);
   if (type === 'application/json') return openWhole(sent, options);
   return new AnswerStream(head.body, stoppingDecoder(codec.decodeEvents(context), sent.encoded.ownStops), {
-    clock: options.clock,
-    maxEventBytes: options.config.limits.eventBytes,
-    maxBytes: options.config.limits.answerBytes,
+    clock: gateway.clock,
+    maxEventBytes: config.limits.eventBytes,
+    maxBytes: config.limits.answerBytes,
     timers,
     word: sent.word,
     framing,
@@ -205,7 +194,7 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
 }
 
 async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(sent.head, options.config.limits.answerBytes);
+  const text = await readBody(sent.head, options.call.config.limits.answerBytes);
   sent.timers.stop();
   return wholeAsSource(decodeWhole(sent, text), sent.word);
 }

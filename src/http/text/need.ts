@@ -4,7 +4,7 @@ import type { Item, Media } from '../../codecs/canonical/item.ts';
 import type { CanonicalRequest, Refusable } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { asksForCaching } from '../../codecs/requests/cache-breakpoints.ts';
-import type { Channel } from '../config/config.ts';
+import type { Channel, Model } from '../config/config.ts';
 import type { Need } from '../dispatch/candidates.ts';
 
 export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass: string): Need {
@@ -61,4 +61,9 @@ export function refusablesIn(request: CanonicalRequest, channels: readonly Chann
     if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) kinds.add('raw');
   }
   return kinds;
+}
+
+/** Whether the Channel compacts a conversation by asking its model for a summary. */
+export function bySummary({ options }: Channel, model: Model): boolean {
+  return (options.compaction ?? model.compaction) === 'summary';
 }

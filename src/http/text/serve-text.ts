@@ -12,7 +12,7 @@ import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
-import { ratesOfUpstreamModel } from '../exchange/rates-of.ts';
+import { ratesOfUpstreamModel } from '../exchange/bill.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';

@@ -56,7 +56,7 @@ export class TextAnswer {
   #upstreams: Upstreams | undefined;
 
   constructor({ call, codec, request, model, search, prepared, reply, inputEstimate }: TextAnswerOptions) {
-    const { gateway, config } = call;
+    const { gateway } = call;
     this.#call = call;
     this.#codec = codec;
     this.#request = asSent(request);
@@ -67,18 +67,11 @@ export class TextAnswer {
     this.#reply = reply;
     this.#inputEstimate = inputEstimate;
     const options: TextAttemptOptions = {
+      call,
       request,
       model,
-      config,
-      upstreams: gateway.upstreams,
-      codecs: gateway.codecs,
-      clientHeaders: call.request.headers,
-      clock: gateway.clock,
-      largeWork: gateway.largeWork,
-      mint: gateway.mint,
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
-      ...(call.trace === undefined ? {} : { trace: call.trace }),
       link: prepared.link,
     };
     this.#upstreams = { search, options };

@@ -2,33 +2,20 @@
  * One task on its way to an upstream, through the attempt loop that serves every endpoint. "Submission has begun" is on disk before the
  * first byte of an attempt goes out; what is unclear after that becomes `unknown` and is never submitted again.
  */
-import type { Logger } from 'pino';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, parseJson } from '../../codecs/canonical/json.ts';
 import { decodeVideoRequest, type VideoRequest } from '../../codecs/videos/request.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
-import type { Store } from '../../store/store.ts';
 import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
-import type { Clock } from '../../streams/clock.ts';
-import type { ConfigSource } from '../config/source.ts';
-import { type Dispatcher, dispatch } from '../dispatch/dispatch.ts';
-import type { Upstreams } from '../dispatch/upstream.ts';
+import { dispatch } from '../dispatch/dispatch.ts';
 import { attemptReason, failedAttempts, verdictOf } from '../dispatch/verdict.ts';
 import { toGatewayError } from '../errors.ts';
 import { fromStore } from '../from-store.ts';
-import type { Metrics } from '../operations/metrics.ts';
+import type { Gateway } from '../gateway.ts';
 import { afterAcceptance, type Moment } from './outcomes.ts';
 import { attemptSubmission, routesFor, type VideoRoute } from './video-channel.ts';
 
-export interface SubmissionOptions {
-  readonly config: ConfigSource;
-  readonly store: Store;
-  readonly upstreams: Upstreams;
-  readonly dispatcher: Dispatcher;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+export type SubmissionOptions = Pick<Gateway, 'config' | 'store' | 'upstreams' | 'dispatcher' | 'metrics' | 'clock' | 'log'>;
 
 /** The lease under which a task is submitted. */
 export interface Submitter {

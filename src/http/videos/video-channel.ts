@@ -5,13 +5,12 @@ import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import { videoUpstream } from '../../codecs/videos/registry.ts';
 import type { VideoRequest } from '../../codecs/videos/request.ts';
 import type { Progress, Submission, VideoCall, VideoUpstream } from '../../codecs/videos/upstream.ts';
-import type { Clock } from '../../streams/clock.ts';
 import { toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Channel, Config } from '../config/config.ts';
-import { callUpstream, withoutKey } from '../dispatch/call-upstream.ts';
+import { type Asker, callUpstream, withoutKey } from '../dispatch/call-upstream.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
+import { applyParameters } from '../dispatch/upstream.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
 import type { UpstreamCall, UpstreamHead } from '../dispatch/upstream-call.ts';
 
@@ -58,17 +57,15 @@ export function routesFor(
   return { routes, refusal };
 }
 
-export interface VideoCallOptions {
-  readonly upstreams: Upstreams;
-  readonly clock: Clock;
-}
+/** No client waits: the gateway asks for itself. */
+const asker = (gateway: Asker['gateway']): Asker => ({ gateway, request: { headers: {} } });
 
 /** The id of the task upstream. Rejects with a refusal that is certain, or with an error that is `lost`. */
 export async function attemptSubmission(
   target: Target,
   codec: VideoUpstream,
   request: VideoRequest,
-  options: VideoCallOptions,
+  gateway: Asker['gateway'],
 ): Promise<string> {
   const { channel } = target;
   const { path, method, body } = codec.submit(request, target.upstreamModel);
@@ -83,11 +80,10 @@ export async function attemptSubmission(
   };
   try {
     return await callUpstream(
+      asker(gateway),
       target,
       { path, headers: {}, ...(body === undefined ? {} : { body: applyParameters(body, channel) }) },
       {
-        ...options,
-        clientHeaders: {},
         stream: false,
         method,
         onOpen: (call) => {
@@ -96,7 +92,7 @@ export async function attemptSubmission(
         decodeError: (answer) => asError(judge(answer)),
       },
       async (head) => {
-        const judged = judge(await answerOf(head, channel, options.clock));
+        const judged = judge(await answerOf(head, channel, gateway.clock));
         if (typeof judged !== 'string') throw judged;
         return judged;
       },
@@ -114,7 +110,7 @@ export async function attemptSubmission(
 export async function pollTask(
   { channel, codec, upstreamModel }: VideoRoute,
   upstreamId: string,
-  options: VideoCallOptions,
+  gateway: Asker['gateway'],
   signal: AbortSignal,
 ): Promise<Progress> {
   const firstDataMs = Math.min(POLL_TIMEOUT_MS, channel.timeouts.firstDataMs);
@@ -127,16 +123,15 @@ export async function pollTask(
   };
   const ask = (call: VideoCall, read: (answer: UpstreamAnswer) => Progress): Promise<Progress> =>
     callUpstream(
+      asker(gateway),
       target,
       { path: call.path, headers: {}, ...(call.body === undefined ? {} : { body: call.body }) },
       {
-        ...options,
-        clientHeaders: {},
         stream: false,
         method: call.method,
         decodeError: ({ status, text }) => new Error(`HTTP ${status}: ${text.slice(0, MAX_TEXT_CHARS)}`),
       },
-      async (head) => read(await answerOf(head, channel, options.clock)),
+      async (head) => read(await answerOf(head, channel, gateway.clock)),
     );
   try {
     const progress = await ask(codec.query(upstreamId), codec.readProgress);
@@ -147,7 +142,11 @@ export async function pollTask(
   }
 }
 
-async function answerOf({ status, headers, body }: UpstreamHead, { apiKey }: Channel, clock: Clock): Promise<UpstreamAnswer> {
+async function answerOf(
+  { status, headers, body }: UpstreamHead,
+  { apiKey }: Channel,
+  clock: Asker['gateway']['clock'],
+): Promise<UpstreamAnswer> {
   const receivedAtMs = clock.now();
   return { status, headers, text: withoutKey(await readWhole({ headers, body }, MAX_ANSWER_BYTES), apiKey), receivedAtMs };
 }

@@ -9,9 +9,8 @@ import { jsonSlicer } from '../../codecs/json/text.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';
-import { ownerOf } from '../history/owner-of.ts';
+import { ownerOf, type KeptTurn } from '../history/response-history.ts';
 import { type PastTurn, TURN_BYTES } from '../history/past-turn.ts';
-import type { KeptTurn } from '../history/response-history.ts';
 
 /** A request as its exact text and its value. */
 export interface RequestText {

@@ -1,8 +1,7 @@
 /** How keys are made and changed, and how money comes to their sub-accounts and goes back. */
 import { who } from '../account-rules.ts';
 import type { Cause } from '../accounts.ts';
-import { changedKey, describeKeyChanges } from '../key-changes.ts';
-import { checkedKey } from '../key-fields.ts';
+import { changedKey, describeKeyChanges, checkedKey } from '../key-fields.ts';
 import { digestOf, KEY_PREFIX, newSecret } from '../key-rules.ts';
 import type { Balance, KeyChanges, KeyRecord, Keys } from '../keys.ts';
 import { inRange } from '../money.ts';

@@ -1,15 +1,6 @@
 /** The rows of the rollups on LMDB: their keys, their text, and how a transaction adds to them. */
-import type { Database } from 'lmdb';
-import {
-  addSums,
-  isNothing,
-  noSums,
-  type Rollup,
-  type RollupChanges,
-  type RollupPlace,
-  SUM_NAMES,
-  type UsageSums,
-} from '../rollups.ts';
+import type { Database, Key } from 'lmdb';
+import { noSums, type Rollup, type RollupChanges, type RollupPlace, SUM_NAMES, type UsageSums } from '../rollups.ts';
 import type { Encoder } from './text-encoder.ts';
 import { StoreError } from '../store-error.ts';
 
@@ -27,29 +18,18 @@ export type RollupTable = Database<StoredRollup, RollupKey>;
  * and then the account: that is the format of the store. As text it would take twice the time.
  */
 export const ROLLUP_BYTES: Encoder<StoredRollup> = {
-  encode({ accountId, sums }) {
-    const { firstToken } = sums;
-    ROW.writeBigInt64LE(sums.chargedNanos, 0);
-    let at = WORD;
-    for (const name of SUM_NAMES) at = ROW.writeDoubleLE(sums[name], at);
-    at = ROW.writeDoubleLE(firstToken.length, at);
-    for (const count of firstToken) at = ROW.writeDoubleLE(count, at);
-    ROW.end = at + ROW.write(accountId, at);
+  encode(row: StoredRollup | typeof ROW) {
+    if (row !== ROW) addUp(undefined, row as StoredRollup);
     return ROW;
   },
   decode(bytes) {
-    const row = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (row.length < COUNTS_END + WORD) throw new StoreError('corrupt', 'a sum by hour is not one');
+    const row = viewOf(bytes);
     const sums = noSums();
-    sums.chargedNanos = row.readBigInt64LE(0);
-    let at = WORD;
-    for (const name of SUM_NAMES) {
-      sums[name] = row.readDoubleLE(at);
-      at += WORD;
-    }
-    const end = at + WORD + WORD * row.readDoubleLE(at);
-    for (at += WORD; at < end; at += WORD) sums.firstToken.push(row.readDoubleLE(at));
-    return { accountId: row.toString('utf8', end), sums };
+    sums.chargedNanos = row.getBigInt64(0, true);
+    for (const [n, name] of SUM_NAMES.entries()) sums[name] = row.getFloat64(WORD * (1 + n), true);
+    const end = COUNTS_END + WORD + WORD * row.getFloat64(COUNTS_END, true);
+    for (let at = COUNTS_END + WORD; at < end; at += WORD) sums.firstToken.push(row.getFloat64(at, true));
+    return { accountId: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8', end), sums };
   },
 };
 
@@ -57,6 +37,45 @@ const WORD = 8;
 const COUNTS_END = WORD * (1 + SUM_NAMES.length);
 /** Every put is done with the bytes when it returns, so that all can share one place. lmdb-js reads from `start` to `end`. */
 const ROW = Object.assign(Buffer.allocUnsafeSlow(8 * 1024), { start: 0, end: 0 });
+const WORDS = new DataView(ROW.buffer);
+
+function viewOf(bytes: Uint8Array): DataView {
+  if (bytes.length < COUNTS_END + WORD) throw new StoreError('corrupt', 'a sum by hour is not one');
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/**
+ * Puts a stored row with what is added to it into {@link ROW}; false when nothing is left of it. It stays bytes: each exchange adds to several
+ * rows, and making values of them took longer than the rest.
+ */
+function addUp(stored: Uint8Array | undefined, { accountId, sums }: StoredRollup): boolean {
+  const { firstToken } = sums;
+  const before = stored === undefined ? EMPTY : viewOf(stored);
+  const nanos = before.getBigInt64(0, true) + sums.chargedNanos;
+  WORDS.setBigInt64(0, nanos, true);
+  let isNothing = nanos === 0n;
+  let at = WORD;
+  for (const name of SUM_NAMES) {
+    const sum = before.getFloat64(at, true) + sums[name];
+    WORDS.setFloat64(at, sum, true);
+    isNothing &&= sum === 0;
+    at += WORD;
+  }
+  const had = before.getFloat64(at, true);
+  const buckets = Math.max(had, firstToken.length);
+  WORDS.setFloat64(at, buckets, true);
+  for (let bucket = 0; bucket < buckets; bucket++) {
+    at += WORD;
+    const count = (bucket < had ? before.getFloat64(at, true) : 0) + (firstToken[bucket] ?? 0);
+    WORDS.setFloat64(at, count, true);
+    isNothing &&= count === 0;
+  }
+  at += WORD;
+  ROW.end = at + ROW.write(accountId, at);
+  return !isNothing;
+}
+
+const EMPTY = new DataView(new ArrayBuffer(COUNTS_END + WORD));
 
 export const keyOf = ({ keyId, at, model, channelId, code }: RollupPlace): RollupKey => [keyId, at, model, channelId, code];
 
@@ -70,7 +89,7 @@ export function rollupOf(key: RollupKey, { accountId, sums }: StoredRollup): Rol
 
 /** What a transaction writes with. */
 interface Writer {
-  put(table: RollupTable, key: RollupKey, value: StoredRollup): void;
+  put<V, K extends Key>(table: Database<V, K>, key: K, value: V): void;
   remove(table: RollupTable, key: RollupKey): void;
   readonly tables: { readonly rollupHours: RollupTable; readonly rollupDays: RollupTable };
 }
@@ -87,12 +106,9 @@ export function addRollups(work: Writer, hours: RollupChanges): void {
 
 export function addAll(work: Pick<Writer, 'put' | 'remove'>, table: RollupTable, changes: Iterable<Rollup>): void {
   for (const rollup of changes) {
-    const { accountId } = rollup;
     const key = keyOf(rollup);
-    const stored = table.get(key);
-    if (stored !== undefined) addSums(stored.sums, rollup.sums);
-    const sums = stored?.sums ?? rollup.sums;
-    if (!isNothing(sums)) work.put(table, key, { accountId, sums });
+    const stored = table.getBinaryFast(key);
+    if (addUp(stored, rollup)) work.put<StoredRollup | Uint8Array, RollupKey>(table, key, ROW);
     else if (stored !== undefined) work.remove(table, key);
   }
 }

@@ -19,6 +19,8 @@ export const SUM_COLUMNS: Readonly<Record<SumName, string>> = {
 };
 const AMOUNTS = [...Object.values(SUM_COLUMNS), 'charged_nanos'];
 const COLUMNS = `key_id, at, model, channel_id, code, account_id, ${AMOUNTS.join(', ')}, first_token`;
+/** What is nothing is left out of the JSON: that is half of it. */
+const GIVEN = `x.key_id, x.at, x.model, x.channel_id, x.code, x.account_id, ${AMOUNTS.map((name) => `coalesce(x.${name}, 0)`).join(', ')}, x.first_token`;
 const TYPES = `key_id text, at bigint, model text, channel_id text, code text, account_id text, ${AMOUNTS.map(
   (name) => `${name} bigint`,
 ).join(', ')}, first_token bigint[]`;
@@ -26,7 +28,7 @@ const TYPES = `key_id text, at bigint, model text, channel_id text, code text, a
 /** Adds the rows of the JSON array that `parameter` names. The shorter list of buckets counts as if it went on with zeros. */
 export function addRows(table: RollupTable, parameter: string): string {
   return `INSERT INTO ${table} AS u (${COLUMNS})
-  SELECT ${COLUMNS.replaceAll(/\w+/g, 'x.$&')} FROM json_to_recordset(${parameter}::json) AS x(${TYPES})
+  SELECT ${GIVEN} FROM json_to_recordset(${parameter}::json) AS x(${TYPES})
   ON CONFLICT (key_id, at, model, channel_id, code) DO UPDATE SET
     ${AMOUNTS.map((name) => `${name} = u.${name} + excluded.${name}`).join(', ')},
     first_token = ARRAY(SELECT coalesce(a, 0) + coalesce(b, 0) FROM unnest(u.first_token, excluded.first_token)
@@ -49,14 +51,14 @@ export function columnsOf(hours: RollupChanges): { readonly hours: string; reado
 }
 
 export function jsonOf(rollups: readonly Rollup[]): string {
-  return JSON.stringify(
-    rollups.map(({ keyId, accountId, at, model, channelId, code, sums }) => ({
-      ...{ key_id: keyId, at, model, channel_id: channelId, code, account_id: accountId },
-      ...Object.fromEntries(SUM_NAMES.map((name) => [SUM_COLUMNS[name], sums[name]])),
-      charged_nanos: sums.chargedNanos.toString(),
-      first_token: sums.firstToken,
-    })),
-  );
+  const rows = rollups.map(({ keyId, accountId, at, model, channelId, code, sums }) => {
+    const row: Record<string, unknown> = { key_id: keyId, at, model, channel_id: channelId, code, account_id: accountId };
+    for (const name of SUM_NAMES) if (sums[name] !== 0) row[SUM_COLUMNS[name]] = sums[name];
+    if (sums.chargedNanos !== 0n) row['charged_nanos'] = sums.chargedNanos.toString();
+    row['first_token'] = sums.firstToken;
+    return row;
+  });
+  return JSON.stringify(rows);
 }
 
 /** A row, or a sum of rows that has the same columns. */

@@ -4,20 +4,21 @@ import { test } from 'node:test';
 import { type Holds, OWN_KIND, Turns } from '../../../src/codecs/answers/turns.ts';
 import type { ItemEvent, ItemHead } from '../../../src/codecs/canonical/event.ts';
 
-const CALL: ItemHead = { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } };
+const CALL: ItemHead = { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' } };
 const TEXT: ItemHead = { kind: 'text', role: 'assistant' };
 
 /**
  * Events in short: `0 call`, `0 text` and `0 thought` begin an item, `0 end` ends it, anything else is a piece of it. Returns what was
  * said by each of them.
  */
-function said(holds: Holds, begin: 'start' | 'word', ...events: readonly string[]): string[] {
+function said(holds: Holds, begin: 'start' | 'delta', ...events: readonly string[]): string[] {
   const kinds = new Map<number, ItemHead>();
   const out: string[] = [];
-  const turns = new Turns<string[]>(holds, begin, (event, now) => now.push(shortOf(event)));
+  let now: string[] = [];
+  const turns = new Turns(holds, begin, (event) => now.push(shortOf(event)));
   for (const short of events) {
-    const now: string[] = [];
-    turns.push(eventOf(short, kinds), now);
+    now = [];
+    turns.push(eventOf(short, kinds));
     out.push(now.join(', '));
   }
   out.push(turns.rest().map(shortOf).join(', '));
@@ -103,7 +104,7 @@ test('the end of an interrupted item lets those speak who wait for it', () => {
 test('a text may take its turn with its first word, and is overtaken until then', () => {
   const calls: Holds = { toolCall: ['toolCall'] };
   const events = ['0 call', '1 text', '2 call', '1 a', '0 end'];
-  assert.deepEqual(said(calls, 'word', ...events), ['0 start', '1 start', '', '', '0 end, 2 start', '1 a']);
+  assert.deepEqual(said(calls, 'delta', ...events), ['0 start', '1 start', '', '', '0 end, 2 start', '1 a']);
   assert.deepEqual(said(calls, 'start', ...events), ['0 start', '1 start', '', '1 a', '0 end, 2 start', '']);
 });
 

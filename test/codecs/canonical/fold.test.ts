@@ -48,7 +48,7 @@ test('an item that was cut keeps the id that it began with', () => {
     { kind: 'text', role: 'assistant' },
     { kind: 'refusal' },
     { kind: 'reasoning' },
-    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } },
+    { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' } },
   ];
   for (const head of heads) {
     const idOf = (given: ItemHead): string | undefined => {

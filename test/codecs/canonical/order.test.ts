@@ -231,7 +231,7 @@ test('a delta fits the kinds that it was made for, and no other', () => {
     { kind: 'text', role: 'assistant' },
     { kind: 'refusal' },
     { kind: 'reasoning' },
-    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } },
+    { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' } },
     { kind: 'media' },
     { kind: 'native', dialect: 'chat' },
   ];
@@ -279,6 +279,25 @@ test('a step passes as it is, and an answer that was cancelled may leave items o
     ],
   };
   order.push(step, out);
-  assert.deepEqual(out, [step]);
-  assert.equal(out[0], step);
+  assert.deepEqual(
+    out.map(({ events }) => events),
+    [step.events],
+  );
+  assert.equal(out[0]?.events, step.events);
+});
+
+test('a step that begins no item is the same object; one that does tells where the texts of its items are, as they grow', () => {
+  const order = new Order();
+  const out: Step[] = [];
+  const begin: Step = {
+    events: [{ type: 'response.start' }, { type: 'item.start', index: 0, head: { kind: 'refusal' } }],
+  };
+  const piece = (text: string): Step => ({ events: [{ type: 'item.delta', index: 0, delta: { kind: 'text', text } }] });
+  const pieces = [piece('a'), piece('b')];
+  for (const step of [begin, ...pieces]) order.push(step, out);
+  assert.ok(pieces.every((step, at) => out[at + 1] === step));
+  assert.equal(out[0]?.fold?.texts(0)?.text, 'ab');
+  assert.equal(out[0]?.fold?.texts(1), undefined);
+  order.push({ events: [{ type: 'item.end', index: 0, item: { kind: 'refusal', text: 'abc' }, status: 'completed' }] }, out);
+  assert.equal(out[0]?.fold?.texts(0)?.text, 'abc');
 });

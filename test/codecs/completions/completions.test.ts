@@ -30,7 +30,7 @@ function eventsOf(items: readonly OutputItem[], outcome: Outcome = { status: 'co
   for (const [index, item] of items.entries()) {
     const head: ItemHead =
       item.kind === 'toolCall'
-        ? { kind: 'toolCall', flavour: item.flavour, callId: item.callId, tool: item.tool }
+        ? { kind: 'toolCall', toolType: item.toolType, callId: item.callId, tool: item.tool }
         : item.kind === 'native'
           ? { kind: 'native', dialect: item.dialect }
           : item.kind === 'text'
@@ -55,7 +55,7 @@ function stream(events: readonly CanonicalEvent[], body: JsonObject = { model: '
 }
 
 const text = (value: string): OutputItem => ({ kind: 'text', role: 'assistant', text: value, citations: [] });
-const call: OutputItem = { kind: 'toolCall', flavour: 'function', callId: 'a', tool: { name: 'f' }, input: '{}' };
+const call: OutputItem = { kind: 'toolCall', toolType: 'function', callId: 'a', tool: { name: 'f' }, input: '{}' };
 
 describe('legacy completions requests', () => {
   it('reach a chat upstream with every control that both have', () => {

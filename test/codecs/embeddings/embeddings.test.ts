@@ -12,7 +12,7 @@ describe('an embedding request', () => {
   it('says nothing with null, and asks for no stream with false', () => {
     const plain = read(BASE);
     for (const said of [{ stream: null }, { stream: false }, { dimensions: null }, { encoding_format: null }]) {
-      const { text: _text, unsaid: _unsaid, ...rest } = read({ ...BASE, ...said });
+      const { text: _text, unsent: _unsent, ...rest } = read({ ...BASE, ...said });
       assert.deepEqual(
         rest,
         { model: plain.model, count: 1, tokens: 1, isTokenIds: false, format: 'float' },

@@ -57,10 +57,10 @@ const item: fc.Arbitrary<Item> = fc.oneof(
     .map(({ summary, raw, sealed: extra }) => ({ kind: 'reasoning', summary, raw, ...extra }) as const),
   fc
     .record({ callId: id, tool, input: fc.json().map((text) => `{"v":${text}}`), sealed })
-    .map(({ sealed: extra, ...call }) => ({ kind: 'toolCall', flavour: 'function', ...call, ...extra }) as const),
+    .map(({ sealed: extra, ...call }) => ({ kind: 'toolCall', toolType: 'function', ...call, ...extra }) as const),
   fc
     .record({ callId: id, content: fc.array(resultPart, { maxLength: 2 }), isError: fc.boolean() })
-    .map((result) => ({ kind: 'toolResult', flavour: 'function', ...result }) as const),
+    .map((result) => ({ kind: 'toolResult', toolType: 'function', ...result }) as const),
   fc
     .record({ role: fc.constantFrom('user', 'assistant'), media, sealed })
     .map(({ role, media: one, sealed: extra }) => ({ kind: 'media', role, media: one, ...extra }) as Item),
@@ -193,7 +193,7 @@ test('an answer that comes back as history says every part as it was, each signa
       );
       const results = answer.flatMap((one): Item[] =>
         one.kind === 'toolCall'
-          ? [{ kind: 'toolResult', flavour: 'function', callId: one.callId, content: [], isError: false }]
+          ? [{ kind: 'toolResult', toolType: 'function', callId: one.callId, content: [], isError: false }]
           : [],
       );
       const question: Item = { kind: 'text', role: 'user', text: 'q', citations: [] };

@@ -73,9 +73,9 @@ describe('members of an image request', () => {
   });
 
   it('that no route needs are said to none: previews, and members of gateways', () => {
-    const { parameters, unsaid } = generation({ partial_images: 2, api_base: 'https://x.test', seed: 1 });
+    const { parameters, unsent } = generation({ partial_images: 2, api_base: 'https://x.test', seed: 1 });
     assert.deepEqual([...parameters.keys()], ['seed']);
-    assert.deepEqual(unsaid, ['partial_images', 'api_base']);
+    assert.deepEqual(unsent, ['partial_images', 'api_base']);
   });
 
   it('of an edit stay members of a vendor in a generation', () => {

@@ -31,7 +31,7 @@ const shown = (type: Media['type'], source: MediaSource, role: Role = 'user'): I
 const asked = (...items: Item[]): Asked => ({ items: [user, ...items] });
 const called = (more: object = {}): Item => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId: 'call_1',
   tool: { name: 'f' },
   input: '{}',
@@ -40,7 +40,7 @@ const called = (more: object = {}): Item => ({
 });
 const answered = (content: Part, more: object = {}): Item => ({
   kind: 'toolResult',
-  flavour: 'function',
+  toolType: 'function',
   callId: 'call_1',
   content: [content],
   isError: false,
@@ -100,8 +100,8 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     ),
   'custom tool call': {
     ...asked(
-      called({ flavour: 'custom', tool: { name: 'c' }, input: `{"q":"${PROBE}"}` }),
-      answered(text('r'), { flavour: 'custom' }),
+      called({ toolType: 'custom', tool: { name: 'c' }, input: `{"q":"${PROBE}"}` }),
+      answered(text('r'), { toolType: 'custom' }),
     ),
     tools: [{ kind: 'custom', tool: { name: 'c' }, inputSchema: { type: 'object' }, at: 'tools[0]' }],
   },
@@ -167,7 +167,7 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'tool choice: auto, none, required': { tools: [tool], toolChoice: { mode: 'required' }, sign: /"(required|any|ANY)"/ },
   'tool choice: one tool': {
     tools: [tool, named(PROBE)],
-    toolChoice: { mode: 'tool', flavour: 'function', tool: { name: PROBE } },
+    toolChoice: { mode: 'tool', toolType: 'function', tool: { name: PROBE } },
     sign: new RegExp(`(tool_choice|allowedFunctionNames).*${PROBE}`),
   },
   'tool choice: allowed tools': {

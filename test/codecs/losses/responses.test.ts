@@ -24,7 +24,7 @@ const text = (value: string, more: object = {}): OutputItem => ({
 });
 const call = (more: object = {}): OutputItem => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId: 'call_1',
   tool: { name: PROBE },
   input: '{}',
@@ -81,7 +81,7 @@ const ANSWERS: Record<ResponseFeature, Said> = {
     sign: { keep: new RegExp(`"namespace":"${PROBE}"`), coerce: /"name":"f"/, drop: new RegExp(PROBE) },
   },
   'function call signature': { items: [call({ opaque: { owner, value: PROBE } })], sign: sealed },
-  'custom tool call': { items: [call({ flavour: 'custom', input: PROBE, tool: { name: 'f' } })] },
+  'custom tool call': { items: [call({ toolType: 'custom', input: PROBE, tool: { name: 'f' } })] },
   image: { items: [media('image', 'image/png')], sign: data },
   'image signature': {
     items: [{ ...media('image', 'image/png'), opaque: { owner, value: PROBE, form: 'inlineData' } } as OutputItem],

@@ -9,7 +9,7 @@ import { messagesClient } from '../../../src/codecs/messages/index.ts';
 import { encodeSteps, responseContext } from './support.ts';
 
 const gemini = { channelType: 'gemini', scope: 'g', model: 'm' } as const;
-const head = { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } } as const;
+const head = { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' } } as const;
 const events: CanonicalEvent[] = [
   { type: 'response.start' },
   { type: 'item.start', index: 0, head: { kind: 'reasoning' } },

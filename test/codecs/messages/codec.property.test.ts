@@ -21,7 +21,7 @@ const reasoning: fc.Arbitrary<OutputItem> = fc
   .map(([text, value]) => ({ kind: 'reasoning', summary: [text], ...(value === undefined ? {} : { opaque: value }) }));
 const call: fc.Arbitrary<OutputItem> = fc.tuple(fc.uuid(), fc.dictionary(fc.string(), fc.jsonValue())).map(([callId, input]) => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   tool: { name: 'f' },
   input: JSON.stringify(input),
@@ -43,8 +43,8 @@ function eventsOf(item: OutputItem, index: number, cuts: readonly number[]): Can
   if (item.kind === 'text') events.push({ type: 'item.start', index, head: { kind: 'text', role: 'assistant' } });
   if (item.kind === 'reasoning') events.push({ type: 'item.start', index, head: { kind: 'reasoning' } });
   if (item.kind === 'toolCall') {
-    const { flavour, callId, tool } = item;
-    events.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
+    const { toolType, callId, tool } = item;
+    events.push({ type: 'item.start', index, head: { kind: 'toolCall', toolType, callId, tool } });
   }
   for (const piece of pieces) {
     if (item.kind === 'text') events.push({ type: 'item.delta', index, delta: { kind: 'text', text: piece } });

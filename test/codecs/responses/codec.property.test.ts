@@ -45,7 +45,7 @@ const item: fc.Arbitrary<OutputItem> = fc.oneof(
     .record({
       name: word,
       input: word,
-      flavour: fc.constantFrom('function' as const, 'custom' as const),
+      toolType: fc.constantFrom('function' as const, 'custom' as const),
       callId: fc.uuid(),
       opaque,
     })
@@ -111,7 +111,7 @@ function facesOf(entry: OutputItem, value: (opaque: string) => string | undefine
     text: entry.kind === 'text' || entry.kind === 'refusal' ? entry.text : undefined,
     citations: entry.kind === 'text' ? entry.citations : undefined,
     phase: entry.kind === 'text' ? entry.phase : undefined,
-    call: entry.kind === 'toolCall' ? [entry.flavour, entry.callId, entry.tool, entry.input] : undefined,
+    call: entry.kind === 'toolCall' ? [entry.toolType, entry.callId, entry.tool, entry.input] : undefined,
     reasoning: entry.kind === 'reasoning' ? [entry.raw, entry.summary] : undefined,
     opaque: sealed === undefined ? undefined : value(sealed),
     media: entry.kind === 'media' ? entry.media.source : undefined,

@@ -6,10 +6,10 @@ import { withAnsweredCalls } from '../../../src/codecs/tools/call-pairs.ts';
 const user = (text: string): Item => ({ kind: 'text', role: 'user', text, citations: [] });
 const said = (text: string): Item => ({ kind: 'text', role: 'assistant', text, citations: [] });
 const thought = (text: string): Item => ({ kind: 'reasoning', raw: text });
-const call = (callId: string): Item => ({ kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: '{}' });
+const call = (callId: string): Item => ({ kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' }, input: '{}' });
 const result = (callId: string, text = `of ${callId}`): Item => ({
   kind: 'toolResult',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   content: [{ kind: 'text', text }],
   isError: false,

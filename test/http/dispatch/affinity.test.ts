@@ -97,7 +97,7 @@ test('what a client names its conversation by goes before what it says, the more
 
 test('whatever stands before the end of the first turn of the user tells two conversations apart', () => {
   const picture = (source: MediaSource): Item => ({ kind: 'media', role: 'user', media: { type: 'image', source }, turn: 1 });
-  const call = (callId: string): Item => ({ kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: '{}' });
+  const call = (callId: string): Item => ({ kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' }, input: '{}' });
   const data = 'A'.repeat(256);
   const beginnings: readonly (readonly Item[])[] = [
     [picture({ from: 'inline', mime: 'image/png', data })],

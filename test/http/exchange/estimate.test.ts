@@ -31,7 +31,7 @@ const image = (source: Media['source']): Item & OutputItem => ({
 });
 const call = (name: string, input: string): Item & OutputItem => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId: 'call_never_counted',
   tool: { name },
   input,
@@ -61,7 +61,7 @@ test('the input of a request: four characters a token of all that is said, a tho
     { kind: 'native', dialect: 'messages', body: 'x'.repeat(6) },
   ] as const;
   assert.equal(
-    inputOf({ kind: 'toolResult', flavour: 'function', callId: 'call_never_counted', content, isError: false }),
+    inputOf({ kind: 'toolResult', toolType: 'function', callId: 'call_never_counted', content, isError: false }),
     1_004,
   );
   const withTool = estimateInput(requestOf('chat', { items: [text('x'.repeat(8))], tools: [tool] }));

@@ -24,7 +24,7 @@ const request: ImageRequest = {
   countGiven: true,
   stream: false,
   parameters: new Map(),
-  unsaid: [],
+  unsent: [],
 };
 const picture = { data: 'iVBORw0KGgo=', facts: {}, beside: {} };
 const answer = (images: number, billed?: object): ImageAnswer => ({

@@ -1,8 +1,6 @@
 /** Two whole gateways on one database: what a key has taken of its limits on one of them is taken on the other. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
@@ -12,34 +10,9 @@ import { startGateway } from '../../../src/http/start.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import { parsePrice } from '../../../src/store/prices.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
+import { heldUpstream } from '../../support/held-upstream.ts';
 import { funded } from '../../store/support/store.ts';
 import { onPostgres, openPlace } from '../../store/support/stores.ts';
-
-const ANSWER = {
-  id: 'chatcmpl-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 400, completion_tokens: 600, total_tokens: 1000 },
-};
-
-async function upstream(t: TestContext) {
-  const held: ServerResponse[] = [];
-  const state = { holds: false, held, url: '' };
-  const server = createServer((incoming, response) => {
-    incoming.resume();
-    if (state.holds) held.push(response);
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return state;
-}
 
 async function gatewayOn(t: TestContext, place: string, upstreamUrl: string) {
   const store = await openPlace(place);
@@ -93,7 +66,7 @@ onPostgres(({ place }) => {
     timeout: 120_000,
   }, async (t) => {
     const url = await place(t);
-    const behind = await upstream(t);
+    const behind = await heldUpstream(t, { input: 400, output: 600 });
     const [one, two] = [await gatewayOn(t, url, behind.url), await gatewayOn(t, url, behind.url)];
     const owner = (rateLimits: object) => funded(one.store, 10n ** 12n, { rateLimits });
 
@@ -113,9 +86,7 @@ onPostgres(({ place }) => {
     await until(async () => behind.held.length === 1, 'it never arrived');
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     assert.equal(await two.ask(atOnce), 429);
-    behind.holds = false;
-    for (const response of behind.held.splice(0))
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+    behind.release();
     assert.equal(await open, 200);
     await until(async () => (await two.ask(atOnce)) === 200, 'the place stays taken');
   });

@@ -1,37 +1,9 @@
 /** Limits by time with several worker processes: they count as one, also when one of them dies with requests under way. */
 import assert from 'node:assert/strict';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { Agent, request } from 'undici';
+import { heldUpstream } from '../../support/held-upstream.ts';
 import { freePort, install, type Serving, waitFor } from '../../support/processes.ts';
-
-const ANSWER = {
-  id: 'chatcmpl-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
-};
-
-/** Answers at once, or holds every request until it is let go. */
-async function upstream(t: TestContext) {
-  const held: ServerResponse[] = [];
-  const state = { holds: false, held, url: '' };
-  const server = createServer((incoming, response) => {
-    incoming.resume();
-    if (state.holds) held.push(response);
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return state;
-}
 
 /** Every request on a connection of its own, so that both workers get some. */
 async function ask(serving: Serving, key: string, headersTimeout = 300_000): Promise<number> {
@@ -48,7 +20,7 @@ async function ask(serving: Serving, key: string, headersTimeout = 300_000): Pro
 }
 
 test('two workers count as one: requests a minute, requests at once, and what a worker that is killed was answering', async (t) => {
-  const behind = await upstream(t);
+  const behind = await heldUpstream(t, { input: 3, output: 2 });
   const port = await freePort();
   await using place = await install({
     operations: { port },
@@ -99,7 +71,7 @@ test('two workers count as one: requests a minute, requests at once, and what a 
     async () => ((await ask(serving, atOnce, 2_000).catch(() => 0)) === 200 ? true : undefined),
     () => `the places of dead workers stay taken: ${serving.text()}`,
   );
-  for (const response of behind.held) response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+  behind.release();
   assert.deepEqual(new Set(await Promise.all(open)), new Set([0, 200]));
   assert.equal(await serving.stop(), 0);
 });

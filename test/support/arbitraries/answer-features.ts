@@ -70,7 +70,7 @@ function featuresOfItem(item: OutputItem): ResponseFeature[] {
       ];
     case 'toolCall':
       return [
-        item.flavour === 'custom' ? 'custom tool call' : 'function call',
+        item.toolType === 'custom' ? 'custom tool call' : 'function call',
         ...when(item.tool.namespace !== undefined, 'function call: namespace'),
         ...when(item.opaque !== undefined, 'function call signature'),
       ];

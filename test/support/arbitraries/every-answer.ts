@@ -44,7 +44,7 @@ function rareItem(owner: Owner): fc.Arbitrary<OutputItem> {
       weight: 2,
       arbitrary: callId.map((id): OutputItem => {
         const tool = { name: 'send', namespace: 'mail' };
-        return { kind: 'toolCall', flavour: 'function', callId: id, tool, input: '{}' };
+        return { kind: 'toolCall', toolType: 'function', callId: id, tool, input: '{}' };
       }),
     },
     { weight: 1, arbitrary: media('image', 'image/png') },

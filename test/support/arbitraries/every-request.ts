@@ -91,11 +91,11 @@ const resultPart: fc.Arbitrary<Featured<Part>> = oneOf<Part>(
 /** A call and its result; rarely one of them alone. */
 function exchange(owner: Owner): fc.Arbitrary<Featured<readonly Item[]>> {
   const signed = rarely(fc.constant<Opaque>({ owner, value: 'SIGNATURE', form: 'functionCall' }), 3, undefined);
-  const flavour = fc.constantFrom<ToolCallItem['flavour']>('function', 'function', 'function', 'custom');
+  const toolType = fc.constantFrom<ToolCallItem['toolType']>('function', 'function', 'function', 'custom');
   return fc
-    .tuple(callId, flavour, jsonObjectText, signed, resultPart, fc.boolean(), fc.integer({ min: 0, max: 19 }))
+    .tuple(callId, toolType, jsonObjectText, signed, resultPart, fc.boolean(), fc.integer({ min: 0, max: 19 }))
     .map(([id, kind, input, opaque, part, isError, lone]): Featured<readonly Item[]> => {
-      const head = { callId: id, flavour: kind, at };
+      const head = { callId: id, toolType: kind, at };
       const tool = { name: kind === 'custom' ? 'shaped' : 'search' };
       const call: Item = { kind: 'toolCall', ...head, tool, input, ...(opaque === undefined ? {} : { opaque }) };
       const result: Item = { kind: 'toolResult', ...head, content: [part.value], isError };
@@ -171,7 +171,7 @@ const moreTool: fc.Arbitrary<Featured<Tool>> = oneOf<Tool>(
 
 const choice: fc.Arbitrary<Featured<ToolChoice>> = oneOf<ToolChoice>(
   [4, fc.constantFrom('auto', 'none', 'required').map((mode) => of({ mode }, 'tool choice: auto, none, required'))],
-  [3, always<ToolChoice>({ mode: 'tool', flavour: 'function', tool: { name: 'search' } }, 'tool choice: one tool')],
+  [3, always<ToolChoice>({ mode: 'tool', toolType: 'function', tool: { name: 'search' } }, 'tool choice: one tool')],
   [
     3,
     fc
@@ -266,7 +266,7 @@ export function everyRequest(dialect: CanonicalRequest['dialect'], owner: Owner)
       const held = turns.flatMap(({ value }) => value);
       const calls = held.filter((item) => item.kind === 'toolCall');
       const isBare =
-        shape < 3 && wanted === undefined && calls.length > 0 && calls.every(({ flavour }) => flavour === 'function');
+        shape < 3 && wanted === undefined && calls.length > 0 && calls.every(({ toolType }) => toolType === 'function');
       const tools = isBare ? [] : [...TOOLS, ...(extra === undefined || isLeftOut ? [] : [extra])];
       const begins = shape === 3 ? [says('assistant', 'I begin.', { turn: 1 })] : [];
       const parts = [lead, ...turns, ...tools, ...(wanted === undefined ? [] : [wanted])];

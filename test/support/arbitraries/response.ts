@@ -119,7 +119,7 @@ function item(features: ResponseFeatures, owner: Owner): fc.Arbitrary<OutputItem
       weight: 3,
       arbitrary: fc.tuple(callId, toolName, jsonObjectText, signature).map(([id, name, input, signed]) => ({
         kind: 'toolCall' as const,
-        flavour: 'function' as const,
+        toolType: 'function' as const,
         callId: id,
         tool: { name },
         input,
@@ -134,7 +134,7 @@ function item(features: ResponseFeatures, owner: Owner): fc.Arbitrary<OutputItem
       weight: 1,
       arbitrary: fc.tuple(callId, text()).map(([id, input]) => ({
         kind: 'toolCall' as const,
-        flavour: 'custom' as const,
+        toolType: 'custom' as const,
         callId: id,
         tool: { name: 'apply_patch' },
         input,
@@ -207,7 +207,7 @@ export function headOf(whole: OutputItem): ItemHead {
     case 'text':
       return { kind: 'text', role: whole.role, ...(whole.phase === undefined ? {} : { phase: whole.phase }), ...id };
     case 'toolCall':
-      return { kind: 'toolCall', flavour: whole.flavour, callId: whole.callId, tool: whole.tool, ...id };
+      return { kind: 'toolCall', toolType: whole.toolType, callId: whole.callId, tool: whole.tool, ...id };
     case 'native':
       return { kind: 'native', dialect: whole.dialect, ...id };
     default:

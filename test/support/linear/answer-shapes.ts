@@ -25,7 +25,7 @@ const said = (items: readonly OutputItem[]): Answer => ({
 const text = (value: string): OutputItem => ({ kind: 'text', role: 'assistant', text: value, citations: [] });
 const call = (at: number): OutputItem => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId: `call_${at}`,
   tool: { name: 'f' },
   input: `{"a":"${at}"}`,
@@ -53,7 +53,7 @@ export const ANSWERS: readonly {
       said([
         {
           kind: 'toolCall',
-          flavour: 'function',
+          toolType: 'function',
           callId: 'call_1',
           tool: { name: 'f' },
           input: JSON.stringify({ a: 'x"\\'.repeat(count * 5) }),

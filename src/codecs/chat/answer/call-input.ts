@@ -12,7 +12,7 @@ export interface Call {
   readonly wireIndex: number | undefined;
   /** Undefined until the name is known, since the item cannot start before. */
   item: OpenItem | undefined;
-  flavour: 'function' | 'custom';
+  toolType: 'function' | 'custom';
   /** The upstream's own id. */
   upstreamId: string | undefined;
   name: string;
@@ -42,7 +42,7 @@ export function introducesAnother(known: Call, piece: Piece): boolean {
  * object before the real one.
  */
 export function isNoInput(call: Call, piece: string): boolean {
-  if (call.input !== '' || call.flavour !== 'function') return false;
+  if (call.input !== '' || call.toolType !== 'function') return false;
   if (call.hasPlaceholder && piece.trim() === '') return true;
   if (piece !== 'null' && piece !== EMPTY_OBJECT) return false;
   call.hasPlaceholder ||= piece === EMPTY_OBJECT;
@@ -58,7 +58,7 @@ export const EMPTY_OBJECT = '{}';
 
 /** True for arguments that are not a whole object yet. */
 export function isUnfinished(call: Call): boolean {
-  return call.flavour === 'function' && call.input !== '' && !isWholeInput(call);
+  return call.toolType === 'function' && call.input !== '' && !isWholeInput(call);
 }
 
 function isWholeInput(call: Call): boolean {
@@ -83,8 +83,8 @@ export function startsNewInput(call: Call, piece: Piece): boolean {
  * The part of a piece that is new. Some servers (vLLM) send the whole arguments once more at the end: where these are an object and both
  * together are not, only the rest is new. Before the last piece, only an exact repetition of everything counts as one.
  */
-export function newInput({ input: known, flavour, freeform }: Call, piece: string, isLast: boolean): string {
-  if (flavour === 'custom' && freeform === undefined) return piece;
+export function newInput({ input: known, toolType, freeform }: Call, piece: string, isLast: boolean): string {
+  if (toolType === 'custom' && freeform === undefined) return piece;
   if (known === '' || piece.length < known.length || (piece.length > known.length && !isLast)) return piece;
   if (!piece.startsWith(known) || !isObjectText(piece) || isObjectText(known + piece)) return piece;
   return piece.slice(known.length);

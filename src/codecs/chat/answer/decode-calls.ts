@@ -188,7 +188,7 @@ export class ToolCalls {
       if (item === undefined) throw malformed('a tool call without a name');
       if (freeform !== undefined) this.#emit(call, freeform.end(), out);
       const isWhole = item.index !== cut && freeform?.isWhole !== false;
-      const isNone = call.input.trim() === '' && call.flavour === 'function';
+      const isNone = call.input.trim() === '' && call.toolType === 'function';
       if (isNone && (isWhole || call.hasPlaceholder)) this.#emit(call, EMPTY_OBJECT, out);
       this.#items.end(item, isWhole ? 'completed' : 'incomplete', out, opaque === undefined ? {} : { opaque });
     }
@@ -228,7 +228,7 @@ export class ToolCalls {
     const call: Call = {
       wireIndex: piece.index,
       item: undefined,
-      flavour: piece.custom ? 'custom' : 'function',
+      toolType: piece.custom ? 'custom' : 'function',
       upstreamId: piece.id,
       name: '',
       isNamePartial: false,
@@ -253,7 +253,7 @@ export class ToolCalls {
     if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
     growInput(call, piece.input);
     if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
-    if (piece.custom && call.item === undefined) call.flavour = 'custom';
+    if (piece.custom && call.item === undefined) call.toolType = 'custom';
     if (call.name === '') {
       if (piece.name === undefined) return;
       call.name = piece.name;
@@ -281,11 +281,11 @@ export class ToolCalls {
     const tool = this.#context.toolNames.fromWire(call.name);
     // A custom tool that was declared as a function is returned as a custom call; models also call custom tools as functions by themselves.
     const custom = customToolOf(this.#context.request.tools, tool);
-    if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
+    if (custom !== undefined && custom.inputSchema === undefined && call.toolType === 'function')
       call.freeform = new FreeformReader();
-    if (custom !== undefined) call.flavour = 'custom';
+    if (custom !== undefined) call.toolType = 'custom';
     if (call.freeform !== undefined && call.input === '') growInput(call, inputOf(call));
-    call.item = this.#startItem({ kind: 'toolCall', flavour: call.flavour, callId, tool }, out);
+    call.item = this.#startItem({ kind: 'toolCall', toolType: call.toolType, callId, tool }, out);
     this.#emitInput(call, call.input, out);
   }
 

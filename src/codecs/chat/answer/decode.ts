@@ -18,7 +18,7 @@ import { Answer, type PieceMember } from './decode-message.ts';
 import { readDetail } from '../details.ts';
 import { failureIn } from '../errors.ts';
 import { type ContentMember, hasContent, hasOnly, UPSTREAM, type UpstreamState, type UpstreamVerb } from '../lifecycle.ts';
-import { finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
+import { finishReason, lastItemStatus, outcomeOf, overrides } from './outcome.ts';
 import { createdAtOf, DONE, firstChoice, malformed, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
@@ -161,7 +161,7 @@ export class ChatDecoder implements EventDecoder {
     if (message !== undefined && message !== null) this.#answer.complete(objectAt(message, 'message'), choice, events);
     if (reason === undefined) return;
     // An asynchronous filter may refuse an answer after its end (Azure).
-    if (outweighs(reason, this.#finish)) this.#finish = reason;
+    if (overrides(reason, this.#finish)) this.#finish = reason;
     this.#advance(reason === 'tool_calls' ? 'called' : 'finish');
   }
 

@@ -1,7 +1,9 @@
 /** Finish reasons of chat completions, both ways (semantics: "Finish/stop mapping"). */
 import type { ItemStatus } from '../../canonical/item.ts';
-import type { JsonObject, JsonValue } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Completed, Incomplete, IncompleteReason, Outcome } from '../../canonical/outcome.ts';
+import type { ResponseContext } from '../../codec.ts';
+import { present } from '../../requests/members.ts';
 import { malformed } from '../wire.ts';
 
 /** Reasons of a completed answer, also those of mlx-lm, Together, TGI, and of gateways that pass on the reasons of messages. */
@@ -55,7 +57,7 @@ export function lastItemStatus(outcome: Completed | Incomplete): ItemStatus {
 }
 
 /** True for a reason that replaces the one before it: a cut replaces a normal end. */
-export function outweighs(reason: string, known: string | undefined): boolean {
+export function overrides(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
 }
 
@@ -87,15 +89,21 @@ export function isFailure(reason: JsonValue | undefined): boolean {
   return typeof reason === 'string' && /^(?:error$|function_call_filter\b)/.test(reason);
 }
 
-/** The finish reasons of an answer that calls tools; the second one for clients of the deprecated `functions`. */
-export type CallsReason = 'tool_calls' | 'function_call';
+/** True when the client uses the deprecated `functions`, so that calls must be in the form `function_call`. */
+export function wantsLegacyCalls({ request: { json } }: Pick<ResponseContext, 'request'>): boolean {
+  return isObject(json) && Array.isArray(json['functions']) && !present(json['tools']);
+}
 
-/** `finish_reason`, with a `native_finish_reason` where the dialect has none of its own. `called`: undefined for an answer without calls. */
+/** `finish_reason`, with a `native_finish_reason` where the dialect has none of its own. */
 export function finishOf(
   outcome: Outcome,
-  called: CallsReason | undefined,
+  hasCalls: boolean,
+  context: Pick<ResponseContext, 'request'>,
 ): { readonly finish_reason: string; readonly native_finish_reason?: string } {
-  if (outcome.status === 'completed') return { finish_reason: called ?? 'stop' };
+  if (outcome.status === 'completed') {
+    const called = wantsLegacyCalls(context) ? 'function_call' : 'tool_calls';
+    return { finish_reason: hasCalls ? called : 'stop' };
+  }
   if (outcome.status !== 'incomplete') return { finish_reason: 'error' };
   switch (outcome.reason) {
     case 'max_output':

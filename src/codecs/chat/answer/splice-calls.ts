@@ -10,7 +10,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { nonEmptyString } from '../wire.ts';
-import { toolCallHead } from './encode-message.ts';
+import { toolCallHead } from './encode-items.ts';
 
 /** A call that a chunk begins or continues. */
 interface ChunkCall {
@@ -94,7 +94,7 @@ export class NativeCalls {
       if (event.type === 'item.start' && event.head.kind === 'toolCall') {
         this.#byItem.set(event.index, this.#calls.length);
         pieces.push({ index: this.#calls.length, ...toolCallHead(event.head, '') });
-        if (event.head.flavour === 'custom') custom.add(event.index);
+        if (event.head.toolType === 'custom') custom.add(event.index);
         this.#calls.push({ hasItem: true, hasId: true, hasInput: false, isPlaceholder: false });
       }
       if (event.type !== 'item.delta' || event.delta.kind !== 'input') continue;

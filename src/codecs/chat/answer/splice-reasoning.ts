@@ -17,7 +17,7 @@ export class NativeReasoning {
   /** What the deltas signed or encrypted so far. */
   readonly #payloads = new Set<string>();
 
-  /** Takes what was said before out of a delta; `fresh` loses what is left, in order: the text that the decoder found new in the chunk. */
+  /** Takes what was written before out of a delta; `fresh` loses what is left, in order: the text that the decoder found new in the chunk. */
   editDelta(delta: JsonObject, path: JsonPath, fresh: string[], edits: JsonEdit[]): void {
     const details = detailsIn(delta);
     for (const { payload } of details.values()) if (payload !== undefined) this.#payloads.add(payload);
@@ -26,10 +26,10 @@ export class NativeReasoning {
       return;
     }
     let isCut = false;
-    let said = '';
+    let joined = '';
     for (const [at, detail] of details) {
       const text = take(detail, fresh);
-      said += text;
+      joined += text;
       if (text === detail.text) continue;
       isCut = true;
       edits.push({ path: [...path, 'reasoning_details', at, detail.kind], value: JSON.stringify(text) });
@@ -37,25 +37,25 @@ export class NativeReasoning {
     if (!isCut) return;
     // The scalar beside readable details is a copy of them for display.
     for (const name of SCALARS)
-      if (nonEmptyString(delta[name]) !== undefined) edits.push({ path: [...path, name], value: JSON.stringify(said) });
+      if (nonEmptyString(delta[name]) !== undefined) edits.push({ path: [...path, name], value: JSON.stringify(joined) });
   }
 
   /** The delta for what only the message holds; undefined where it holds nothing else. */
   onlyIn(message: JsonObject, fresh: string[], context: ResponseContext): JsonObject | undefined {
     const entries: JsonObject[] = [];
-    let said = '';
+    let joined = '';
     for (const detail of detailsIn(message).values()) {
       const text = take(detail, fresh);
       const payload =
         detail.payload === undefined || this.#payloads.has(detail.payload) ? undefined : sealedPayload(detail, context);
       if (text === '' && payload === undefined) continue;
-      said += text;
+      joined += text;
       const { signature: _, data: __, ...entry } = detail.body;
       entries.push({ ...entry, ...(detail.kind === 'encrypted' ? {} : { [detail.kind]: text }), ...payload });
     }
     const scalar = SCALARS.find((name) => nonEmptyString(message[name]) !== undefined);
-    const rest = said === '' ? fresh.join('') : said;
-    const hasScalar = rest !== '' && (said === '' || scalar !== undefined);
+    const rest = joined === '' ? fresh.join('') : joined;
+    const hasScalar = rest !== '' && (joined === '' || scalar !== undefined);
     if (!hasScalar && entries.length === 0) return undefined;
     return {
       ...(hasScalar ? { [scalar ?? SCALARS[0]]: rest } : {}),

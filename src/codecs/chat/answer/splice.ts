@@ -15,11 +15,11 @@ import { completeChoice, completeContent, completeDelta, completeMessage, comple
 import { sealSignatures, sealDetails } from '../opaque.ts';
 import { SCALAR_FORM } from '../details.ts';
 import { hasContent } from '../lifecycle.ts';
-import { callsReason, toolCallHead } from './encode-message.ts';
+import { toolCallHead } from './encode-items.ts';
 import { callEntries } from './call-pieces.ts';
 import { completeCalls, NativeCalls } from './splice-calls.ts';
 import { freshReasoning, NativeReasoning } from './splice-reasoning.ts';
-import { finishOf, finishReason, outweighs } from './outcome.ts';
+import { finishOf, finishReason, overrides } from './outcome.ts';
 import { DONE, type FirstChoice, firstChoice, usageIn } from '../wire.ts';
 
 export class NativeStream {
@@ -92,7 +92,7 @@ export class NativeStream {
     // The chunk that is held ended a call, not the answer.
     if (this.#held !== undefined && hasContent({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
-      if (!outweighs(reason, this.#held?.reason)) return;
+      if (!overrides(reason, this.#held?.reason)) return;
       this.#release(out);
       this.#held = { text, reason };
       if (added.length > 0) this.#writeDeltas(added, out);
@@ -306,8 +306,8 @@ export function bodyEdits(body: JsonObject, whole: Whole, context: ResponseConte
   completeChoice(first.choice, ['choices', first.at], edits);
   completeMessage(message, path, edits);
   if (finishReason(first.choice) === undefined) {
-    const called = items.some(({ kind }) => kind === 'toolCall') ? callsReason(context) : undefined;
-    const { finish_reason: reason } = finishOf(whole.outcome, called);
+    const hasCalls = items.some(({ kind }) => kind === 'toolCall');
+    const { finish_reason: reason } = finishOf(whole.outcome, hasCalls, context);
     edits.push({ path: ['choices', first.at, 'finish_reason'], value: JSON.stringify(reason) });
   }
   if (!isObject(message)) return edits;

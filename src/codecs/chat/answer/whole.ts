@@ -1,37 +1,23 @@
 /** Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so decoding uses the parts of the stream decoder. */
-import { append } from '../../append.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import type { Whole } from '../../canonical/fold.ts';
-import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, ToolCallItem } from '../../canonical/item.ts';
-import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
-import type { Opaque } from '../../canonical/opaque.ts';
+import type { Whole, WholeItem } from '../../canonical/fold.ts';
+import { unfold } from '../../canonical/item-emitter.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { defined } from '../../defined.ts';
-import { CodePointCounter } from '../../answers/citations.ts';
+import { without } from '../../entries.ts';
 import { editJson } from '../../json/edit.ts';
-import { logprobsOf, writeLogprobs } from '../../answers/logprobs.ts';
-import { TextJoin } from '../../answers/text-join.ts';
+import { logprobsOf } from '../../answers/logprobs.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { readTokenUsage, writeTokenUsage } from '../../answers/token-usage.ts';
 import { Answer } from './decode-message.ts';
-import { writeAnnotation } from './annotations.ts';
-import { imageSignatureId, sealedEntry, textSignatureId } from '../opaque.ts';
+import { MessageSink } from './delta-sinks.ts';
+import { ItemWriter } from './encode-items.ts';
 import { failureIn, undecodable } from '../errors.ts';
-import {
-  callsReason,
-  mediaMember,
-  reasoningId,
-  refuseSeveralAudios,
-  refuseSeveralLegacyCalls,
-  SUMMARY_SEPARATOR,
-  summaryEntry,
-  toolCallHead,
-  wantsLegacyCalls,
-} from './encode-message.ts';
 import { responseLosses } from '../losses.ts';
 import { bodyEdits } from './splice.ts';
-import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
+import { finishOf, finishReason, lastItemStatus, outcomeOf, overrides } from './outcome.ts';
 import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
@@ -54,14 +40,14 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   let reason: string | undefined;
   for (const choice of choices) {
     const given = finishReason(choice);
-    if (given !== undefined && outweighs(given, reason)) reason = given;
+    if (given !== undefined && overrides(given, reason)) reason = given;
     const { message } = choice;
     // A filtered answer may have no message.
     if (message !== undefined && message !== null) answer.push(objectAt(message, 'message'), choice, 'whole', events);
     if (isObject(message)) answer.addSources(message);
   }
-  // A whole body was not cut off, so one that says something is the answer.
-  if (reason === undefined && (context.options.acceptDoneWithoutFinish === true || saysSomething(events))) reason = 'stop';
+  // A whole body was not cut off, so one that has output is the answer.
+  if (reason === undefined && (context.options.acceptDoneWithoutFinish === true || hasOutput(events))) reason = 'stop';
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.addSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
@@ -88,7 +74,7 @@ function hasText({ message }: JsonObject): boolean {
   return content !== undefined && content !== null && content !== '';
 }
 
-function saysSomething(events: readonly CanonicalEvent[]): boolean {
+function hasOutput(events: readonly CanonicalEvent[]): boolean {
   return events.some((event) => event.type === 'item.start' && event.head.kind !== 'reasoning' && event.head.kind !== 'native');
 }
 
@@ -108,14 +94,15 @@ function startOf(body: JsonObject): CanonicalEvent {
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, bodyEdits(native.json, whole, context));
-  const parts = new Parts(context);
+  const sink = new MessageSink();
+  const writer = new ItemWriter(context, sink);
   const { items, usage, outcome } = new AnswerLosses('chat', responseLosses, context).keptWhole(whole);
-  for (const { item } of items) parts.add(item);
+  for (const [index, entry] of items.entries()) for (const event of unfold(index, spelled(entry))) writer.write(event);
   const choice = {
     index: 0,
-    message: parts.message(),
-    logprobs: parts.logprobs.length === 0 ? null : { content: writeLogprobs(parts.logprobs), refusal: null },
-    ...finishOf(outcome, parts.toolCalls.length > 0 ? callsReason(context) : undefined),
+    message: messageOf(sink.message, writer.annotations, items),
+    logprobs: sink.logprobs.length === 0 ? null : { content: sink.logprobs, refusal: null },
+    ...finishOf(outcome, writer.hasCalls, context),
   };
   return JSON.stringify({
     id: context.responseId,
@@ -127,118 +114,37 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   });
 }
 
-class Parts {
-  content = '';
-  refusal = '';
-  raw = '';
-  reasoning = '';
-  readonly details: JsonObject[] = [];
-  readonly toolCalls: ToolCallItem[] = [];
-  readonly annotations: JsonObject[] = [];
-  readonly images: JsonObject[] = [];
-  readonly logprobs: TokenLogprob[] = [];
-  #audio: JsonObject | undefined;
-  #hasText = false;
-  #index = 0;
-  readonly #join = new TextJoin();
-  /** Code points of the content. */
-  readonly #length = new CodePointCounter();
-  readonly #context: ResponseContext;
+/** Logprobs are shown where they spell their text. */
+function spelled(entry: WholeItem): WholeItem {
+  const { item } = entry;
+  if (item.kind !== 'text' || item.logprobs === undefined) return entry;
+  const logprobs = logprobsOf(item.text, item.logprobs);
+  return logprobs === undefined ? { ...entry, item: without(item, 'logprobs') } : entry;
+}
 
-  constructor(context: ResponseContext) {
-    this.#context = context;
-  }
+function messageOf(written: JsonObject, annotations: readonly JsonObject[], items: readonly WholeItem[]): JsonObject {
+  const { content = '', refusal = null, images, audio, tool_calls: calls, function_call: call } = written;
+  const hasText = items.some(({ item }) => item.kind === 'text');
+  const hasOther = refusal !== null || audio !== undefined || calls !== undefined || call !== undefined;
+  return {
+    role: 'assistant',
+    content: hasText || !hasOther ? content : null,
+    refusal,
+    ...defined({
+      reasoning_content: written['reasoning_content'],
+      reasoning: written['reasoning'],
+      reasoning_details: written['reasoning_details'],
+      images: withoutIndices(images),
+      audio: isObject(audio) ? { ...audio, expires_at: 0 } : undefined,
+      annotations: annotations.length === 0 ? undefined : annotations,
+      tool_calls: withoutIndices(calls),
+      function_call: call,
+    }),
+  };
+}
 
-  add(item: OutputItem): void {
-    this.#join.begin(item.kind, item.kind === 'text' ? item.phase : undefined);
-    switch (item.kind) {
-      case 'text':
-        this.#addText(item);
-        break;
-      case 'refusal':
-        this.refusal += item.text;
-        break;
-      case 'reasoning':
-        this.#addReasoning(item);
-        break;
-      case 'toolCall':
-        this.toolCalls.push(item);
-        this.#addSealed(item.opaque, item.callId);
-        break;
-      case 'media':
-        this.#addMedia(item);
-        break;
-      case 'native':
-        break;
-    }
-  }
-
-  #addText({ text, citations, logprobs, opaque }: TextItem): void {
-    this.#hasText = true;
-    const separator = text === '' ? '' : this.#join.beforeWords();
-    this.content += separator;
-    const base = this.#length.add(separator);
-    const start = this.content.length;
-    this.content += text;
-    this.#length.add(text);
-    append(this.logprobs, logprobsOf(text, logprobs) ?? []);
-    for (const citation of citations) {
-      const written = writeAnnotation(citation, base);
-      if (written !== undefined) this.annotations.push(written);
-    }
-    this.#addSealed(opaque, textSignatureId({ start, end: this.content.length }));
-  }
-
-  #addReasoning(item: ReasoningItem): void {
-    this.raw += item.raw ?? '';
-    const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
-    if (summary === '' && item.opaque === undefined) return;
-    // Summary and payload of one item share their index.
-    const index = this.#index++;
-    const id = reasoningId(item, this.#context);
-    if (summary !== '') {
-      this.details.push(summaryEntry(summary, id, index));
-      this.reasoning += this.reasoning === '' ? summary : SUMMARY_SEPARATOR + summary;
-    }
-    if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
-  }
-
-  #addMedia(item: MediaItem): void {
-    const member = mediaMember(item, this.#context);
-    if ('images' in member) {
-      const id = imageSignatureId(this.images.length);
-      this.images.push(member.images);
-      this.#addSealed(item.opaque, id);
-    } else if (this.#audio !== undefined) refuseSeveralAudios();
-    else this.#audio = { ...member.audio, expires_at: 0 };
-  }
-
-  /** Adds an entry for an item's opaque value, under the item's id. */
-  #addSealed(opaque: Opaque | undefined, id: string): void {
-    if (opaque !== undefined) this.details.push(sealedEntry(opaque, id, this.#index++, this.#context));
-  }
-
-  message(): JsonObject {
-    const hasOtherContent = this.toolCalls.length > 0 || this.refusal !== '' || this.#audio !== undefined;
-    return {
-      role: 'assistant',
-      content: this.#hasText || !hasOtherContent ? this.content : null,
-      refusal: this.refusal === '' ? null : this.refusal,
-      ...(this.raw === '' ? {} : { reasoning_content: this.raw }),
-      ...(this.reasoning === '' ? {} : { reasoning: this.reasoning }),
-      ...(this.details.length === 0 ? {} : { reasoning_details: this.details }),
-      ...(this.images.length === 0 ? {} : { images: this.images }),
-      ...(this.#audio === undefined ? {} : { audio: this.#audio }),
-      ...(this.annotations.length === 0 ? {} : { annotations: this.annotations }),
-      ...this.#callMembers(),
-    };
-  }
-
-  #callMembers(): JsonObject {
-    const [first, ...others] = this.toolCalls;
-    if (first === undefined) return {};
-    if (!wantsLegacyCalls(this.#context)) return { tool_calls: this.toolCalls.map((call) => toolCallHead(call, call.input)) };
-    if (others.length > 0) refuseSeveralLegacyCalls();
-    return { function_call: { name: first.tool.name, arguments: first.input } };
-  }
+/** The entries of a list that stand in its order. */
+function withoutIndices(entries: JsonValue | undefined): JsonValue[] | undefined {
+  if (!Array.isArray(entries)) return undefined;
+  return entries.map((entry: JsonValue) => (isObject(entry) ? without(entry, 'index') : entry));
 }

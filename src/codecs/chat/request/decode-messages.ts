@@ -30,7 +30,7 @@ class MessageReader {
   readonly items: Item[] = [];
   readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
-  readonly #flavours = new Map<string, ToolCallItem['flavour']>();
+  readonly #toolTypes = new Map<string, ToolCallItem['toolType']>();
   /** How often each deprecated call was made, by name. These calls have no ids: each gets one, which the next result of that name shares. */
   readonly #legacyCalls = new Map<string, number>();
 
@@ -84,11 +84,11 @@ class MessageReader {
 
   #result(callId: string, message: JsonObject, turn: number, at: string): void {
     if (callId === '') throw invalid(`${at}.tool_call_id`, `'${at}.tool_call_id' must not be empty.`);
-    const flavour = this.#flavours.get(callId) ?? 'function';
+    const toolType = this.#toolTypes.get(callId) ?? 'function';
     const content = readResultParts(message['content'], `${at}.content`);
     const breakpoint = breakpointIn(message['content'], `${at}.content`);
     const marked = breakpoint === undefined ? {} : { breakpoint };
-    this.items.push({ kind: 'toolResult', flavour, callId, content, isError: false, at, turn, ...marked });
+    this.items.push({ kind: 'toolResult', toolType, callId, content, isError: false, at, turn, ...marked });
   }
 
   #assistant(message: JsonObject, turn: number, at: string): void {
@@ -155,13 +155,13 @@ class MessageReader {
       );
       this.#legacyCalls.set(name, (this.#legacyCalls.get(name) ?? 0) + 1);
       const callId = this.#legacyId(name);
-      return [{ kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
+      return [{ kind: 'toolCall', toolType: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
     }
     return modern.map((value, index) => {
       const path = `${at}.tool_calls[${index}]`;
       const inBody = ['messages', turn, 'tool_calls', index, 'function', 'arguments'];
       const call = readCall(objectAt(value, path), path, turn, () => this.#slice(inBody));
-      this.#flavours.set(call.callId, call.flavour);
+      this.#toolTypes.set(call.callId, call.toolType);
       const opaque = readOpaque(signatureOf(value), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
       return opaque === undefined ? call : { ...call, opaque };
     });
@@ -188,7 +188,7 @@ function readCall(call: JsonObject, at: string, turn: number, slice: () => strin
     const body = objectAt(call['custom'], `${at}.custom`);
     const name = requiredString(body, 'name', `${at}.custom`);
     const input = requiredString(body, 'input', `${at}.custom`);
-    return { kind: 'toolCall', flavour: 'custom', callId, tool: { name }, input, at, turn };
+    return { kind: 'toolCall', toolType: 'custom', callId, tool: { name }, input, at, turn };
   }
   if (present(call['type']) && call['type'] !== 'function') {
     throw invalid(`${at}.type`, `'${at}.type' must be "function" or "custom".`);
@@ -196,7 +196,7 @@ function readCall(call: JsonObject, at: string, turn: number, slice: () => strin
   const body = objectAt(call['function'], `${at}.function`);
   const name = requiredString(body, 'name', `${at}.function`);
   const input = readArguments(body, `${at}.function`, slice);
-  return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at, turn };
+  return { kind: 'toolCall', toolType: 'function', callId, tool: { name }, input, at, turn };
 }
 
 /** Absent and "" mean a call without arguments. Some vendors (Mistral, Ollama) also take the object itself, whose text is kept as it is. */

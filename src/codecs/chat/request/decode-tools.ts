@@ -91,7 +91,7 @@ export function readToolChoice(json: JsonObject): ToolChoice | undefined {
   if (!present(legacy)) return undefined;
   if (typeof legacy === 'string') return mode(legacy, 'function_call');
   const name = requiredString(objectAt(legacy, 'function_call'), 'name', 'function_call');
-  return { mode: 'tool', flavour: 'function', tool: { name } };
+  return { mode: 'tool', toolType: 'function', tool: { name } };
 }
 
 function mode(name: string, path: string): ToolChoice {
@@ -107,7 +107,7 @@ function readChoice(choice: JsonValue, path: string): ToolChoice {
   const type = requiredString(body, 'type', path);
   if (type === 'function' || type === 'custom') {
     const name = requiredString(objectAt(body[type], `${path}.${type}`), 'name', `${path}.${type}`);
-    return { mode: 'tool', flavour: type, tool: { name } };
+    return { mode: 'tool', toolType: type, tool: { name } };
   }
   if (type !== 'allowed_tools') return { mode: 'native', dialect: 'chat', body };
   const allowed = objectAt(body['allowed_tools'], `${path}.allowed_tools`);

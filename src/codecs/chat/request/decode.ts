@@ -93,8 +93,8 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
 function updateOf(message: JsonObject, index: number): ConfigurationUpdate | undefined {
   const { role, configuration_update: update } = message;
   const at = `messages[${index}]`;
-  if (isObject(update)) return { says: update, at: `${at}.configuration_update` };
-  return role === 'configuration_update' ? { says: message, at } : undefined;
+  if (isObject(update)) return { members: update, at: `${at}.configuration_update` };
+  return role === 'configuration_update' ? { members: message, at } : undefined;
 }
 
 /**

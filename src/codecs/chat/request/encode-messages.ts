@@ -236,7 +236,7 @@ class MessageWriter {
     const id = wireCallId(item.callId);
     if (opaque !== undefined) this.#opaque({ ...opaque, itemId: id }, undefined, draft);
     else if (item.opaque !== undefined) this.#losses.note('reasoning: opaque of another owner');
-    if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, id, name));
+    if (item.toolType === 'custom') draft.calls.push(this.#customCall(item, id, name));
     else draft.calls.push(functionCall(id, name, withoutBlank(item.input)));
   }
 

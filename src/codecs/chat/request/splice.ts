@@ -135,7 +135,7 @@ function addMissingReasoning(json: JsonObject, target: Target, edits: JsonEdit[]
   }
 }
 
-/** An answer that said nothing comes back with `content: null`, which OpenAI takes beside calls and the like alone. */
+/** An answer without output comes back with `content: null`, which OpenAI takes beside calls and the like alone. */
 function fillEmptyAnswers(json: JsonObject, edits: JsonEdit[]): void {
   for (const { turn, message } of assistantMessages(json)) {
     const { content, tool_calls: calls, function_call: call, refusal, audio } = message;

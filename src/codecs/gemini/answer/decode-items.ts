@@ -142,10 +142,10 @@ export class ItemComposer {
     const tool = this.#context.toolNames.fromWire(wire.name);
     const custom = customToolOf(this.#context.request.tools, tool);
     const callId = this.#callId(wire.id);
-    const flavour = custom === undefined ? 'function' : 'custom';
+    const toolType = custom === undefined ? 'function' : 'custom';
     this.#open = {
       kind: 'call',
-      item: this.#items.start({ kind: 'toolCall', flavour, callId, tool }, out),
+      item: this.#items.start({ kind: 'toolCall', toolType, callId, tool }, out),
       callId,
       isFreeform: custom !== undefined && custom.inputSchema === undefined,
       signature: wire.signature,

@@ -106,8 +106,8 @@ class Writer {
         return;
       case 'reasoning': {
         if (this.#signatures.isForeign(item)) return;
-        const said = item.summary?.join('\n\n') ?? '';
-        const summary = said !== '' && this.#losses.note('reasoning: summary in history', item.at) ? said : '';
+        const joined = item.summary?.join('\n\n') ?? '';
+        const summary = joined !== '' && this.#losses.note('reasoning: summary in history', item.at) ? joined : '';
         const opaque = this.#signatures.ofReasoning(item);
         if (opaque?.form === 'empty') this.#add('model', [{ text: '', thoughtSignature: opaque.value }]);
         this.#add('model', signedText('thought', summary, opaque?.form === 'empty' ? undefined : opaque));
@@ -134,7 +134,7 @@ class Writer {
       return;
     }
     const custom = customToolOf(this.#request.tools, call.tool);
-    const isFreeform = call.flavour === 'custom' && custom?.inputSchema === undefined;
+    const isFreeform = call.toolType === 'custom' && custom?.inputSchema === undefined;
     const isLowered = isFreeform && this.#options.lowerCustomTools === true;
     const isObjectInput = call.input.trim() === '' || isObjectText(call.input);
     if (isFreeform && !isLowered && !isObjectInput) this.#losses.note('custom tool: freeform', call.at);

@@ -30,9 +30,9 @@ export class ToolBlock implements Block {
     const input = block['input'];
     if (input !== undefined && input !== null && !isObject(input)) throw malformed('tool_use block: input is not an object');
     this.#initialInput = isObject(input) ? (inputText() ?? '') : '';
-    const flavour = custom === undefined ? 'function' : 'custom';
+    const toolType = custom === undefined ? 'function' : 'custom';
     this.#items = items;
-    this.#item = items.start({ kind: 'toolCall', flavour, callId, tool }, out);
+    this.#item = items.start({ kind: 'toolCall', toolType, callId, tool }, out);
   }
 
   /** The arguments as they came in deltas. */

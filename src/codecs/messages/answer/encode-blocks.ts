@@ -4,12 +4,12 @@
  * new block. A block starts with its first content (M2). Streams and whole bodies differ in the sink alone (`block-sinks.ts`). Knows
  * nothing of message_start and of endings.
  */
-import type { ItemDelta, ItemEvent, ItemHead } from '../../canonical/event.ts';
-import { grown } from '../../canonical/grown.ts';
+import type { FoldedTexts, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { ResponseContext } from '../../codec.ts';
+import { Written } from '../../answers/written.ts';
 import type { BlockSink, Delta } from './block-sinks.ts';
 import {
   attachedSignature,
@@ -28,14 +28,17 @@ interface Entry {
   readonly head: ItemHead;
   /** Something of its text, thinking or input was written. */
   hasText: boolean;
-  /** Of reasoning: the face that came first, which is the one that is written. */
-  face: 'raw' | 'summary' | undefined;
+  /** Of reasoning: the kind that came first, which is the one that is written. */
+  shown: 'raw' | 'summary' | undefined;
   /** The summary part that was written last. */
   part: number;
   /** A citation was written. */
   cites: boolean;
-  /** Of reasoning: what was written since its last signature. */
-  unsigned: string;
+  readonly texts: StreamedTexts | undefined;
+  /** Of reasoning: what was written since its last signature, paragraph by paragraph. */
+  unsigned: Written[];
+  /** Of reasoning: how much of its raw text, or of each part of its summary, was written. */
+  readonly lengths: number[];
   /** Of reasoning: another item took the place of its block, which was signed with what it held. */
   isSplit: boolean;
 }
@@ -50,6 +53,8 @@ interface OpaqueBlock {
 const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as const;
 
 export class BlockWriter {
+  /** The fold of the answer, once an item has begun. */
+  fold: FoldedTexts | undefined;
   readonly #context: ResponseContext;
   readonly #sink: BlockSink;
   readonly #entries: Entry[] = [];
@@ -96,7 +101,11 @@ export class BlockWriter {
 
   #start(index: number, head: ItemHead): void {
     if (head.kind === 'refusal') this.refused = true;
-    const entry: Entry = { head, hasText: false, face: undefined, part: 0, cites: false, unsigned: '', isSplit: false };
+    const texts = this.fold?.texts(index);
+    const entry: Entry = {
+      ...{ head, texts, hasText: false, shown: undefined, part: 0, cites: false },
+      ...{ unsigned: [], lengths: [], isSplit: false },
+    };
     this.#entries[index] = entry;
     if (head.kind !== 'toolCall') return;
     this.calledTool = true;
@@ -104,8 +113,11 @@ export class BlockWriter {
   }
 
   #delta(entry: Entry, delta: ItemDelta): void {
-    if (delta.kind !== 'citation') this.#writeText(entry, deltaText(entry, delta));
-    else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages') this.#cite(entry, delta.citation.body);
+    if (delta.kind !== 'citation') {
+      const text = deltaText(entry, delta);
+      this.#writeText(entry, text);
+      if (text !== '' && entry.head.kind === 'reasoning') noteUnsigned(entry, delta, text);
+    } else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages') this.#cite(entry, delta.citation.body);
   }
 
   #end(entry: Entry, item: OutputItem, status: ItemStatus): void {
@@ -117,7 +129,7 @@ export class BlockWriter {
     }
     if (item.kind === 'reasoning') {
       if (item.opaque !== undefined) this.#sign(entry, item.opaque);
-      else if (entry === this.#active) this.#signUnsigned(entry, entry.isSplit ? saidIn(entry) : item);
+      else if (entry === this.#active) this.#signUnsigned(entry, entry.isSplit ? writtenIn(entry) : item);
     }
     // An item of another dialect is left out, and closes no block.
     if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body);
@@ -129,17 +141,17 @@ export class BlockWriter {
 
   #sign(entry: Entry, opaque: Opaque): void {
     const signature = this.#context.seal(opaque);
-    entry.unsigned = '';
+    entry.unsigned = [];
     if (entry === this.#active) this.#sink.delta(this.#index, signatureDelta(signature));
     else if (isRedacted(opaque) && !entry.hasText)
       this.#writeOpaque({ entry, block: { type: 'redacted_thinking', data: signature } });
     else this.#writeOpaque({ entry, block: EMPTY_THINKING, signature });
   }
 
-  /** Signs the open block with an envelope of what was said: a client keeps thinking that is signed, and drops the rest. */
-  #signUnsigned(entry: Entry, said: Pick<ReasoningItem, 'raw' | 'summary'>): void {
-    entry.unsigned = '';
-    this.#sink.delta(this.#index, signatureDelta(unsignedSignature(said, this.#context)));
+  /** Signs the open block with an envelope of what it holds: a client keeps thinking that is signed, and drops the rest. */
+  #signUnsigned(entry: Entry, written: Pick<ReasoningItem, 'raw' | 'summary'>): void {
+    entry.unsigned = [];
+    this.#sink.delta(this.#index, signatureDelta(unsignedSignature(written, this.#context)));
   }
 
   /** Behind a text it waits for another block: clients take the last block of an answer as its result. */
@@ -164,7 +176,6 @@ export class BlockWriter {
         this.#sink.text('text_delta', this.#index, text);
         return;
       case 'reasoning':
-        entry.unsigned = grown(entry.unsigned, text);
         this.#sink.text('thinking_delta', this.#index, text);
         return;
       case 'toolCall':
@@ -195,10 +206,10 @@ export class BlockWriter {
 
   #begin(entry: Entry, block: JsonObject): void {
     const open = this.#active;
-    if (open !== undefined && open.unsigned !== '') {
-      // Its item goes on: what it says later, perhaps a signature of its upstream, stands in a block of its own.
+    if (open !== undefined && open.unsigned.length > 0) {
+      // Its item goes on: what follows of it, perhaps a signature of its upstream, stands in a block of its own.
       open.isSplit = true;
-      this.#signUnsigned(open, saidIn(open));
+      this.#signUnsigned(open, writtenIn(open));
     }
     this.#close();
     this.#active = entry;
@@ -213,30 +224,45 @@ export class BlockWriter {
   }
 }
 
-/** What an open block of reasoning says. */
-function saidIn({ face, unsigned }: Entry): Pick<ReasoningItem, 'raw' | 'summary'> {
-  return face === 'summary' ? { summary: [unsigned] } : { raw: unsigned };
+/** Notes what was written of a piece of reasoning. `text`: as it was written, behind a break where it begins a paragraph. */
+function noteUnsigned({ texts, unsigned, lengths }: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>, text: string): void {
+  const part = delta.kind === 'summary' ? delta.part : 0;
+  const record = delta.kind === 'summary' ? () => texts?.summary[part] ?? '' : () => texts?.text ?? '';
+  const from = lengths[part] ?? 0;
+  const { length } = delta.text;
+  lengths[part] = from + length;
+  const isParagraph = text.length > length;
+  // A block may begin with the break: then nothing stands before it.
+  if (isParagraph && unsigned.length === 0) unsigned.push(new Written(record));
+  if (isParagraph || unsigned.length === 0) unsigned.push(new Written(record));
+  unsigned.at(-1)?.add(length, from);
+}
+
+/** What an open block of reasoning holds. */
+function writtenIn({ shown, unsigned }: Entry): Pick<ReasoningItem, 'raw' | 'summary'> {
+  const text = unsigned.map((written) => written.text).join(PART_BREAK);
+  return shown === 'summary' ? { summary: [text] } : { raw: text };
 }
 
 function signatureDelta(signature: string): Delta {
   return { type: 'signature_delta', signature };
 }
 
-/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the face that came first is shown. */
+/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the kind that came first is shown. */
 function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>): string {
   switch (delta.kind) {
     case 'text':
       return delta.text;
     case 'input':
-      if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
+      if (entry.head.kind === 'toolCall' && entry.head.toolType === 'custom') return '';
       // Not the beginning of an object: the end of the call decides what it means.
       return !entry.hasText && isEmptyInput(delta.text) ? '' : delta.text;
     case 'raw':
-      entry.face ??= delta.text === '' ? undefined : 'raw';
-      return entry.face === 'raw' ? delta.text : '';
+      entry.shown ??= delta.text === '' ? undefined : 'raw';
+      return entry.shown === 'raw' ? delta.text : '';
     case 'summary': {
-      entry.face ??= delta.text === '' ? undefined : 'summary';
-      if (entry.face !== 'summary' || delta.text === '') return '';
+      entry.shown ??= delta.text === '' ? undefined : 'summary';
+      if (entry.shown !== 'summary' || delta.text === '') return '';
       const isNewPart = entry.hasText && delta.part !== entry.part;
       entry.part = delta.part;
       return isNewPart ? PART_BREAK + delta.text : delta.text;
@@ -246,5 +272,5 @@ function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>
 
 /** The input of a call of which nothing was written: none, or what the end of the call decides. */
 function heldInput(item: ToolCallItem, status: ItemStatus): string {
-  return status === 'incomplete' && item.flavour === 'function' ? item.input : wireInput(item);
+  return status === 'incomplete' && item.toolType === 'function' ? item.input : wireInput(item);
 }

@@ -3,7 +3,7 @@
  * the stream is written: message_start, one block after another (`encode-blocks.ts`), one message_delta, message_stop. A failure is an
  * `error` event, and nothing follows it.
  */
-import { GatewayError, notRepresentable } from '../../canonical/error.ts';
+import { type GatewayError, notRepresentable } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
@@ -43,7 +43,7 @@ class EventEncoder implements ClientEncoder {
   /** message_start waits for the first item or the end, so that early usage can be in it. */
   #startWaits = false;
   #isStarted = false;
-  /** Where a good ending begins in the words of its batch. */
+  /** Where a good ending begins in the frames of its batch. */
   #endsAt = 0;
   /** A step is being written. Still true after one that threw: its frames were cut off, so nothing may continue them. */
   #isWriting = false;
@@ -71,6 +71,7 @@ class EventEncoder implements ClientEncoder {
     }
     this.#isWriting = true;
     this.#sink.out = out;
+    this.#writer.fold ??= step.fold;
     const events = this.#losses.kept(step.events);
     if (!this.#isStarted) this.#readUsage(events);
     for (const event of events) this.#encode(event, out);
@@ -84,20 +85,10 @@ class EventEncoder implements ClientEncoder {
 
   fail(failure: GatewayError, out: Frame[]): void {
     if (this.ended) return;
-    if (!this.#isWriting) this.#drain(out);
+    this.#sink.out = out;
+    if (!this.#isWriting) this.#turns.drain();
     this.ended = true;
     out.push(errorFrame(failure));
-  }
-
-  /** Writes what waits for its turn: the answer fails, and the turn will not come. */
-  #drain(out: Frame[]): void {
-    this.#sink.out = out;
-    try {
-      for (const event of this.#turns.rest()) this.#writer.write(event);
-    } catch (refused) {
-      // What this protocol refuses to write is left out: the failure that follows is the one that matters.
-      if (!(refused instanceof GatewayError)) throw refused;
-    }
   }
 
   failInstead(failure: GatewayError, out: Frame[]): void {
@@ -156,7 +147,7 @@ class EventEncoder implements ClientEncoder {
 
   #finish(outcome: Outcome, out: Frame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
-      this.#drain(out);
+      this.#turns.drain();
       this.fail(outcome.error, out);
       return;
     }

@@ -85,5 +85,5 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
 /** A call that was cut before its arguments must not become a call without arguments, which the client would run. */
 function checkWhole({ item, status }: WholeItem): void {
   if (item.kind !== 'toolCall' || status !== 'incomplete') return;
-  if (!isObjectText(item.flavour === 'function' ? item.input : wireInput(item))) throw unfinishedCall();
+  if (!isObjectText(item.toolType === 'function' ? item.input : wireInput(item))) throw unfinishedCall();
 }

@@ -171,7 +171,7 @@ export class ConversationReader {
       throw wrongType(`${at}.input`, 'an object');
     }
     const text = isObject(input) ? this.#slice([...place.path, 'input']) : undefined;
-    return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
+    return { kind: 'toolCall', toolType: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
   }
 
   /** Opens an envelope, or drops it. Any other value is a vendor's own, which the client got elsewhere. */
@@ -213,7 +213,7 @@ function toolResult(block: JsonObject, { role, at }: Place, facts: ItemFacts): I
   if (role === 'assistant') throw invalid(`${at}.type`, 'A tool_result belongs in a user message.');
   return {
     kind: 'toolResult',
-    flavour: 'function',
+    toolType: 'function',
     callId: requiredName(block, 'tool_use_id', at),
     content: resultParts(block['content'], `${at}.content`),
     isError: optionalBoolean(block, 'is_error', at) ?? false,

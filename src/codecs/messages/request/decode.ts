@@ -137,7 +137,7 @@ function toolChoiceOf(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
       const name = requiredName(choice, 'name', 'tool_choice');
       if (tools.some((tool) => tool.kind === 'native' && tool.name === name))
         return { mode: 'native', dialect: 'messages', body: choice };
-      return { mode: 'tool', flavour: 'function', tool: { name } };
+      return { mode: 'tool', toolType: 'function', tool: { name } };
     }
     default:
       return { mode: 'native', dialect: 'messages', body: choice };

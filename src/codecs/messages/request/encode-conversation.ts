@@ -178,11 +178,11 @@ class ConversationBuilder {
    */
   inputOf(item: ToolCallItem): string {
     const { tools, target } = this.#options;
-    if (item.flavour === 'custom') {
+    if (item.toolType === 'custom') {
       const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
       if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
-    const isEmpty = item.flavour === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
+    const isEmpty = item.toolType === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
     const input = isEmpty ? '{}' : item.input;
     if (!isObjectText(input)) {
       throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);

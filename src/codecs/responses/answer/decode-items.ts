@@ -78,7 +78,7 @@ export function joinRaw(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(PARAGRAPH);
 }
 
-/** Undefined where the item holds no face at all. */
+/** Undefined where the item holds no reasoning of any kind. */
 export function readReasoning(item: JsonObject, context: DecodeContext): ReasoningItem | undefined {
   const raw = joinRaw(textsOf(item, 'content'));
   const summary = textsOf(item, 'summary');
@@ -123,7 +123,7 @@ function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefine
 export function callHead(
   item: JsonObject,
   context: DecodeContext,
-): Pick<ToolCallItem, 'flavour' | 'callId' | 'tool' | 'id'> | undefined {
+): Pick<ToolCallItem, 'toolType' | 'callId' | 'tool' | 'id'> | undefined {
   const id = nonEmptyString(item, 'id');
   const callId = nonEmptyString(item, 'call_id');
   const name = nonEmptyString(item, 'name');
@@ -134,7 +134,7 @@ export function callHead(
   // A custom tool of another dialect with an object schema was sent as a function.
   const isLowered = dialect !== DIALECT && customToolOf(tools, tool)?.inputSchema !== undefined;
   return {
-    flavour: isLowered || item['type'] === 'custom_tool_call' ? 'custom' : 'function',
+    toolType: isLowered || item['type'] === 'custom_tool_call' ? 'custom' : 'function',
     callId,
     tool,
     ...(id === undefined ? {} : { id }),

@@ -14,7 +14,7 @@ import { holeAt, holeValue, type JsonShape, type Repeat } from '../../json/shape
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from '../lifecycle.ts';
-import { LooseMedia } from './loose-media.ts';
+import { DetachedMedia } from './detached-media.ts';
 import { Normaliser } from './normalise.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
@@ -55,7 +55,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   readonly #normaliser: Normaliser;
   #started = false;
   readonly #repeats = new JsonRepeats(VARYING);
-  readonly #loose = new LooseMedia();
+  readonly #detached = new DetachedMedia();
   #run: DeltaRun | undefined;
 
   constructor(context: DecodeContext) {
@@ -140,7 +140,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         events.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(json, text) } });
         return;
       default:
-        this.#loose.take(name, json);
+        this.#detached.take(name, json);
         events.push({ type: 'native.event', dialect: DIALECT, name, body: json });
     }
   }
@@ -240,9 +240,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     this.#start(response, events);
     this.#matchOutput(response['output'], status, events);
     const items = [...this.#items.slots.values()].map(({ item }) => item);
-    const images = this.#loose.images(items);
+    const images = this.#detached.images(items);
     for (const image of images) this.#items.whole(image, 'completed', events);
-    const audio = this.#items.hasAudio ? undefined : this.#loose.audio();
+    const audio = this.#items.hasAudio ? undefined : this.#detached.audio();
     if (audio !== undefined) this.#items.emitWhole(audio, 'completed', events);
     const usage = readUsage(response, [...items, ...images]);
     if (usage !== undefined) events.push({ type: 'usage.report', usage });

@@ -2,7 +2,6 @@
  * Writes the deltas of texts and calls, which are most events of a stream. What surrounds the text is serialised once for each part or
  * call, so that each delta serialises its text alone. Knows nothing of logprobs, which few streams have.
  */
-import { grown } from '../../canonical/grown.ts';
 import { type EmitDelta, inputEvents, itemPlace, partPlace, type SentItem, type SentPart, TEXT_EVENTS } from './sent-items.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 
@@ -22,13 +21,13 @@ export class DeltaWriter {
   }
 
   writeText(item: SentItem, part: SentPart, text: string): void {
-    part.text = grown(part.text, text);
+    part.written.add(text.length);
     if (this.#template?.subject !== part) this.#template = textTemplate(item, part);
     this.#write(this.#template, text);
   }
 
   writeInput(item: SentItem, text: string): void {
-    item.input = grown(item.input, text);
+    item.input.add(text.length);
     if (this.#template?.subject !== item) this.#template = inputTemplate(item);
     this.#write(this.#template, text);
   }

@@ -80,7 +80,7 @@ function emitParts(item: SentItem, member: 'content' | 'summary', { [member]: pa
     const known = item[member][index];
     if (known?.isClosed === true) continue;
     const type = isPartType(final['type']) ? final['type'] : undefined;
-    const part = known ?? addPart(item, type ?? 'output_text', emit, type === undefined ? final : undefined);
+    const part = known ?? addPart(item, type ?? 'output_text', () => undefined, emit, type === undefined ? final : undefined);
     if (type !== undefined) emitText(item, part, final, emit);
     emitPartDone(item, part, final, emit);
   }
@@ -99,28 +99,29 @@ function emitText(item: SentItem, part: SentPart, final: JsonObject, emit: Emit)
   const isText = part.type === 'output_text';
   const given = Array.isArray(final['logprobs']) ? final['logprobs'] : [];
   const tokens = given.length === 0 ? part.logprobs : given;
-  if (!part.isTextDone && whole.length > part.text.length) {
+  const { length } = part.written;
+  if (!part.isTextDone && whole.length > length) {
     // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its suffix.
-    const logprobs = isText ? { logprobs: part.text === '' ? tokens : [] } : {};
-    emit(`${TEXT_EVENTS[part.type]}.delta`, { ...partPlace(item, part), delta: whole.slice(part.text.length), ...logprobs });
+    const logprobs = isText ? { logprobs: length === 0 ? tokens : [] } : {};
+    emit(`${TEXT_EVENTS[part.type]}.delta`, { ...partPlace(item, part), delta: whole.slice(length), ...logprobs });
   }
   const annotations = isText && Array.isArray(final['annotations']) ? final['annotations'] : [];
   for (const [index, annotation] of annotations.entries()) {
     if (index >= part.annotations.length && isObject(annotation)) emitAnnotation(item, part, annotation, emit);
   }
   if (part.isTextDone) return;
-  part.text = whole;
+  part.whole = whole;
   emitTextDone(item, part, tokens, emit);
 }
 
 function emitInput(item: SentItem, final: JsonObject, emit: Emit): void {
   if (item.isInputDone) return;
   const member = inputMember(item.announced);
-  const whole = String(final[member] ?? item.input);
-  const isAnnounced = item.input === '' && item.announced[member] === whole;
-  if (whole.length > item.input.length && !isAnnounced)
-    emit(`${inputEvents(item.type)}.delta`, { ...itemPlace(item), delta: whole.slice(item.input.length) });
+  const whole = String(final[member] ?? item.input.text);
+  const { length } = item.input;
+  const isAnnounced = length === 0 && item.announced[member] === whole;
+  if (whole.length > length && !isAnnounced)
+    emit(`${inputEvents(item.type)}.delta`, { ...itemPlace(item), delta: whole.slice(length) });
   item.isInputDone = true;
-  item.input = whole;
   emitInputDone(item, whole, final, emit);
 }

@@ -8,8 +8,7 @@
  * `request.ts` puts it back.
  */
 import { append } from '../../append.ts';
-import { grown } from '../../canonical/grown.ts';
-import type { ItemDelta, ItemEvent, ItemHead } from '../../canonical/event.ts';
+import type { FoldedTexts, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
@@ -42,6 +41,7 @@ const HOLDS: Holds = { toolCall: ['toolCall'] };
 /** One canonical item while it is open: the output item and the part that it is written to. */
 interface Entry {
   readonly head: ItemHead;
+  readonly texts: StreamedTexts | undefined;
   item: SentItem | undefined;
   part: SentPart | undefined;
 }
@@ -60,13 +60,15 @@ interface OpenMessage {
 
 export class ItemWriter {
   readonly sent: SentItem[] = [];
+  /** The fold of the answer, once an item has begun. */
+  fold: FoldedTexts | undefined;
   readonly #ids = new Set<string>();
   readonly #context: ResponseContext;
   readonly #emit: Emit;
   /** {@link Emit} for events that may end an item (`done-order.ts`). */
   readonly #emitInOrder: Emit;
   readonly #deltas: DeltaWriter;
-  readonly #turns = new Turns(HOLDS, 'word', (event) => this.#write(event));
+  readonly #turns = new Turns(HOLDS, 'delta', (event) => this.#write(event));
   readonly #entries = new Map<number, Entry>();
   #message: OpenMessage | undefined;
 
@@ -84,7 +86,7 @@ export class ItemWriter {
   #write(event: ItemEvent): void {
     switch (event.type) {
       case 'item.start': {
-        const entry: Entry = { head: event.head, item: undefined, part: undefined };
+        const entry: Entry = { head: event.head, texts: this.fold?.texts(event.index), item: undefined, part: undefined };
         this.#entries.set(event.index, entry);
         if (event.head.kind === 'toolCall') this.#startCall(entry, event.head);
         return;
@@ -179,14 +181,14 @@ export class ItemWriter {
     }
   }
 
-  #add(type: KnownItemType, members: JsonObject, given?: string): SentItem {
+  #add(type: KnownItemType, members: JsonObject, given?: string, texts?: StreamedTexts): SentItem {
     const isOurs = this.#context.owner.channelType !== 'responses' || (given !== undefined && this.#ids.has(given));
     const id = isOurs || given === undefined ? this.#context.mint(ID_PREFIX[type]) : given;
-    return this.#announce({ id, type, ...members });
+    return this.#announce({ id, type, ...members }, texts);
   }
 
-  #announce(announced: JsonObject): SentItem {
-    const item = newSentItem(this.sent.length, announced);
+  #announce(announced: JsonObject, texts?: StreamedTexts): SentItem {
+    const item = newSentItem(this.sent.length, announced, texts);
     this.sent.push(item);
     this.#ids.add(item.id);
     this.#emit('response.output_item.added', { output_index: item.outputIndex, item: announced });
@@ -198,7 +200,7 @@ export class ItemWriter {
       this.#deltas.writeText(item, part, text);
       return;
     }
-    part.text = grown(part.text, text);
+    part.written.add(text.length);
     const place = { item_id: item.id, output_index: item.outputIndex, content_index: part.index };
     this.#emit('response.output_text.delta', { ...place, delta: text, logprobs });
   }
@@ -215,7 +217,7 @@ export class ItemWriter {
     }
     this.#message.open += 1;
     entry.item = this.#message.item;
-    entry.part = addPart(entry.item, entry.head.kind === 'refusal' ? 'refusal' : 'output_text', this.#emit);
+    entry.part = addPart(entry.item, entry.head.kind === 'refusal' ? 'refusal' : 'output_text', () => entry.texts, this.#emit);
     return { item: entry.item, part: entry.part };
   }
 
@@ -224,7 +226,7 @@ export class ItemWriter {
     const { item, part } = entry;
     if (item !== undefined && part !== undefined) {
       part.annotations = writeCitations(whole?.citations ?? []);
-      part.logprobs = writeLogprobs(logprobsOf(part.text, whole?.logprobs) ?? []);
+      part.logprobs = whole === undefined ? [] : writeLogprobs(logprobsOf(whole.text, whole.logprobs) ?? []);
       closePart(item, part, this.#emit);
       this.#textEnded(item, status);
     }
@@ -263,12 +265,12 @@ export class ItemWriter {
       // The parts before it were closed when it began.
       const last = parts.at(-1);
       if (type === 'summary_text' && last !== undefined) closePart(item, last, this.#emit);
-      addPart(item, type, this.#emit);
+      addPart(item, type, () => entry.texts, this.#emit);
     }
     const part = parts[index];
     if (part === undefined) return;
     // A part that ended when the next one began is not reopened: the finished item has the text.
-    if (part.isClosed) part.text = grown(part.text, text);
+    if (part.isClosed) part.written.add(text.length);
     else this.#writeText(item, part, text, []);
   }
 
@@ -276,7 +278,7 @@ export class ItemWriter {
     // The final wording of a summary may differ from what was streamed.
     for (const [index, text] of (whole.summary ?? []).entries()) {
       const part = entry.item?.summary[index];
-      if (part !== undefined) part.text = text;
+      if (part !== undefined) part.whole = text;
     }
     if (whole.opaque !== undefined) this.#openReasoning(entry).sealed = this.#context.seal(whole.opaque);
     if (entry.item !== undefined) closeItem(entry.item, status, this.#emitInOrder);
@@ -287,9 +289,9 @@ export class ItemWriter {
     const { name, namespace } = head.tool;
     const identity = { call_id: head.callId, name, ...(namespace === undefined ? {} : { namespace }) };
     entry.item =
-      head.flavour === 'custom'
-        ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity }, head.id)
-        : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity }, head.id);
+      head.toolType === 'custom'
+        ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity }, head.id, entry.texts)
+        : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity }, head.id, entry.texts);
   }
 
   #writeInput(entry: Entry, text: string): void {

@@ -5,7 +5,6 @@
  * from 0. The terminal event is the last one; `[DONE]` is never sent.
  */
 import { append } from '../../append.ts';
-import { grown } from '../../canonical/grown.ts';
 import type { GatewayError } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { escapeJson, isObject, type JsonObject } from '../../canonical/json.ts';
@@ -78,6 +77,7 @@ class ResponsesEncoder implements ClientEncoder {
   push(step: Step, out: Frame[]): void {
     if (this.ended) return;
     this.#out = out;
+    this.#writer.fold ??= step.fold;
     const native = step.native?.dialect === DIALECT ? step.native : undefined;
     this.#mode ??= native === undefined ? 'written' : 'spliced';
     if (this.#mode === 'spliced' && native !== undefined) this.#splice(native, step.events);
@@ -95,7 +95,7 @@ class ResponsesEncoder implements ClientEncoder {
     this.#terminate({ status: 'failed', error });
   }
 
-  /** The terminal event alone is the ending: what stands before it is said. */
+  /** The terminal event alone is the ending: what stands before it was written. */
   failInstead(error: GatewayError, out: Frame[]): void {
     out.pop();
     this.#sequence -= 1;
@@ -174,7 +174,7 @@ class ResponsesEncoder implements ClientEncoder {
     edits.push(...this.#numberEdits(json));
     const text = editJson(native.text, edits);
     this.#out.push({ event: name, data: text });
-    recordNative(this.#native, name, json, text);
+    recordNative(this.#native, name, json, text, { events, fold: this.#writer.fold });
     this.#startRun(native, json, edits);
   }
 
@@ -192,7 +192,7 @@ class ResponsesEncoder implements ClientEncoder {
     if (run === undefined || native.repeat === undefined) return false;
     const frame = this.#repeated.apply(native, native.name);
     if (frame === undefined || holeValue(native.repeat, run.numberHole) !== this.#sequence) return false;
-    run.part.text = grown(run.part.text, String(holeValue(native.repeat, run.textHole)));
+    run.part.written.add(String(holeValue(native.repeat, run.textHole)).length);
     this.#sequence += 1;
     this.#out.push(frame);
     return true;

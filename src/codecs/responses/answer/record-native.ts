@@ -1,6 +1,7 @@
 /** Records the events that a client gets as its upstream wrote them, so that {@link SentItem}s know what was sent. */
 import { append } from '../../append.ts';
 import { grown } from '../../canonical/grown.ts';
+import type { CanonicalEvent, FoldedTexts } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { sliceJson } from '../../json/text.ts';
 import { type EventSpec, type PartVerb, specOf } from '../lifecycle.ts';
@@ -15,8 +16,14 @@ import {
   withoutOpaque,
 } from './sent-items.ts';
 
+/** What the decoder read in an event, and the fold of the answer. */
+export interface Read {
+  readonly events: readonly CanonicalEvent[];
+  readonly fold: FoldedTexts | undefined;
+}
+
 /** `text` is the event as the client reads it. */
-export function recordNative(items: Map<number, SentItem>, name: string, body: JsonObject, text: string): void {
+export function recordNative(items: Map<number, SentItem>, name: string, body: JsonObject, text: string, read: Read): void {
   const outputIndex = body['output_index'];
   if (typeof outputIndex !== 'number') return;
   const known = items.get(outputIndex);
@@ -27,22 +34,39 @@ export function recordNative(items: Map<number, SentItem>, name: string, body: J
     if (name === 'response.output_item.done') item.final = sliceJson(text, ['item']);
     return;
   }
-  if (known !== undefined) recordChild(known, name, body);
+  if (known !== undefined) recordChild(known, name, body, read);
 }
 
 /** Records an event within an item: what it does to a part or to the input is what its spec says (`lifecycle.ts`). */
-function recordChild(item: SentItem, name: string, body: JsonObject): void {
+function recordChild(item: SentItem, name: string, body: JsonObject, read: Read): void {
   const spec = specOf(name);
   const text = spec.textMember === undefined ? '' : String(body[spec.textMember]);
-  if (spec.input !== undefined) {
-    item.input = spec.input === 'delta' ? grown(item.input, text) : text;
-    item.isInputDone = spec.input === 'done';
-  }
+  for (const event of read.events) if (event.type === 'item.delta') recordDelta(item, event, read.fold);
+  if (spec.input === 'delta') recordInput(item, text, read.events);
+  else if (spec.input === 'done') recordInput(item, text.slice(item.input.length), read.events);
+  if (spec.input !== undefined) item.isInputDone = spec.input === 'done';
   if (spec.part === undefined) return;
   const parts = partsOf(item, spec);
   const part = parts[partIndex(spec, body)];
-  if (spec.part === 'added') parts.push(addedPart(name, body['part'], parts.length));
-  else if (part !== undefined) recordPart(part, spec.part, text, body);
+  if (spec.part === 'added') parts.push(addedPart(item, name, body['part'], parts.length, read));
+  else if (part !== undefined) recordPart(item, part, spec.part, text, body);
+}
+
+/** The texts of a message are items of their own, which its parts know. */
+function recordDelta(
+  item: SentItem,
+  { index, delta }: Extract<CanonicalEvent, { type: 'item.delta' }>,
+  fold: FoldedTexts | undefined,
+): void {
+  if (item.type === 'message') return;
+  item.texts = fold?.texts(index) ?? item.texts;
+  if (delta.kind === 'raw') item.rawLength += delta.text.length;
+}
+
+/** The input of a call that is no canonical item is kept here: the vendor ran it, or its name is not known yet. */
+function recordInput(item: SentItem, text: string, events: readonly CanonicalEvent[]): void {
+  if (!events.some(({ type }) => type === 'item.delta')) item.texts = { text: grown(item.texts?.text ?? '', text), summary: [] };
+  item.input.add(text.length);
 }
 
 function partsOf(item: SentItem, { isSummary }: EventSpec): SentPart[] {
@@ -53,24 +77,28 @@ function partIndex({ isSummary }: EventSpec, body: JsonObject): number {
   return Number(body[isSummary === true ? 'summary_index' : 'content_index']);
 }
 
-function addedPart(name: string, form: JsonValue | undefined, index: number): SentPart {
+function addedPart(item: SentItem, name: string, form: JsonValue | undefined, index: number, { events, fold }: Read): SentPart {
   const type = isObject(form) ? form['type'] : undefined;
   const doneEvent = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
-  return newSentPart(isPartType(type) ? type : 'output_text', index, doneEvent);
+  const begun = events.findLast(
+    (event) => event.type === 'item.start' && (event.head.kind === 'text' || event.head.kind === 'refusal'),
+  );
+  const own = begun !== undefined && 'index' in begun ? fold?.texts(begun.index) : undefined;
+  return newSentPart(isPartType(type) ? type : 'output_text', index, () => own ?? item.texts, doneEvent);
 }
 
-function recordPart(part: SentPart, verb: PartVerb, text: string, body: JsonObject): void {
+function recordPart(item: SentItem, part: SentPart, verb: PartVerb, text: string, body: JsonObject): void {
   const { logprobs, annotation } = body;
   switch (verb) {
     case 'delta':
-      part.text = grown(part.text, text);
+      part.written.add(text.length, part.type === 'reasoning_text' ? item.rawLength - text.length : undefined);
       if (Array.isArray(logprobs)) append(part.logprobs, logprobs.filter(isObject));
       return;
     case 'annotation':
       if (isObject(annotation)) part.annotations.push(annotation);
       return;
     case 'textDone':
-      part.text = text;
+      part.whole = text;
       part.isTextDone = true;
       return;
     case 'done':
@@ -106,7 +134,7 @@ export function addMissingPart(item: SentItem, name: string, body: JsonObject, e
   const type = IMPLICIT_PARTS.get(name);
   if (type === undefined) return;
   const spec = specOf(name);
-  if (partsOf(item, spec)[partIndex(spec, body)] === undefined) addPart(item, type, emit);
+  if (partsOf(item, spec)[partIndex(spec, body)] === undefined) addPart(item, type, () => item.texts, emit);
 }
 
 /** The part that a native `output_text.delta` without logprobs belongs to; undefined for every other event. */

@@ -2,8 +2,10 @@
  * The output items that a client has been sent in one stream, open and finished. Both ways of encoding keep them, so that a stream which
  * breaks off can still be closed properly: open parts and items end as incomplete, and the terminal repeats exactly what was sent.
  */
+import type { StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../canonical/json.ts';
+import { Written } from '../../answers/written.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
 
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text';
@@ -12,7 +14,10 @@ export interface SentPart {
   readonly type: PartType;
   /** Its place among the parts of its kind. */
   readonly index: number;
-  text: string;
+  /** What was sent of its text in pieces. */
+  readonly written: Written;
+  /** Its text as it ended, which may differ from its pieces in a summary alone. */
+  whole: string | undefined;
   annotations: JsonObject[];
   logprobs: JsonObject[];
   /** The event with its whole text was sent (`response.output_text.done` and its like). */
@@ -31,14 +36,23 @@ export interface SentItem {
   readonly announced: JsonObject;
   readonly content: SentPart[];
   readonly summary: SentPart[];
-  /** Arguments or input of a call, as far as they were sent. */
-  input: string;
+  /** What its canonical item streams, once that has begun. The texts of a message are items of their own. */
+  texts: StreamedTexts | undefined;
+  /** How much raw text of reasoning it has streamed. */
+  rawLength: number;
+  /** What was sent of a call's arguments or input in pieces. */
+  readonly input: Written;
   /** The event with its whole input was sent. */
   isInputDone: boolean;
   /** `encrypted_content` of the finished item. */
   sealed: string | undefined;
   /** The finished item as JSON text; undefined while it is open. */
   final: string | undefined;
+}
+
+/** The text of a part, as far as it was sent. */
+function textOf({ whole, written }: SentPart): string {
+  return whole ?? written.text;
 }
 
 /** Sends one event; the encoder adds type and sequence number. */
@@ -64,27 +78,35 @@ export function isPartType(type: unknown): type is PartType {
   return type === 'output_text' || type === 'refusal' || type === 'reasoning_text' || type === 'summary_text';
 }
 
-export function newSentItem(outputIndex: number, announced: JsonObject): SentItem {
-  return {
+export function newSentItem(outputIndex: number, announced: JsonObject, texts?: StreamedTexts): SentItem {
+  const item: SentItem = {
     outputIndex,
     type: String(announced['type']),
     id: nonEmptyString(announced, 'id') ?? '',
     announced,
     content: [],
     summary: [],
-    input: '',
+    texts,
+    rawLength: 0,
+    input: new Written(() => item.texts?.text ?? ''),
     isInputDone: false,
     sealed: undefined,
     final: undefined,
   };
+  return item;
 }
 
-export function newSentPart(type: PartType, index: number, doneEvent?: string): SentPart {
+/** What the canonical item of a part streams; undefined for a part that is sent whole. */
+export type TextsOfPart = () => StreamedTexts | undefined;
+
+export function newSentPart(type: PartType, index: number, texts: TextsOfPart, doneEvent?: string): SentPart {
+  const record = type === 'summary_text' ? () => texts()?.summary[index] ?? '' : () => texts()?.text ?? '';
   return {
     ...(doneEvent === undefined ? {} : { doneEvent }),
     type,
     index,
-    text: '',
+    written: new Written(record),
+    whole: undefined,
     annotations: [],
     logprobs: [],
     isTextDone: false,
@@ -95,11 +117,11 @@ export function newSentPart(type: PartType, index: number, doneEvent?: string): 
 function partObject(part: SentPart): JsonObject {
   switch (part.type) {
     case 'output_text':
-      return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: part.text };
+      return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: textOf(part) };
     case 'refusal':
-      return { type: part.type, refusal: part.text };
+      return { type: part.type, refusal: textOf(part) };
     default:
-      return { type: part.type, text: part.text };
+      return { type: part.type, text: textOf(part) };
   }
 }
 
@@ -115,9 +137,9 @@ export function partPlace(item: SentItem, part: SentPart): JsonObject {
 }
 
 /** Begins a part of an item. `form`: how its first event shows it, where that is not an empty part. */
-export function addPart(item: SentItem, type: PartType, emit: Emit, form?: JsonObject): SentPart {
+export function addPart(item: SentItem, type: PartType, texts: TextsOfPart, emit: Emit, form?: JsonObject): SentPart {
   const parts = type === 'summary_text' ? item.summary : item.content;
-  const part = newSentPart(type, parts.length);
+  const part = newSentPart(type, parts.length, texts);
   parts.push(part);
   const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
   emit(name, { ...partPlace(item, part), part: form ?? partObject(part) });
@@ -133,7 +155,7 @@ export function emitAnnotation(item: SentItem, part: SentPart, annotation: JsonO
 /** Sends the whole text of a part. */
 export function emitTextDone(item: SentItem, part: SentPart, logprobs: readonly JsonValue[], emit: Emit): void {
   part.isTextDone = true;
-  const text = part.type === 'refusal' ? { refusal: part.text } : { text: part.text };
+  const text = part.type === 'refusal' ? { refusal: textOf(part) } : { text: textOf(part) };
   const scored = part.type === 'output_text' ? { logprobs } : {};
   emit(`${TEXT_EVENTS[part.type]}.done`, { ...partPlace(item, part), ...text, ...scored });
 }
@@ -171,7 +193,7 @@ export function closeParts(item: SentItem, emit: Emit): void {
 export function closeItem(item: SentItem, status: ItemStatus, emit: Emit): void {
   if (item.final !== undefined) return;
   closeParts(item, emit);
-  if (!item.isInputDone) emitInputDone(item, item.input, item.announced, emit);
+  if (!item.isInputDone) emitInputDone(item, item.input.text, item.announced, emit);
   const final = finalForm(item, status);
   item.final = JSON.stringify(final);
   emit('response.output_item.done', { output_index: item.outputIndex, item: final });
@@ -191,9 +213,9 @@ function finalForm(item: SentItem, status: ItemStatus): JsonObject {
         ...(item.sealed === undefined ? {} : { encrypted_content: item.sealed }),
       };
     case 'function_call':
-      return { ...announced, status, arguments: item.input };
+      return { ...announced, status, arguments: item.input.text };
     case 'custom_tool_call':
-      return { ...announced, status, input: item.input };
+      return { ...announced, status, input: item.input.text };
     case 'image_generation_call':
       return { ...announced, status: status === 'incomplete' ? 'failed' : status };
     default:

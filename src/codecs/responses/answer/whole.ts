@@ -3,7 +3,7 @@ import { responseLosses } from '../losses.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import type { Whole } from '../../canonical/fold.ts';
+import { Fold, type Whole } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
@@ -73,7 +73,14 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const ignore = () => undefined;
   const writer = new ItemWriter(context, ignore, ignore);
   const kept = new AnswerLosses(DIALECT, responseLosses, context).keptWhole(whole);
-  for (const [index, item] of kept.items.entries()) for (const event of unfold(index, item)) writer.write(event);
+  const fold = new Fold();
+  writer.fold = fold;
+  for (const [index, item] of kept.items.entries()) {
+    for (const event of unfold(index, item)) {
+      fold.push(event);
+      writer.write(event);
+    }
+  }
   writer.finish();
   return JSON.stringify(
     finishedResponse(context, emptyResponse(context, kept.createdAt), finishedItems(writer.sent), kept.usage, kept.outcome),

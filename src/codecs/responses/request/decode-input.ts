@@ -251,7 +251,7 @@ function readCall(reader: InputReader, item: JsonObject, type: string, place: Pl
   const namespace = optionalString(item, 'namespace', place.at);
   return {
     kind: 'toolCall',
-    flavour: isCustom ? 'custom' : 'function',
+    toolType: isCustom ? 'custom' : 'function',
     callId: requiredName(item, 'call_id', place.at),
     tool: reader.resolve(requiredName(item, 'name', place.at), namespace),
     input: requiredString(item, isCustom ? 'input' : 'arguments', place.at),
@@ -268,7 +268,7 @@ function readResult(reader: InputReader, item: JsonObject, type: string, path: r
   const text = typeof output === 'string' ? output : (reader.slice(...path) ?? JSON.stringify(output));
   return {
     kind: 'toolResult',
-    flavour: type === 'custom_tool_call_output' ? 'custom' : 'function',
+    toolType: type === 'custom_tool_call_output' ? 'custom' : 'function',
     callId: requiredName(item, 'call_id', place.at),
     content: parts ?? [{ kind: 'text', text }],
     isError: false,

@@ -133,7 +133,7 @@ export function readToolChoice(value: JsonValue | undefined, tools: readonly Too
   const type = requiredName(value, 'type', 'tool_choice');
   if (type === 'function' || type === 'custom') {
     const namespace = optionalString(value, 'namespace', 'tool_choice');
-    return { mode: 'tool', flavour: type, tool: resolve(requiredName(value, 'name', 'tool_choice'), namespace) };
+    return { mode: 'tool', toolType: type, tool: resolve(requiredName(value, 'name', 'tool_choice'), namespace) };
   }
   if (type !== 'allowed_tools') return { mode: 'native', dialect: DIALECT, body: value };
   const mode = value['mode'];

@@ -207,11 +207,11 @@ function readLogprobs(json: JsonObject): { readonly top: number } | undefined {
 }
 
 function updateOf(item: JsonObject, index: number): ConfigurationUpdate | undefined {
-  return item['type'] === 'configuration_update' ? { says: item, at: `input[${index}]` } : undefined;
+  return item['type'] === 'configuration_update' ? { members: item, at: `input[${index}]` } : undefined;
 }
 
 function updatedFormat(updates: readonly ConfigurationUpdate[]): Format | undefined {
-  return updates.flatMap(({ says, at }) => readFormat(optionalObject(says, 'text', at) ?? {}, `${at}.text`) ?? []).at(-1);
+  return updates.flatMap(({ members, at }) => readFormat(optionalObject(members, 'text', at) ?? {}, `${at}.text`) ?? []).at(-1);
 }
 
 function readFormat(text: JsonObject, path: string): Format | undefined {

@@ -105,7 +105,7 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
   switch (item.kind) {
     case 'toolCall': {
       const name = writer.names.toWire(item.tool);
-      if (item.flavour === 'custom' && !writer.schemaTools.has(name)) {
+      if (item.toolType === 'custom' && !writer.schemaTools.has(name)) {
         return { type: 'custom_tool_call', call_id: wireCallId(item.callId), name, input: item.input };
       }
       writer.functionCalls.add(item.callId);
@@ -128,7 +128,7 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
 }
 
 function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
-  const isCustom = item.flavour === 'custom' && !writer.functionCalls.has(item.callId);
+  const isCustom = item.toolType === 'custom' && !writer.functionCalls.has(item.callId);
   const type = isCustom ? 'custom_tool_call_output' : 'function_call_output';
   return { type, call_id: wireCallId(item.callId), output: writeOutput(item, writer) };
 }
@@ -147,9 +147,9 @@ function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonOb
   if (content.length === 1 && texts.length === 1 && item.breakpoint === undefined) return prefix + (texts[0] ?? '');
   const parts = content.flatMap((part) => writePart(part, item, writer));
   if (parts.length === 0) return prefix.trimEnd();
-  const said = prefix === '' ? parts : prefixed(parts, prefix);
-  const last = said.pop();
-  return last === undefined ? said : [...said, marked(last, item)];
+  const prefixedParts = prefix === '' ? parts : prefixed(parts, prefix);
+  const last = prefixedParts.pop();
+  return last === undefined ? prefixedParts : [...prefixedParts, marked(last, item)];
 }
 
 function prefixed(parts: readonly JsonObject[], prefix: string): JsonObject[] {

@@ -148,9 +148,9 @@ function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Losse
 
 function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
   const typeByName = new Map(written.map((tool) => [tool['name'], tool['type']]));
-  const reference = (tool: ToolName, flavour: 'function' | 'custom'): JsonObject => {
+  const reference = (tool: ToolName, toolType: 'function' | 'custom'): JsonObject => {
     const name = names.toWire(tool);
-    return { type: typeByName.get(name) ?? flavour, name };
+    return { type: typeByName.get(name) ?? toolType, name };
   };
   switch (choice.mode) {
     case 'auto':
@@ -160,7 +160,7 @@ function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: T
       if (written.length > 0 || declared.length === 0) return choice.mode;
       throw unsatisfiable();
     case 'tool':
-      return reference(choice.tool, choice.flavour);
+      return reference(choice.tool, choice.toolType);
     case 'allowed': {
       // No allowed tool is left: they were all native tools of another vendor.
       if (choice.tools.length === 0 && choice.require) throw unsatisfiable();

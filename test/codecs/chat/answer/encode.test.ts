@@ -21,7 +21,7 @@ function stepsOf(items: readonly OutputItem[], outcome: Outcome = { status: 'com
   for (const [index, item] of items.entries()) {
     const head =
       item.kind === 'toolCall'
-        ? { kind: item.kind, flavour: item.flavour, callId: item.callId, tool: item.tool }
+        ? { kind: item.kind, toolType: item.toolType, callId: item.callId, tool: item.tool }
         : item.kind === 'text'
           ? { kind: item.kind, role: item.role, ...(item.phase === undefined ? {} : { phase: item.phase }) }
           : item.kind === 'native'
@@ -44,7 +44,7 @@ const deltas = (frames: readonly string[]): JsonObject[] =>
 const text = (value: string): OutputItem => ({ kind: 'text', role: 'assistant', text: value, citations: [] });
 const call: OutputItem = {
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId: 'a',
   tool: { name: 'f', namespace: 'ns' },
   input: '{"x":1}',
@@ -68,7 +68,7 @@ describe('chat streams of other dialects', () => {
   });
 
   it('count tool calls by their order and force the finish reason', () => {
-    const custom: OutputItem = { kind: 'toolCall', flavour: 'custom', callId: 'b', tool: { name: 'p' }, input: 'raw' };
+    const custom: OutputItem = { kind: 'toolCall', toolType: 'custom', callId: 'b', tool: { name: 'p' }, input: 'raw' };
     assert.deepEqual(deltas(encode(stepsOf([text('Hi'), call, custom]))).slice(2), [
       { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
       { tool_calls: [{ index: 0, function: { arguments: '{"x":1}' } }] },
@@ -462,7 +462,7 @@ describe('chat streams of a chat upstream', () => {
     assert.deepEqual(whole.usage, { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 });
   });
 
-  it('keep what a filter says after the end, which outweighs a good one (Azure)', () => {
+  it('keep what a filter says after the end, which overrides a good one (Azure)', () => {
     const verdict = (more: JsonObject) =>
       frame({ id: '', created: 0, model: '', choices: [{ index: 0, content_filter_results: {}, ...more }] });
     const { steps, order } = decode([

@@ -69,7 +69,7 @@ describe('chat requests', () => {
     assert.deepEqual(itemsOf({ ...message, reasoning_details: reasoning_details.slice(0, 2) }), [text]);
   });
 
-  it('read assistant turns, tool results and the custom flavour', () => {
+  it('read assistant turns, tool results and the custom toolType', () => {
     const calls = [
       { id: 'a', type: 'function', function: { name: 'f', arguments: '' } },
       { id: 'b', type: 'custom', custom: { name: 'p', input: 'x' } },
@@ -83,10 +83,10 @@ describe('chat requests', () => {
       ),
       [
         { kind: 'reasoning', raw: '' },
-        { kind: 'toolCall', flavour: 'function', callId: 'a', tool: { name: 'f' }, input: '{}' },
-        { kind: 'toolCall', flavour: 'custom', callId: 'b', tool: { name: 'p' }, input: 'x' },
-        { kind: 'toolResult', flavour: 'function', callId: 'a', content: [{ kind: 'text', text: 'r' }], isError: false },
-        { kind: 'toolResult', flavour: 'custom', callId: 'b', content: [{ kind: 'text', text: 's' }], isError: false },
+        { kind: 'toolCall', toolType: 'function', callId: 'a', tool: { name: 'f' }, input: '{}' },
+        { kind: 'toolCall', toolType: 'custom', callId: 'b', tool: { name: 'p' }, input: 'x' },
+        { kind: 'toolResult', toolType: 'function', callId: 'a', content: [{ kind: 'text', text: 'r' }], isError: false },
+        { kind: 'toolResult', toolType: 'custom', callId: 'b', content: [{ kind: 'text', text: 's' }], isError: false },
         { kind: 'refusal', text: 'no' },
       ],
     );
@@ -102,7 +102,7 @@ describe('chat requests', () => {
     assert.deepEqual(itemsOf({ role: 'user', content }, result), [
       { kind: 'text', text: 'a', ...facts },
       { kind: 'text', text: 'b', ...facts },
-      { kind: 'toolResult', flavour: 'function', callId: 'x', content: [{ kind: 'text', text: 'r' }], isError: false },
+      { kind: 'toolResult', toolType: 'function', callId: 'x', content: [{ kind: 'text', text: 'r' }], isError: false },
     ]);
   });
 
@@ -217,7 +217,7 @@ describe('chat requests', () => {
       ['legacy_function:f', 'legacy_function:f', 'legacy_function:f:2', 'legacy_function:f:2'],
     );
     assert.equal(request.tools.length, 1);
-    assert.deepEqual(request.toolChoice, { mode: 'tool', flavour: 'function', tool: { name: 'f' } });
+    assert.deepEqual(request.toolChoice, { mode: 'tool', toolType: 'function', tool: { name: 'f' } });
   });
 
   it('read a deprecated call beside an empty list of calls, and one without arguments', () => {
@@ -258,7 +258,7 @@ describe('chat requests', () => {
         { kind: 'text', role: 'assistant', text: 'x', citations: [] },
         {
           kind: 'toolCall',
-          flavour: 'function',
+          toolType: 'function',
           callId: 'call_1',
           tool: { name: 'f' },
           input: '{}',

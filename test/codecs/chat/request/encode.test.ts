@@ -23,7 +23,7 @@ const text = (role: Role, value: string, turn = 0): Item => ({
 });
 const call = (callId: string, input = '{}', turn = 0): Item => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   tool: { name: 'f' },
   input,
@@ -31,7 +31,7 @@ const call = (callId: string, input = '{}', turn = 0): Item => ({
 });
 const result = (callId: string, value: string, isError = false, extra: Media[] = []): Item => ({
   kind: 'toolResult',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   content: [{ kind: 'text', text: value }, ...extra.map((media) => ({ kind: 'media' as const, media }))],
   isError,
@@ -103,7 +103,7 @@ describe('requests of other dialects for a chat upstream', () => {
   it('name what a tool message cannot hold of a result', () => {
     const answer: Item = {
       kind: 'toolResult',
-      flavour: 'function',
+      toolType: 'function',
       callId: 'a',
       content: [
         { kind: 'native', dialect: 'messages', body: { type: 'tool_reference', tool_name: 'g' } },
@@ -119,7 +119,7 @@ describe('requests of other dialects for a chat upstream', () => {
   it('leave empty texts of a result out', () => {
     const said = (...texts: string[]): Item => ({
       kind: 'toolResult',
-      flavour: 'function',
+      toolType: 'function',
       callId: 'a',
       content: texts.map((value) => ({ kind: 'text', text: value })),
       isError: false,
@@ -230,7 +230,7 @@ describe('requests of other dialects for a chat upstream', () => {
 
   it('write calls without arguments with empty ones, whatever declared their tool', () => {
     const tool = { kind: 'custom' as const, tool: { name: 'f' }, inputSchema: { type: 'object' }, at: 'tools[0]' };
-    const custom = { ...call('b', ''), flavour: 'custom' } as Item;
+    const custom = { ...call('b', ''), toolType: 'custom' } as Item;
     const { messages } = bodyOf({ tools: [tool], items: [call('a', ' '), custom, result('a', 'x'), result('b', 'y')] }) as {
       messages: { tool_calls?: { function: { arguments: string } }[] }[];
     };

@@ -109,7 +109,7 @@ test('G2: a signature may come in a later chunk than its call, and only the firs
   const id = `call_${'1'.padStart(32, '0')}`;
   assert.deepEqual(calls[0], {
     kind: 'toolCall',
-    flavour: 'function',
+    toolType: 'function',
     callId: id,
     tool: { name: 'f' },
     input: '{}',
@@ -166,7 +166,7 @@ test('T1: names are restored, and a lowered freeform tool gets its bare text bac
       STOP,
     ],
     context,
-  ).map((item) => (item.kind === 'toolCall' ? [item.flavour, item.tool, item.input] : []));
+  ).map((item) => (item.kind === 'toolCall' ? [item.toolType, item.tool, item.input] : []));
   assert.deepEqual(called, [
     ['function', { name: 'a/b', namespace: 'ns' }, '{}'],
     ['custom', { name: 'patch' }, '*** Begin'],

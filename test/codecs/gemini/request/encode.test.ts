@@ -19,7 +19,7 @@ const model = (text: string, opaque?: Opaque): Item => ({
 const system = (text: string): Item => ({ kind: 'text', role: 'system', text, citations: [] });
 const call = (callId: string, name: string, input: string, more: Partial<ToolCallItem> = {}): ToolCallItem => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   tool: { name },
   input,
@@ -28,7 +28,7 @@ const call = (callId: string, name: string, input: string, more: Partial<ToolCal
 });
 const result = (callId: string, text: string, more: Partial<ToolResultItem> = {}): ToolResultItem => ({
   kind: 'toolResult',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   content: [{ kind: 'text', text }],
   isError: false,
@@ -349,7 +349,7 @@ test('G8 G12: tools are declared under legal unique names with lowered parameter
 test('T1 T2: a freeform custom tool is refused, or lowered to one string where the Channel says so', () => {
   const tools: Tool[] = [{ kind: 'custom', tool: { name: 'patch' }, at: 'tools[0]' }];
   assert.throws(() => bodyOf({ tools }), gatewayError('unsupported_conversion', { param: 'tools[0]' }));
-  const items = [user('q'), call('c', 'patch', '*** Begin', { flavour: 'custom' }), result('c', 'ok', { flavour: 'custom' })];
+  const items = [user('q'), call('c', 'patch', '*** Begin', { toolType: 'custom' }), result('c', 'ok', { toolType: 'custom' })];
   const encoded = geminiUpstream.encodeRequest(requestOf({ tools, items }), targetOf({ options: { lowerCustomTools: true } }));
   checkBody(encoded.body);
   const body = JSON.parse(encoded.body);
@@ -371,8 +371,8 @@ test('a freeform custom tool that the choice leaves out is not declared, and ref
 });
 
 test('a custom call whose tool is not declared any more goes by its arguments, as on messages', () => {
-  const flavour = { flavour: 'custom' } as const;
-  const history = (input: string) => contents([user('q'), call('c', 'patch', input, flavour), result('c', 'ok', flavour)]);
+  const toolType = { toolType: 'custom' } as const;
+  const history = (input: string) => contents([user('q'), call('c', 'patch', input, toolType), result('c', 'ok', toolType)]);
   const sent = (args: object) => [
     { role: 'user', parts: [{ text: 'q' }] },
     { role: 'model', parts: [{ functionCall: { id: 'c', name: 'patch', args }, thoughtSignature: SKIP }] },
@@ -407,7 +407,7 @@ test('tool_choice', () => {
   assert.deepEqual(config({ mode: 'auto' }), [{ mode: 'AUTO' }, 2]);
   assert.deepEqual(config({ mode: 'none' }), [{ mode: 'NONE' }, 2]);
   assert.deepEqual(config({ mode: 'required' }), [{ mode: 'ANY' }, 2]);
-  assert.deepEqual(config({ mode: 'tool', flavour: 'function', tool: { name: 'b' } }), [
+  assert.deepEqual(config({ mode: 'tool', toolType: 'function', tool: { name: 'b' } }), [
     { mode: 'ANY', allowedFunctionNames: ['b'] },
     2,
   ]);
@@ -417,11 +417,11 @@ test('tool_choice', () => {
   ]);
   assert.deepEqual(config({ mode: 'allowed', require: false, tools: [{ name: 'a' }] }), [{ mode: 'AUTO' }, 1]);
   const refused = gatewayError('unsupported_conversion', { param: 'tool_choice' });
-  assert.throws(() => config({ mode: 'tool', flavour: 'function', tool: { name: 'gone' } }), refused);
+  assert.throws(() => config({ mode: 'tool', toolType: 'function', tool: { name: 'gone' } }), refused);
   assert.throws(() => config({ mode: 'native', dialect: 'responses', body: { type: 'web_search' } }), refused);
   const native: Tool[] = [{ kind: 'native', dialect: 'responses', type: 'web_search', body: {}, at: 'tools[0]' }];
   assert.throws(() => bodyOf({ tools: native, toolChoice: { mode: 'required' } }), refused);
-  assert.throws(() => bodyOf({ toolChoice: { mode: 'tool', flavour: 'function', tool: { name: 'gone' } } }), refused);
+  assert.throws(() => bodyOf({ toolChoice: { mode: 'tool', toolType: 'function', tool: { name: 'gone' } } }), refused);
   assert.throws(() => bodyOf({ toolChoice: { mode: 'allowed', require: true, tools: [{ name: 'gone' }] } }), refused);
   assert.deepEqual(losses({ tools: native }), ['native tool']);
   assert.equal(bodyOf({ tools: native })['tools'], undefined);

@@ -195,7 +195,7 @@ test('a freeform custom tool that was lowered comes back as its text', () => {
     );
   const [whole] = fold(stream(['{"input":"a', '\\nb"}'], 'tool_use').events).items;
   assert.deepEqual(whole, {
-    item: { kind: 'toolCall', flavour: 'custom', callId: 'c', tool: { name: 'patch', namespace: 'n' }, input: 'a\nb' },
+    item: { kind: 'toolCall', toolType: 'custom', callId: 'c', tool: { name: 'patch', namespace: 'n' }, input: 'a\nb' },
     status: 'completed',
   });
   const [cut] = fold(stream(['{"input":"a\\n', 'b\\'], 'max_tokens').events).items;

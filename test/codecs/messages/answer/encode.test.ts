@@ -17,13 +17,13 @@ const done: CanonicalEvent = { type: 'response.end', outcome: { status: 'complet
 const call = (index: number, callId: string): CanonicalEvent => ({
   type: 'item.start',
   index,
-  head: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' } },
+  head: { kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' } },
 });
 const input = (index: number, text: string): CanonicalEvent => ({ type: 'item.delta', index, delta: { kind: 'input', text } });
 const called = (index: number, callId: string, text: string, more: object = {}): CanonicalEvent => ({
   type: 'item.end',
   index,
-  item: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: text, ...more },
+  item: { kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' }, input: text, ...more },
   status: 'completed',
 });
 const textItem = (index: number, text: string): CanonicalEvent[] => [

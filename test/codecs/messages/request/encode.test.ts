@@ -17,7 +17,7 @@ const text = (role: 'system' | 'developer' | 'user' | 'assistant', said: string,
 });
 const call = (callId: string, input: string, more: object = {}): Item => ({
   kind: 'toolCall',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   tool: { name: 'f' },
   input,
@@ -26,7 +26,7 @@ const call = (callId: string, input: string, more: object = {}): Item => ({
 });
 const result = (callId: string, said: string, more: object = {}): Item => ({
   kind: 'toolResult',
-  flavour: 'function',
+  toolType: 'function',
   callId,
   content: [{ kind: 'text', text: said }],
   isError: false,
@@ -217,8 +217,8 @@ test('arguments that are no JSON object are refused by the path of their call', 
 test('custom tools: object schema and JSON arguments, else refused or lowered', () => {
   const schema = { type: 'object', properties: {} };
   const custom = (more: object): Tool => ({ kind: 'custom', tool: { name: 'c' }, at: 'tools[0]', ...more });
-  const called = (input: string) => call('a', input, { flavour: 'custom', tool: { name: 'c' } });
-  const items = (input: string) => [...hi, called(input), result('a', 'r', { flavour: 'custom' })];
+  const called = (input: string) => call('a', input, { toolType: 'custom', tool: { name: 'c' } });
+  const items = (input: string) => [...hi, called(input), result('a', 'r', { toolType: 'custom' })];
   const body = encodeFor({ tools: [custom({ inputSchema: schema })], items: items('{"x":1}') });
   assert.deepEqual(body['tools'], [{ name: 'c', input_schema: schema }]);
   refused({ tools: [custom({ inputSchema: schema })], items: items('free') }, 'call a');
@@ -232,7 +232,7 @@ test('tool choice', () => {
   const choice = (parts: Partial<CanonicalRequest>) => encodeFor({ items: hi, tools: [tool], ...parts })['tool_choice'];
   assert.equal(choice({}), undefined);
   assert.deepEqual(choice({ toolChoice: { mode: 'required' } }), { type: 'any' });
-  assert.deepEqual(choice({ toolChoice: { mode: 'tool', flavour: 'function', tool: { name: 'f' } } }), {
+  assert.deepEqual(choice({ toolChoice: { mode: 'tool', toolType: 'function', tool: { name: 'f' } } }), {
     type: 'tool',
     name: 'f',
   });

@@ -116,7 +116,7 @@ test('decodeEvents: every prefix without the terminal event is a truncation', ()
   assert.deepEqual(whole.outcome, { status: 'completed', stop: 'toolUse' });
   assert.deepEqual(whole.items[0]?.item, {
     kind: 'toolCall',
-    flavour: 'custom',
+    toolType: 'custom',
     callId: 'c',
     tool: { name: 'sql' },
     input: 'SELECT 1',

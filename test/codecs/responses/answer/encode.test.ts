@@ -133,7 +133,7 @@ test('encodeEvents: texts and refusals of one phase share a message; calls and o
     ...text(0, 'a'),
     ...whole(1, { kind: 'refusal', text: 'b' }),
     ...text(2, 'c', 'final_answer'),
-    ...whole(3, { kind: 'toolCall', flavour: 'custom', callId: 'call_1', tool: { name: 'sql' }, input: 'SELECT' }),
+    ...whole(3, { kind: 'toolCall', toolType: 'custom', callId: 'call_1', tool: { name: 'sql' }, input: 'SELECT' }),
     ...text(4, ''),
     ...text(5, 'd', 'final_answer'),
   );
@@ -182,7 +182,7 @@ test('encodeEvents: signatures of calls, texts and images travel behind their it
     ...whole(0, { kind: 'text', role: 'assistant', text: 'look', citations: [], opaque: opaque('T') }),
     ...whole(1, {
       kind: 'toolCall',
-      flavour: 'function',
+      toolType: 'function',
       callId: 'call_9',
       tool: { name: 'f' },
       input: '{}',
@@ -218,19 +218,19 @@ test('encodeEvents: signatures of calls, texts and images travel behind their it
 test('encodeEvents: a failure closes what is open as incomplete and keeps partial output and usage', () => {
   const encoder = responsesClient.encodeEvents(responseContext());
   const frames: Frame[] = [];
-  encoder.push(
+  const steps = inOrder([
     {
       events: [
         START,
         { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
         { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'par' } },
-        { type: 'item.start', index: 1, head: { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } } },
+        { type: 'item.start', index: 1, head: { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' } } },
         { type: 'item.delta', index: 1, delta: { kind: 'input', text: '{"a"' } },
         { type: 'usage.report', usage: { input: 1, output: 2 } },
       ],
     },
-    frames,
-  );
+  ]);
+  for (const step of steps) encoder.push(step, frames);
   encoder.fail(new GatewayError('upstream_error', 'The upstream failed.'), frames);
   encoder.fail(new GatewayError('internal_error', 'again'), frames);
   checkResponsesStream(frames);
@@ -415,7 +415,7 @@ test('encodeEvents: of a native error only what names the fault stays beside cod
 
 test('encodeEvents: what is said in pieces is done after every item before it, however their ends come', () => {
   const call = (index: number): CanonicalEvent[] =>
-    whole(index, { kind: 'toolCall', flavour: 'function', callId: `call_${index}`, tool: { name: 'f' }, input: '{}' });
+    whole(index, { kind: 'toolCall', toolType: 'function', callId: `call_${index}`, tool: { name: 'f' }, input: '{}' });
   const begun: CanonicalEvent[] = [
     { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
     { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } },
@@ -453,13 +453,13 @@ test('encodeEvents: a call begins when the call before it is done, and what begi
   const call = (index: number, callId: string): CanonicalEvent => ({
     type: 'item.start',
     index,
-    head: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' } },
+    head: { kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' } },
   });
   const piece = (index: number, text: string): CanonicalEvent => ({ type: 'item.delta', index, delta: { kind: 'input', text } });
   const end = (index: number, callId: string, input: string): CanonicalEvent => ({
     type: 'item.end',
     index,
-    item: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input },
+    item: { kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' }, input },
     status: 'completed',
   });
   const shown = (frames: readonly Frame[]) =>

@@ -137,8 +137,8 @@ test("decodeResponse: a chat client's custom tool that went out as a function co
   const request = chatClient.decodeRequest(text, objectFrom(text), { open });
   const call = (name: string) => `{"type":"function_call","call_id":"c_${name}","name":"${name}","arguments":"{\\"a\\":1}"}`;
   const { events } = responsesUpstream.decodeResponse(`{"output":[${call('p')},${call('f')}]}`, decodeContext(request));
-  const flavours = fold(events).items.map(({ item }) => item.kind === 'toolCall' && [item.flavour, item.input]);
-  assert.deepEqual(flavours, [
+  const toolTypes = fold(events).items.map(({ item }) => item.kind === 'toolCall' && [item.toolType, item.input]);
+  assert.deepEqual(toolTypes, [
     ['custom', '{"a":1}'],
     ['function', '{"a":1}'],
   ]);

@@ -234,9 +234,9 @@ test('decodeRequest: tools, namespaces, tools that items bring; names complete t
     request.tools.map((tool) => (tool.kind === 'native' ? tool.type : [tool.kind, tool.tool.namespace, tool.tool.name])),
     [['function', undefined, 'a'], ['function', 'ns', 'b'], ['custom', 'ns', 'c'], 'web_search', ['function', undefined, 'd']],
   );
-  assert.deepEqual(request.toolChoice, { mode: 'tool', flavour: 'function', tool: { name: 'b', namespace: 'ns' } });
+  assert.deepEqual(request.toolChoice, { mode: 'tool', toolType: 'function', tool: { name: 'b', namespace: 'ns' } });
   assert.deepEqual(
-    request.items.map((item) => (item.kind === 'toolCall' ? [item.tool, item.flavour] : item.kind)),
+    request.items.map((item) => (item.kind === 'toolCall' ? [item.tool, item.toolType] : item.kind)),
     [
       [{ name: 'b', namespace: 'ns' }, 'function'],
       [{ name: 'c', namespace: 'ns' }, 'custom'],
@@ -257,7 +257,7 @@ test('decodeRequest: a namespace that is the name of a plain tool is that tool (
 test('decodeRequest: tool choices', () => {
   const choice = (value: JsonValue) => decode({ model: 'm', input: 'x', tool_choice: value }).toolChoice;
   assert.deepEqual(choice('required'), { mode: 'required' });
-  assert.deepEqual(choice({ type: 'custom', name: 'c' }), { mode: 'tool', flavour: 'custom', tool: { name: 'c' } });
+  assert.deepEqual(choice({ type: 'custom', name: 'c' }), { mode: 'tool', toolType: 'custom', tool: { name: 'c' } });
   assert.deepEqual(
     choice({
       type: 'allowed_tools',

@@ -209,12 +209,12 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
       turn: 1,
     },
     { kind: 'text', role: 'assistant', text: '', citations: [], turn: 2 },
-    { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: ' \n', turn: 2 },
-    { kind: 'toolCall', flavour: 'function', callId: 'c2', tool: { name: 'f.x' }, input: '{"a": 1}', turn: 2 },
-    { kind: 'toolResult', flavour: 'function', callId: 'c1', content: [{ kind: 'text', text: 'r' }], isError: true, turn: 3 },
+    { kind: 'toolCall', toolType: 'function', callId: 'c1', tool: { name: 'f.x' }, input: ' \n', turn: 2 },
+    { kind: 'toolCall', toolType: 'function', callId: 'c2', tool: { name: 'f.x' }, input: '{"a": 1}', turn: 2 },
+    { kind: 'toolResult', toolType: 'function', callId: 'c1', content: [{ kind: 'text', text: 'r' }], isError: true, turn: 3 },
     {
       kind: 'toolResult',
-      flavour: 'function',
+      toolType: 'function',
       callId: 'c2',
       content: [
         { kind: 'text', text: 't' },
@@ -235,7 +235,7 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
   const body = encode({
     items,
     tools: [{ kind: 'function', tool: { name: 'f.x' }, at: 'tools[0]' }],
-    toolChoice: { mode: 'tool', flavour: 'function', tool: { name: 'f.x' } },
+    toolChoice: { mode: 'tool', toolType: 'function', tool: { name: 'f.x' } },
   });
   assert.deepEqual(body, {
     model: 'upstream-model',
@@ -306,8 +306,8 @@ test('encodeRequest: reasoning goes with the opaque value of this owner only; ra
 test('encodeRequest: a result of which nothing can be said is empty text, not an empty list', () => {
   const body = { type: 'tool_reference', tool_name: 'f' };
   const result = (isError: boolean): Item[] => [
-    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'search' }, input: '{}' },
-    { kind: 'toolResult', flavour: 'function', callId: 'c', content: [{ kind: 'native', dialect: 'messages', body }], isError },
+    { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'search' }, input: '{}' },
+    { kind: 'toolResult', toolType: 'function', callId: 'c', content: [{ kind: 'native', dialect: 'messages', body }], isError },
   ];
   const outputOf = (isError: boolean) => inputOf(encode({ items: result(isError) })).at(-1)?.['output'];
   assert.deepEqual([outputOf(false), outputOf(true)], ['', 'Error:']);
@@ -316,8 +316,8 @@ test('encodeRequest: a result of which nothing can be said is empty text, not an
 test('encodeRequest: call ids that are longer than the vendor takes are shortened, pair by pair', () => {
   const long = (end: string) => `call_${'x'.repeat(80)}${end}`;
   const pair = (callId: string): Item[] => [
-    { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: '{}' },
-    { kind: 'toolResult', flavour: 'function', callId, content: [{ kind: 'text', text: callId }], isError: false },
+    { kind: 'toolCall', toolType: 'function', callId, tool: { name: 'f' }, input: '{}' },
+    { kind: 'toolResult', toolType: 'function', callId, content: [{ kind: 'text', text: callId }], isError: false },
   ];
   const legal = 'c'.repeat(64);
   const input = inputOf(encode({ items: [...pair(long('a')), ...pair(long('b')), ...pair(legal)] }));
@@ -330,8 +330,8 @@ test('encodeRequest: call ids that are longer than the vendor takes are shortene
 test('encodeRequest: the first words of a failed result say that it failed', () => {
   const image: Part = { kind: 'media', media: { type: 'image', source: { from: 'url', url: 'https://e.x' } } };
   const outputOf = (...content: Part[]) => {
-    const call: Item = { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' }, input: '{}' };
-    const result: Item = { kind: 'toolResult', flavour: 'function', callId: 'c', content, isError: true };
+    const call: Item = { kind: 'toolCall', toolType: 'function', callId: 'c', tool: { name: 'f' }, input: '{}' };
+    const result: Item = { kind: 'toolResult', toolType: 'function', callId: 'c', content, isError: true };
     return inputOf(encode({ items: [call, result] })).at(-1)?.['output'];
   };
   const picture = { type: 'input_image', image_url: 'https://e.x' };

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../canonical/json.ts';
 import { audioItem } from './decode-items.ts';
 import { needString, nonEmptyString } from '../wire.ts';
 
-export class LooseMedia {
+export class DetachedMedia {
   readonly #images: JsonObject[] = [];
   readonly #audio: string[] = [];
   #transcript = '';
