@@ -1,4 +1,4 @@
-/** `mizu channels list`, `mizu channels out-of-service|in-service ID`: which Channels get new work, as the file and the store say it. */
+/** `mizu channels list`, `mizu channels out-of-service|in-service ID`: which Channels get new work, by the file and the store. */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { refusedBy, RefusedError } from '../http/admin/refusals.ts';

@@ -81,7 +81,7 @@ async function writeWhole(
     const { outcome } = fold;
     if (outcome === undefined) throw new Error('an answer without an outcome passed the order');
     failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
-    // The only dialect whose whole answer can say that it failed.
+    // The only dialect whose whole answer can report a failure.
     if (failure !== undefined && client.dialect !== 'responses') throw failure;
     body = client.encodeResponse(fold.whole(outcome), undefined, encoding);
   } catch (thrown) {

@@ -45,7 +45,7 @@ export async function listExchanges(
 const FIRST_WINDOW = 500;
 /** A window that took longer is followed by a smaller one, one that took less than a quarter of it by a larger one. */
 const WINDOW_MS = 8;
-/** A page that is not full by then says how far it looked. */
+/** A page that is not full by then tells how far it looked. */
 const LOOK_MS = 180;
 
 /**

@@ -155,7 +155,7 @@ export const LEDGER: readonly Verb[] = [
       );
       return `${before}${lines.join('\n')}`;
     },
-    // When anything differs from what the journal says.
+    // When anything differs from the journal.
     code: ({ differences }) => (differences.length === 0 ? 0 : 1),
   }),
   verb({

@@ -36,7 +36,7 @@ export function modelToAsk(channel: Channel, { models }: Config, name: string | 
   return names.map((each) => models.get(each)).find((model) => model?.kind === 'text');
 }
 
-/** Whatever went wrong is said; what no upstream can have caused is thrown. */
+/** What went wrong upstream is in the result; what no upstream can have caused is thrown. */
 export async function testByInference(channel: Channel, model: Model, parts: InferenceParts): Promise<Inference> {
   const { config, codecs, upstreams, clock, mint } = parts;
   const upstreamModel = channel.models.get(model.name) ?? model.name;

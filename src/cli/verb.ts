@@ -1,6 +1,6 @@
 /**
- * What a verb of the command line is: data that says how it is typed, a function that does it and gives its result as data, and how that
- * result reads in a terminal. Verbs read no environment and no argv: `command-line.ts` passes both in.
+ * What a verb of the command line is: data for how it is typed, a function that does it and gives its result as data, and how
+ * that result reads in a terminal. Verbs read no environment and no argv: `command-line.ts` passes both in.
  */
 import type { Static, TObject } from 'typebox';
 import type { Config } from '../http/config/config.ts';

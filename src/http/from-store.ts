@@ -5,7 +5,9 @@ import { type Clock, within } from '../streams/clock.ts';
 /** A store answers within this time, or counts as broken. Its own statements end sooner. */
 export const STORE_MS = 10_000;
 
-/** What the store said at once; else a promise, which rejects with StoreError where the store does not answer in time. */
+/**
+ * The store's answer where it answers at once; else a promise, which rejects with StoreError where it does not answer in time.
+ */
 export function fromStore<T>(clock: Clock, asked: PromiseLike<T>): Promise<T>;
 export function fromStore<T>(clock: Clock, asked: T | Promise<T>): T | Promise<T>;
 export function fromStore<T>(clock: Clock, asked: T | PromiseLike<T>): T | Promise<T> {

@@ -7,7 +7,7 @@ import { type Fragment, html, type Markup } from './html.ts';
 const UNKNOWN_BASE_URL = 'https://gateway.example';
 export const UNKNOWN_MODEL = 'your-model';
 
-/** The text with its placeholders. Throws where neither a file nor a request says it. */
+/** The text with its placeholders. Throws where neither a file nor a request gives one. */
 export function exampleText(directory: URL, example: ProtocolExample, language: Language): string {
   const { extension } = LANGUAGES.find(({ id }) => id === language) ?? LANGUAGES[0];
   const file = `${example.id}.${extension}`;

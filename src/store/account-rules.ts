@@ -59,7 +59,7 @@ export function describeAccountChanges(
   return JSON.stringify({ class: name, unlimited, disabled, rateLimits, reason });
 }
 
-/** Who asked, and why, as a journal row says it. */
+/** Who asked, and why, as members of a journal row. */
 export function who(cause: Cause): { readonly by: string; readonly note?: string } {
   return { by: cause.by, ...(cause.note === undefined ? {} : { note: cause.note }) };
 }

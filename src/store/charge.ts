@@ -17,7 +17,7 @@ export interface BillableUsage {
   readonly cacheWrite30m?: number;
   readonly cacheWrite1h?: number;
   readonly cacheWrite12h?: number;
-  /** Cache writes whose lifetime the upstream did not say: billed as 5 minutes, flagged. */
+  /** Cache writes whose lifetime the upstream did not report: billed as 5 minutes, flagged. */
   readonly cacheWriteUnsplit?: number;
   /** Output without reasoning. */
   readonly output?: number;

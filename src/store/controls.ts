@@ -37,7 +37,7 @@ export type NotControlled = ReusedCause | { readonly reason: 'taken' | 'not_foun
 /** The text of what was asked, as the journal holds it. */
 export const askedText = ({ id, asked }: Pick<ControlChange, 'id' | 'asked'>): string => JSON.stringify({ id, ...asked });
 
-/** The same of a record that is there: what its row in the journal must say. */
+/** The same of a record that is there: what its row in the journal must hold. */
 export function statedOf({ kind, id, text }: Control): string {
   if (kind === 'channel') return askedText({ id });
   const { role, digest }: { readonly role: string; readonly digest: string } = JSON.parse(text);
@@ -78,7 +78,7 @@ export function judgeChange(
   return done({ isRepeated: false });
 }
 
-/** What the older claim of a name says of a new one. */
+/** What the older claim of a name means for a new one. */
 export function judgeClaim(earlier: { readonly hash: string } | undefined, hash: string): 'new' | 'same' | 'other' {
   if (earlier === undefined) return 'new';
   return earlier.hash === hash ? 'same' : 'other';

@@ -15,5 +15,5 @@ export interface EnvelopeSecrets {
   rotate(cause: { readonly id: string; readonly by: string }): Promise<EnvelopeSecret>;
 }
 
-/** What the journal says of a rotation: which secret it made. */
+/** The journal's note of a rotation: which secret it made. */
 export const secretNote = ({ id }: Pick<EnvelopeSecret, 'id'>): string => `secret ${id}`;

@@ -1,4 +1,7 @@
-/** A charge explained: each line as count × rate = amount, flags in words, and whose report it rests on. Pure: the row says all of it. */
+/**
+ * A charge explained: each line as count × rate = amount, flags in words, and whose report it rests on. Pure: all of it is in the
+ * row.
+ */
 import { withoutLastZeros } from './decimal.ts';
 import type { Charge, ChargeLine } from './charge.ts';
 import { formatUsd } from './money.ts';

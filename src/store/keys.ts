@@ -1,6 +1,6 @@
 /**
  * API keys: a digest, what it may do, how much it may spend. The key itself is shown once and never stored.
- * Knows nothing of headers, statuses or models; whether a model exists the caller says.
+ * Knows nothing of headers, statuses or models; whether a model exists is the caller's to know.
  */
 import type { AccountRecord, Cause, ReusedCause, UnknownAccount } from './accounts.ts';
 import type { RateLimitChanges, RateLimits } from './rate-limits.ts';

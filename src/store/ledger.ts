@@ -35,7 +35,7 @@ export type JournalKind = (typeof JOURNAL_KINDS)[number];
 /** Whether an exchange caused the row, and no task and no operator. */
 export const isOfExchange = (kind: JournalKind): boolean => kind === 'charge' || kind === 'interrupted';
 
-/** A hold is closed at most once; `keep` says that an unclear outcome left it open. */
+/** A hold is closed at most once; `keep` records that an unclear outcome left it open. */
 export const HOLD = {
   held: { settle: 'settled', refund: 'refunded', keep: 'held' },
   settled: { settle: no, refund: no, keep: no },

@@ -53,7 +53,9 @@ export function isWanted(row: RequestLogRow, query: RequestLogQuery): boolean {
 const SLICE_MS = 25;
 const LOOK_MS = 60_000;
 
-/** Calls `slice`, which says whether it found any. The returned function ends that, and resolves when no slice runs any more. */
+/**
+ * Calls `slice`, which returns whether it found any. The returned function ends that, and resolves when no slice runs any more.
+ */
 export function indexOlderRows(
   { clock, onProblem }: Pick<StoreOptions, 'clock' | 'onProblem'>,
   slice: () => Promise<boolean>,

@@ -47,7 +47,7 @@ export function readModelsDev(text: string): PriceBook {
   return book;
 }
 
-/** `at`: where the object stands, for what is said of its fields. */
+/** `at`: where the object stands, for messages about its fields. */
 function costs(book: BookBuilder, model: string, price: Draft, at: string, cost: ReadonlyMap<string, unknown>): void {
   // The list has the true thresholds; the older member repeats one of its entries under a name that need not be its threshold.
   const hasTiers = Array.isArray(cost.get('tiers'));

@@ -17,11 +17,11 @@ export interface BookPrice {
 
 export interface PriceBook {
   readonly prices: ReadonlyMap<string, BookPrice>;
-  /** Whether the catalogue says of what kind a model is; otherwise all are taken for text. */
+  /** Whether the catalogue names the kind of each model; otherwise all are taken for text models. */
   readonly hasKinds: boolean;
   /** Models without any price of ours, and why. */
   readonly skipped: readonly { readonly model: string; readonly reason: string }[];
-  /** Price fields of those models that our records cannot say. */
+  /** Price fields of those models that our records cannot express. */
   readonly ignored: readonly { readonly model: string; readonly field: string; readonly reason: string }[];
 }
 
@@ -98,7 +98,7 @@ function recordOf({ rates, long, above, modifiers }: Draft): PriceRecord {
   ]);
 }
 
-/** The paths, as JSON lists, that an object gives twice at one of these depths: JSON readers keep the last and say nothing. */
+/** The paths, as JSON lists, that an object gives twice at one of these depths: JSON readers keep the last without a warning. */
 export function givenTwice(text: string, ...depths: readonly number[]): ReadonlySet<string> {
   const seen = new Set<string>();
   const twice = new Set<string>();
@@ -153,7 +153,7 @@ export class BookBuilder implements PriceBook {
     this.ignored.push({ model, field, reason });
   }
 
-  /** Puts one amount of a model into the draft, or says why not. */
+  /** Puts one amount of a model into the draft, or returns why not. */
   set(model: string, into: Draft, { field, rate, shift = 0, above }: Place, value: unknown): void {
     const amount = value instanceof NumberText ? shiftDecimal(value.text, shift) : undefined;
     if (amount === undefined) {

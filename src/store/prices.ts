@@ -65,9 +65,9 @@ export type Modifier = TierRates | { readonly multiplier: Multiplier };
 /** Rates with what changes them: immutable, snapshotted at admission and used at settlement. */
 export interface Rates extends TierRates {
   readonly serviceTiers: ReadonlyMap<string, TierRates>;
-  /** By the speed that the upstream said it served (`fast`). Absent: none is priced. */
+  /** By the speed that the upstream reported (`fast`). Absent: none is priced. */
   readonly speeds?: ReadonlyMap<string, Modifier>;
-  /** By the region in which the upstream said it ran (`us`). Absent: none is priced. */
+  /** By the region that the upstream reported (`us`). Absent: none is priced. */
   readonly geos?: ReadonlyMap<string, Modifier>;
 }
 

@@ -13,7 +13,7 @@ type Options = Pick<StoreOptions, 'clock' | 'randomBytes' | 'process' | 'process
 /** What an engine keeps of processes, outside of transactions. */
 export interface Registry extends Bookkeeper {
   readonly options: Options;
-  /** Registers this process, or says that it still lives. */
+  /** Registers this process, or renews its heartbeat. */
   beat(id: string): Promise<void>;
   find(id: string): Promise<Registration | undefined>;
   /** Of all processes that have exchanges open, by their ids; undefined where one has none. */

@@ -1,4 +1,6 @@
-/** Compares operators' controls with what the journal says of them: a token or a Channel out of service comes and goes by a row and no other way. */
+/**
+ * Compares operators' controls with the journal: a token or a Channel out of service comes and goes by a row and no other way.
+ */
 import { type Control, type ControlKind, controlKey, statedOf } from './controls.ts';
 import type { JournalKind, JournalRow } from './ledger.ts';
 import type { Expect } from './recount-spend.ts';
@@ -11,7 +13,7 @@ const EFFECTS: Partial<Readonly<Record<JournalKind, { readonly kind: ControlKind
 };
 
 export class ControlRecount {
-  /** What is there, by its key: what the journal says of it. */
+  /** What is there, by its key: what the journal holds about it. */
   readonly #stated = new Map<string, string>();
   readonly #found = new Set<string>();
 

@@ -1,4 +1,4 @@
-/** Compares keys and accounts with what the journal says that they are: digests, limits and flags change by a row and no other way. */
+/** Compares keys and accounts with the journal: digests, limits and flags change by a row and no other way. */
 import type { AccountRecord } from './accounts.ts';
 import type { Difference, JournalRow } from './ledger.ts';
 import type { KeyRecord } from './keys.ts';

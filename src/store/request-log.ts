@@ -17,7 +17,7 @@ export interface AttemptEntry {
   readonly errorCode?: string;
   /** Full text, not sanitised. */
   readonly errorText?: string;
-  /** What a failure said that it used. */
+  /** What a failure reported that it used. */
   readonly usage?: BillableUsage;
   /** The logical model that was tried, where it is a fallback of the one that was asked for. */
   readonly model?: string;
@@ -59,12 +59,12 @@ export interface RequestLogEntry {
   readonly ip?: string;
   readonly effort?: string;
   readonly usage?: BillableUsage;
-  /** What the upstream's usage object says that has no reading of ours, as JSON text. */
+  /** Members of the upstream's usage object that are not read, as JSON text. */
   readonly usageJson?: string;
   readonly charge?: Charge;
   readonly attempts: readonly AttemptEntry[];
   readonly affinity?: { readonly hit: boolean; readonly target: string };
-  /** Whom the client says that it asks for (`safety_identifier`, `user`, `metadata.user_id`): its own words, of at most 256 characters. */
+  /** The end user whom the client names (`safety_identifier`, `user`, `metadata.user_id`), of at most 256 characters. */
   readonly endUser?: string;
   /** What of the request its upstream's protocol has in another form, or not at all: names of [docs/losses.md](../../docs/losses.md). Absent: nothing. */
   readonly losses?: readonly string[];

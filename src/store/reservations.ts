@@ -40,7 +40,7 @@ export interface Admission {
   reserved(keyId?: string): bigint;
 }
 
-/** What the store says of a payer and a key. Each is asked for only where the decision needs it. */
+/** What the store holds about a payer and a key. Each is read only where the decision needs it. */
 export interface Standing {
   balance(payer: LedgerAccount): bigint;
   spend(keyId: string): SpendRow;

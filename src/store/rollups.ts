@@ -237,7 +237,7 @@ export function placeText({ keyId, at, model, channelId, code }: RollupPlace): s
   return JSON.stringify([keyId, at, model, channelId, code]);
 }
 
-/** Sums as text, for comparing: empty buckets at the end say nothing. */
+/** Sums as text, for comparing: empty buckets at the end are left out. */
 export function sumsText(sums: UsageSums): string {
   const firstToken = [...sums.firstToken];
   while (firstToken.at(-1) === 0) firstToken.pop();

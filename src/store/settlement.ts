@@ -25,7 +25,10 @@ export interface Settlement {
   readonly entry: RequestLogEntry;
   /** Becomes the charge at once, and is released when the engine has the settlement (or it has failed for good). */
   readonly reservation?: Reservation;
-  /** Done when it is on the local disk; otherwise (or while the engine is away, the same) when the engine has it, and says what came of it. */
+  /**
+   * Done when it is on the local disk; otherwise (or while the engine is away, the same) when the engine has it, and gives what
+   * became of it.
+   */
   readonly strict?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a key or an account is, as the journal says it: each row that makes or changes one holds all that it is from then on, so that a
- * change without a row can be found. Rows of older versions hold only what was asked; what they say is used as far as it goes.
+ * What a key or an account is, by the journal: each row that makes or changes one holds all that it is from then on, so that a
+ * change without a row can be found. Rows of older versions hold only what was asked for, and are used as far as they go.
  */
 import { hash } from 'node:crypto';
 import type { AccountRecord } from './accounts.ts';
@@ -61,7 +61,7 @@ export function textOfAccount(account: AccountRecord): ReadonlyMap<string, strin
   return textsOf(accountFields(account));
 }
 
-/** What a record says of every field; one that it lacks is absent from the record, too. */
+/** Every field as a record holds it; one that it lacks is absent from the record, too. */
 export interface Stated {
   readonly fields: Map<string, string>;
   /** False: only what is in `fields` is known. */
@@ -80,7 +80,7 @@ export function isStating({ kind }: JournalRow): boolean {
 export function statedAfter(before: Stated | undefined, row: JournalRow): Stated {
   if (row.state !== undefined) return { fields: new Map(textsOf(objectOf(row.state))), isWhole: true };
   if (CREATED.has(row.kind)) return { fields: new Map([['disabled', 'false']]), isWhole: false };
-  // A whole record that an older version changed is known in part again: it said only what was asked.
+  // A whole record that an older version changed is known in part again: its row holds only what was asked for.
   const stated: Stated = { fields: before?.fields ?? new Map(), isWhole: false };
   const { limits, models, ips, expiresInMs, expiresAtMs, ...rest } = objectOf(row.note ?? '{}');
   const asked: Fields = { ...rest, models, ips, expires: expiresAtMs, ...limitFields(limits) };
@@ -104,7 +104,7 @@ function textOf(value: unknown): string {
   return value === null ? ABSENT : typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** What is said of a field that is not there. */
+/** The text for a field that is not there. */
 export const ABSENT = 'none';
 
 function objectOf(json: string): Fields {

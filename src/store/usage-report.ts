@@ -78,7 +78,7 @@ const FORMATS: readonly Format[] = [
   },
 ];
 
-/** A refusal says what is wrong with the file, without its name. */
+/** A refusal names what is wrong with the file, without its path. */
 export function readUsageReport(text: string): Result<UsageReport, string> {
   const isJson = /^\s*[[{]/.test(text);
   const entries = isJson ? jsonEntries(text) : csvEntries(text);

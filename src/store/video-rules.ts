@@ -109,7 +109,7 @@ export interface Circumstance {
   readonly nowMs: number;
   /** That of the worker; 0 when it is not the worker who changes it. */
   readonly leaseToken: number;
-  /** Who decided, as the journal says it; absent: the gateway itself. */
+  /** Who decided, as in the journal; absent: the gateway itself. */
   readonly by?: { readonly by: string; readonly note?: string };
 }
 
@@ -144,7 +144,7 @@ export function isRepeatedResolution(
   return task.state === 'failed' && task.error.message === storable(verdict.error.message);
 }
 
-/** Who resolved it, and under which cause, as the journal says it. */
+/** Who resolved it, and under which cause, as in the journal. */
 export function resolver(cause: { readonly id: string; readonly by: string; readonly note?: string }): {
   readonly by: string;
   readonly note: string;

@@ -1,4 +1,7 @@
-/** The task after an event: which facts each state carries, in words that every engine keeps as they are. Pure; whether the event is legal the table in `videos.ts` says. */
+/**
+ * The task after an event: which facts each state carries, in a form that every engine keeps as it is. Pure; whether the event is
+ * legal is decided by the table in `videos.ts`.
+ */
 import { storable } from './storable.ts';
 import type { VideoChange, VideoSubmission, VideoTask } from './videos.ts';
 

@@ -240,7 +240,10 @@ export interface Videos {
     leaseToken: number,
     nowMs: number,
   ): Promise<Result<number, { readonly reason: 'lease_lost' }>>;
-  /** An operator's word about an `unknown` task; journaled with who said so. Repeated under the same cause it gives the task again. */
+  /**
+   * An operator's decision about an `unknown` task; journaled with who made it. Repeated under the same cause it gives the task
+   * again.
+   */
   resolve(
     id: string,
     verdict: Extract<VideoChange, { readonly event: 'succeed' | 'fail' }>,

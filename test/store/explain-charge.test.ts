@@ -50,6 +50,15 @@ test('each line is count times rate; flags are in words; the attempt and the mod
   ]);
 });
 
+test('a line at the rates of another model names it', () => {
+  const charge = chargeFor({ input: 10, model: 'fallback' }, rates, () => rates);
+  const explained = explainCharge({ model: 'm', channelId: 'a', charge, attempts: [] });
+  assert.deepEqual(explained.lines, [
+    { item: 'input', quantity: 10, rate: '5.00', per: 'million', amount: '0.00005', model: 'fallback' },
+  ]);
+  assert.equal(chargeLines(explained)[1], '  input: 10 × $5.00 a million = $0.00005 (fallback)');
+});
+
 test('an estimate says so, what nobody could count is the estimate of its admission, and nothing is nothing', () => {
   const estimated = { ...chargeFor({ output: 1 }, rates), flags: ['estimated'] };
   assert.equal(explainCharge({ model: 'm', channelId: 'a', charge: estimated, attempts: [attempt('a')] }).basis, 'estimated');

@@ -124,6 +124,15 @@ test('a LiteLLM catalogue: speeds and regions are multipliers, and OpenAI writes
   );
 });
 
+test('a model has one long-context threshold: the amounts of a second one are named and left out', () => {
+  const book = readLiteLlm(`{"m": {"mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06,
+    "input_cost_per_token_above_128k_tokens": 3e-06, "output_cost_per_token_above_200k_tokens": 4e-06}}`);
+  assert.deepEqual(book.prices.get('m')?.price, { input: '1', output: '2', long_context: { above: 128_000, input: '3' } });
+  assert.deepEqual(book.ignored, [
+    { model: 'm', field: 'output_cost_per_token_above_200k_tokens', reason: 'a second long-context threshold' },
+  ]);
+});
+
 test('a models.dev catalogue: thresholds from the list, and modes as what turns them on', () => {
   const book = readModelsDev(`{"anthropic": {"models": {"c": {"cost": {"input": 5, "output": 25},
       "experimental": {"modes": {"fast": {"cost": {"input": 30, "output": 150}, "provider": {"body": {"speed": "fast"}}},

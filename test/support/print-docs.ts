@@ -1,6 +1,6 @@
 /**
- * Documentation that is printed from the code: docs/losses.md, docs/options.md, mizu.schema.json, the state diagrams in ARCHITECTURE.md, the tables of docs/reliability.md.
- * `npm run docs` writes them; tests fail while they are out of date.
+ * Documentation that is printed from the code: docs/losses.md, docs/options.md, mizu.schema.json, the state diagrams in ARCHITECTURE.md, the tables of docs/reliability.md
+ * and CONTRIBUTING.md. `npm run docs` writes them; tests fail while they are out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Decision } from '../../src/codecs/canonical/features.ts';
@@ -17,6 +17,7 @@ import { EXCHANGE } from '../../src/http/exchange/reply.ts';
 import { SESSION } from '../../src/http/websocket/lifecycle.ts';
 import { HOLD } from '../../src/store/ledger.ts';
 import { VIDEO } from '../../src/store/videos.ts';
+import { printMutation } from '../mutation/results.ts';
 import { covers, FAULTS, INCIDENTS, printRows } from './fault-rows.ts';
 import { printFigures, readFigures } from './figures.ts';
 import { mermaid } from './mermaid.ts';
@@ -29,6 +30,7 @@ export const ARCHITECTURE = new URL('ARCHITECTURE.md', ROOT);
 
 export const OPTIONS = new URL('docs/options.md', ROOT);
 export const RELIABILITY = new URL('docs/reliability.md', ROOT);
+export const CONTRIBUTING = new URL('CONTRIBUTING.md', ROOT);
 
 export function printLosses(): string {
   return [
@@ -127,6 +129,13 @@ export function writeReliability(): void {
   writeFileSync(RELIABILITY, withReliability(readFileSync(RELIABILITY, 'utf8')));
 }
 
+/** CONTRIBUTING.md with what became of the mutants. */
+export const withMutation = (text: string): string => withGenerated(text, 'mutation', printMutation());
+
+export function writeContributing(): void {
+  writeFileSync(CONTRIBUTING, withMutation(readFileSync(CONTRIBUTING, 'utf8')));
+}
+
 function withGenerated(text: string, name: string, content: string): string {
   const [open, close] = [`<!-- generated: ${name} -->`, `<!-- /generated: ${name} -->`];
   const [before, rest] = text.split(open);
@@ -143,4 +152,5 @@ if (import.meta.main) {
   // The formatter joins short lists of a JSON file, and a test compares what is parsed.
   writeFileSync(ARCHITECTURE, withDiagrams(readFileSync(ARCHITECTURE, 'utf8')));
   writeReliability();
+  writeContributing();
 }

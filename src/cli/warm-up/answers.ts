@@ -1,4 +1,4 @@
-/** What the upstream of the warm-up says: a text of some words in each protocol, whole and streamed, as literal wire bytes. */
+/** What the upstream of the warm-up answers: a text of some words in each protocol, whole and streamed, as literal wire bytes. */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 
 const WORDS =

@@ -19,7 +19,7 @@ export interface Slices {
 const LOOK_MS = 250;
 /** Exchanges of a lap. */
 const LAP = 96;
-/** A lap has to be so much cheaper than the best before it to say that the compilers still work. */
+/** A lap that is cheaper than the best before it by this much shows that the compilers still work. */
 const IMPROVEMENT = 0.98;
 /** Laps in a row that do not: one of them may be the neighbours' doing. */
 const QUIET_LAPS = 8;

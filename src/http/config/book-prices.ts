@@ -87,7 +87,7 @@ function readBook(path: string, { readFile }: BookOptions): Result<PriceBook, st
 interface FoundPrice extends BookPrice {
   /** The name of the entry. */
   readonly entry: string;
-  /** Its members that no price of ours can say. */
+  /** Its members that our prices cannot express. */
   readonly ignored: readonly string[];
 }
 

@@ -16,7 +16,7 @@ const OWN_HEADERS = new Set(
     'connection keep-alive proxy-connection upgrade expect te trailer http2-settings'
   ).split(' '),
 );
-/** Client headers that may never be forwarded, whatever the config says. */
+/** Client headers that may never be forwarded, whatever is configured. */
 const PRIVATE_HEADERS = new Set([
   ...OWN_HEADERS,
   'authorization',

@@ -153,7 +153,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   }
 }
 
-/** Tokens of operators pass through it: beyond this machine it encrypts, unless somebody says that it need not. */
+/** Tokens of operators pass through it: beyond this machine it encrypts, unless the operator allows plain text. */
 function checkOperations(
   { operations: written }: ConfigFile,
   { host, tls }: NonNullable<Config['operations']>,

@@ -195,7 +195,7 @@ function googleSource(credentials: Sources<'vertex'>, refuse: Refuse): GoogleSou
   return { from: 'metadata', url: originOf(metadata?.url ?? 'http://metadata.google.internal') };
 }
 
-/** What the file says of addresses is not believed: a token is asked for at the fixed one, or where the operator says. */
+/** Addresses in the file are not trusted: a token is asked for at the fixed one, or at the operator's own. */
 function serviceAccount(
   { key, url }: NonNullable<Sources<'vertex'>['service_account']>,
   refuse: Refuse,
@@ -219,7 +219,7 @@ function isRsaKey(pem: string): boolean {
   try {
     return createPrivateKey(pem).asymmetricKeyType === 'rsa';
   } catch {
-    // Whatever OpenSSL says of it could quote it.
+    // OpenSSL's message could quote it.
     return false;
   }
 }

@@ -3,7 +3,7 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { AuthStyle } from './config.ts';
 
 export interface ChannelFacts {
-  /** How its key is sent, where `options.auth` does not say. */
+  /** How its key is sent where `options.auth` is absent. */
   readonly auth: AuthStyle;
   /** Its name in traces (`gen_ai.provider.name`). */
   readonly provider: string;

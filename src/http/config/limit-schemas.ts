@@ -1,4 +1,4 @@
-/** The sections that say how much, how often and how long: limits, budgets and times of the whole gateway. */
+/** The sections for limits, budgets and times of the whole gateway. */
 import { Type } from 'typebox';
 import { closed, Milliseconds, withDefault } from './schema-terms.ts';
 

@@ -52,7 +52,7 @@ function placeOf(path: string) {
 
 /**
  * Rules that span several keys, checked of what has its shape: a misspelt key hides no other mistake. Members of the wrong shape are left out, or the
- * whole entry where it cannot be without them, and so is what would be said only because they are.
+ * whole entry where it cannot be without them, and so is every mistake that only follows from them.
  */
 function problemsOfTheRest(value: unknown, options: ParseOptions, found: readonly ConfigProblem[]): ConfigProblem[] {
   if (!isObject(value) || !Array.isArray(value['channels']) || !isObject(value['models'])) return [];

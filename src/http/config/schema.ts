@@ -48,7 +48,7 @@ type HostedSchema = {
   [Type in keyof PlatformSchemas]: PlatformSchemas[Type][keyof PlatformSchemas[Type]];
 }[keyof PlatformSchemas];
 
-/** Every row of both tables: their types say what an entry is, which a union of a list cannot. */
+/** Every row of both tables: their types tell what an entry is, which a union of a list cannot. */
 const Channel = Type.Unsafe<Static<PlainSchema | HostedSchema>>(
   Type.Union([
     ...Object.values(CHANNEL_SCHEMAS),

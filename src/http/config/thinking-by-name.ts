@@ -1,7 +1,8 @@
 /**
- * How a Claude model takes effort where the operator does not say (semantics 6.7.4): models up to 4.5 think by budget and refuse
- * adaptive thinking, later and unknown ones are adaptive. Those after 4.6 take no sampling of the client's. A Gemini model has its smallest and its largest budget, beyond which it refuses
- * the request, and one of the Pro kind no level `minimal`. Only this file looks at model names; encoders get facts.
+ * How a Claude model takes effort where the operator has not configured it (semantics 6.7.4): models up to 4.5 think by budget
+ * and refuse adaptive thinking, later and unknown ones are adaptive. Those after 4.6 take no sampling of the client's. A Gemini
+ * model has its smallest and its largest budget, beyond which it refuses the request, and one of the Pro kind no level `minimal`.
+ * Only this file looks at model names; encoders get facts.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { ModelFacts } from '../../codecs/codec.ts';

@@ -78,7 +78,7 @@ interface Failure {
   readonly channel: Channel;
   /** Not to be asked before, by the monotonic clock. */
   readonly readyAt: number;
-  /** The upstream itself said when, and that is soon enough to wait for. */
+  /** The upstream itself named the time, and it is soon enough to wait for. */
   readonly invited: boolean;
   /** How often the upstream itself asks for repeats; absent: as often as the operator wants. */
   readonly repeats?: number;
@@ -116,11 +116,14 @@ class AttemptLoop<Answer> {
   readonly #awaited = new Set<Channel>();
   /** What each Channel refused of the request: it is sent none of that any more. */
   readonly #refused = new Map<string, ReadonlySet<Refusable>>();
-  /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
+  /**
+   * When each Channel that failed may be asked again, by the monotonic clock: `undefined` where it named no time, infinity after
+   * a wrong request.
+   */
   readonly #readyAt = new Map<string, number | undefined>();
   /** Attempts of other models before. */
   readonly #earlier: number;
-  /** The last attempt failed before the upstream had said anything. */
+  /** The last attempt failed before the upstream had answered anything. */
   #nothingRead = false;
 
   constructor(plan: Plan, attempt: Attempt<Answer>, dispatcher: Dispatcher, attempts: AttemptEntry[]) {
@@ -284,7 +287,7 @@ class AttemptLoop<Answer> {
     }
     this.#errors.push(error);
     if (verdict !== 'next') return undefined;
-    // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
+    // Only now: a request that is wrong by itself is no evidence against the Channel, and its prompt cache is still there.
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     const now = this.#dispatcher.clock.monotonic();
@@ -340,7 +343,7 @@ class AttemptLoop<Answer> {
     if (signal.aborted) throw goneBecause(signal);
   }
 
-  /** Until the first Channel may answer the request; undefined where one may now, or none said when. */
+  /** Until the first Channel may answer the request; undefined where one may now, or none named a time. */
   #comeBackMs(): number | undefined {
     if ([...this.#readyAt.values()].every((at) => at === undefined || at === Number.POSITIVE_INFINITY)) return undefined;
     const { clock, health } = this.#dispatcher;
@@ -352,7 +355,7 @@ class AttemptLoop<Answer> {
     return soonest === 0 ? undefined : soonest;
   }
 
-  /** The request is called wrong only when no Channel was passed over: one that was may be able to say it. */
+  /** The request is called wrong only when no Channel was passed over: one that was may be able to serve it. */
   #final(): GatewayError {
     if (this.#errors.length > 0) return finalError(this.#errors, this.#comeBackMs());
     if (this.#crowded) return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });

@@ -25,7 +25,7 @@ export class UnknownMembers {
     return until !== undefined && this.#clock.monotonic() < until ? CACHING : NOTHING;
   }
 
-  /** Opaque values and raw reasoning are refused one by one, and say nothing of the next request. */
+  /** Opaque values and raw reasoning are refused one by one, and tell nothing about the next request. */
   refused(channelId: string, model: string, what: Refusable): void {
     if (CACHING.has(what)) this.#until.set(keyOf(channelId, model), this.#clock.monotonic() + FORGOTTEN_AFTER_MS);
   }

@@ -6,7 +6,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import { headerOf, type UpstreamHead } from './upstream-call.ts';
 
-/** An error body is read no further than this: the rest says nothing new. */
+/** An error body is read no further than this: the rest adds nothing. */
 const MAX_ERROR_BYTES = 256 * 1024;
 /** Nor for longer: whoever asked waits for the next Channel. */
 const ERROR_BODY_MS = 5_000;
@@ -16,7 +16,7 @@ export async function readWhole({ headers, body }: Pick<UpstreamHead, 'headers' 
   const { bytes, cut } = await read(body, maxBytes);
   if (cut) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
   const encoding = encodingOf(headers);
-  // What is JSON as it stands is not encoded, whatever it says.
+  // What is JSON as it stands is not encoded, whatever its header claims.
   if (encoding === '' || isJson(bytes)) return textOf(bytes);
   return await decoded(bytes, encoding, maxBytes).catch((cause: unknown) => {
     if (cause instanceof RangeError) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
@@ -36,7 +36,7 @@ export async function readErrorText({ headers, body }: UpstreamHead, clock: Cloc
     const encoding = encodingOf(headers);
     return encoding === '' ? textOf(bytes) : await decoded(bytes, encoding, MAX_ERROR_BYTES);
   } catch {
-    // The status line is the failure; a body that breaks off, or is not what it says, adds nothing.
+    // The status line is the failure; a body that breaks off, or is not what it claims to be, adds nothing.
     return '';
   } finally {
     patience.cancel();

@@ -103,8 +103,8 @@ const QUOTED = /'[^']*'|`[^`]*`/g;
 const NAMED_BY_CLIENT = /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store)(_?id|s)?\b/i;
 
 /**
- * A 403 about what was said, or a 403 or 404 about what the client named, says nothing of the Channel: otherwise one tenant could close it
- * for all others by asking.
+ * A 403 about the content, or a 403 or 404 about what the client named, is no evidence against the Channel: otherwise one tenant
+ * could close it for all others by asking.
  */
 function blamesContent(error: GatewayError): boolean {
   const upstream = error.details.upstream;
@@ -120,7 +120,10 @@ const OPAQUE_WORDS =
 
 /** OpenAI's, of reasoning items whose `content` is not empty; other servers of its protocol want that text back. */
 const RAW_ITEM_WORDS = /\binput\[\d+\]\.content\b.{0,20}array too long.{0,60}\bmaximum length 0\b/is;
-/** Groq, Cerebras, Mistral and Fireworks, of messages that say what a model of DeepSeek's kind thought; that kind wants it back. */
+/**
+ * Groq, Cerebras, Mistral and Fireworks, of messages that carry the reasoning of a model of DeepSeek's kind; that kind wants it
+ * back.
+ */
 const RAW_MEMBER = String.raw`(\breasoning_(content|details)|\bmessages\b\S{0,30}[.[]['"]?reasoning)\b`;
 const NOT_TAKEN = String.raw`\b(unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
 const RAW_MEMBER_WORDS = new RegExp(`${RAW_MEMBER}.{0,60}${NOT_TAKEN}|${NOT_TAKEN}.{0,60}${RAW_MEMBER}`, 'is');
@@ -140,7 +143,7 @@ export function refusedPart(error: GatewayError): Refusable | undefined {
   return OPAQUE_WORDS.test(text) ? 'opaque' : undefined;
 }
 
-/** No Channel can even be asked, their circuits are open: says when the first of them may be again. */
+/** No Channel can even be asked, since their circuits are open. The error tells when the first of them may be asked again. */
 export function noneFit(channels: readonly Channel[], circuit: string, health: Health): GatewayError {
   const waits = channels.map(({ id }) => health.closedForMs(id, circuit));
   return noHealthyUpstream(waits.length === 0 ? 1000 : Math.max(1000, Math.min(...waits)));

@@ -14,7 +14,7 @@ import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
 const IMAGE_TOKENS = 1_000;
 /** Reserved for the output when neither the client nor the operator set a cap. */
 const DEFAULT_OUTPUT = 4_096;
-/** The largest cap of a model that does not say its own: no vendor's is larger, and a client may ask for any number. */
+/** The cap of a model that has none configured: no vendor's is larger, and a client may ask for any number. */
 export const LARGEST_OUTPUT = 131_072;
 
 /** Receives the texts and media of a request or an answer. */
@@ -38,7 +38,10 @@ export function estimateInput(request: CanonicalRequest): number {
   return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
-/** The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can say. */
+/**
+ * The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can
+ * generate.
+ */
 export function estimateOutput(request: CanonicalRequest, model: Model): number {
   const cap = model.maxOutputTokens ?? LARGEST_OUTPUT;
   return Math.min(request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT, cap);

@@ -32,7 +32,7 @@ export interface Asked {
   readonly flags?: readonly string[];
   /** Other models, tried in turn when the Channels of this one have failed. All have a price. */
   readonly fallbacks?: readonly Candidate[];
-  /** Whom the client says that it asks for. */
+  /** The end user, as the client names it. */
   readonly endUser?: string | undefined;
   /** False where the limits by time are taken for several exchanges at once. */
   readonly isLimited?: false;
@@ -40,7 +40,7 @@ export interface Asked {
 
 /** What an attempt resolves with, as far as the exchange reads it. */
 export interface Answered {
-  /** What the upstream's protocol could not say of the request. */
+  /** What the upstream's protocol could not express of the request. */
   readonly losses?: readonly string[];
   readonly usage?: Usage | undefined;
 }
@@ -54,7 +54,7 @@ export interface Billing<Answer> {
    * an exchange that nobody ended. Undefined: nothing.
    */
   usageOf(answer: Answer, error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined>;
-  /** The upstream's name of the model, where the Channel's `models` do not say it. */
+  /** The upstream's name of the model, where it is not the one in the Channel's `models`. */
   upstreamModelOf?(channel: Channel): string | undefined;
 }
 
@@ -83,7 +83,7 @@ export class Exchange implements AsyncDisposable {
   #answering: Model;
   #upstreamModel = '';
   #losses: readonly string[] = [];
-  /** What the client's protocol could not say of the answer. */
+  /** What the client's protocol could not express of the answer. */
   readonly answerLosses = new Set<string>();
   #usageOf: ((error: GatewayError | undefined) => Usage | undefined | Promise<Usage | undefined>) | undefined;
   #firstOutputAt: number | undefined;

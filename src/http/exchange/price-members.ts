@@ -8,10 +8,10 @@
  * - `none`: nothing. `counted`: what it causes is in the usage of the answer.
  * - `tools`: calls of server tools (`text/unpriced-tools.ts`).
  * - `service_tiers`, `speeds`, `geos`: it names one of those prices. The answer tells which one was served.
- * - `lifetimes`: it says how long a cache lives, each lifetime with a price of its own.
+ * - `lifetimes`: it sets how long a cache lives, each lifetime with a price of its own.
  * - `models`: it names models of the upstream's own that may answer instead.
  * - `calls`: it makes calls that answers do not count, at the price of the meter `web_search`.
- * - `unseen`: it changes the price in a way that no price of ours can say.
+ * - `unseen`: it changes the price in a way that our prices cannot express.
  */
 export type RequestRule =
   | 'none'

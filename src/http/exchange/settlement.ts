@@ -7,7 +7,7 @@ import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
 import { STORE_MS } from '../from-store.ts';
 
-/** A reservation as the store gets it: what was handed over can still be given back where the store never says what became of it. */
+/** A reservation as the store gets it: what was handed over can still be given back where the store never answers. */
 export class OwnReservation implements Reservation {
   readonly #reservation: Reservation;
   #end: (() => void) | undefined;
@@ -33,7 +33,7 @@ export class OwnReservation implements Reservation {
 }
 
 /**
- * Resolves when the settlement is on the local disk. Rejects where the store refused it, or did not say so within 10 seconds: the
+ * Resolves when the settlement is on the local disk. Rejects where the store refused it, or did not answer within 10 seconds: the
  * reservation is then given back, and unless the store tells of it, a line at error holds the whole charge. Never throws.
  */
 export async function keepSettlement(gateway: Gateway, entry: RequestLogEntry, reservation: OwnReservation): Promise<void> {

@@ -12,7 +12,7 @@ import { LARGEST_OUTPUT } from './estimate.ts';
 const INITIAL_RATE = 50;
 /** The weight of the newest exchange in the moving average. */
 const WEIGHT = 0.1;
-/** Shorter exchanges say nothing about a rate. */
+/** Shorter exchanges are no measure of a rate. */
 const MIN_SAMPLE_MS = 1_000;
 const MAX_KNOWN = 10_000;
 
@@ -32,7 +32,7 @@ export class TokenRates {
   }
 }
 
-/** Every text model may, unless the request turned it off or the configuration says that it does not. */
+/** Every text model may, unless the request or the configuration turned it off. */
 export function mayReason({ reasoning }: SentRequest, model: Pick<Model, 'mayReason'>): boolean {
   return model.mayReason && reasoning?.effort !== 'none' && reasoning?.budget !== 0;
 }

@@ -18,7 +18,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs, weigh };
     const bytes = await receiveWhole(request, response, limits, gateway.clock);
     slot.setWeight(bytes.length);
-    // `curl -d` names every body so: only one that is no object is the form that it is said to be.
+    // `curl -d` sends every body with this type: only one that is no JSON object is really a form.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
     const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };

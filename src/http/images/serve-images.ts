@@ -92,7 +92,7 @@ class Picture {
   /** The picture, once it is drawn. */
   answer: ImageAnswer | undefined;
   failure: GatewayError | undefined;
-  /** How long the client may take nothing of it; until a Channel has drawn it, as long as the configuration says. */
+  /** How long the client may take nothing of it; until a Channel has drawn it, the configuration's own limit. */
   writeStallMs: number;
   readonly notes: Call['notes'];
   readonly #call: Call;

@@ -96,7 +96,7 @@ export class Bucket {
   readonly tokens = new Level();
   /** Being answered here. */
   inFlight = 0;
-  /** Being answered by others, as they said last. */
+  /** Being answered by others, as they last reported. */
   elsewhere = 0;
   /** All that was taken here. */
   takenRequests = 0;

@@ -98,7 +98,7 @@ function nameOf(url: string): string {
   return origin + pathname;
 }
 
-/** What an OAuth server, a metadata service or STS says of its refusal, without what it was sent. */
+/** The reason that an OAuth server, a metadata service or STS gives for its refusal, without what it was sent. */
 function quoted(text: string, secrets: readonly string[]): string {
   const said = (text.startsWith('<') ? saidInXml(text) : saidInJson(tryJson(text))).filter((member) => member !== '').join(': ');
   const safe = secrets.filter((secret) => secret !== '').reduce((all, secret) => all.replaceAll(secret, '[redacted]'), said);

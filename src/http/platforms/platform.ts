@@ -1,6 +1,6 @@
 /**
  * A cloud that serves a protocol behind its own door. The codec makes the request as the vendor itself would get it; the platform changes
- * where it goes, what its body says beside the conversation, and what it is signed with, and reads the cloud's own refusals.
+ * where it goes, what its body holds beside the conversation, and what it is signed with, and reads the cloud's own refusals.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
@@ -59,7 +59,10 @@ export interface ModelListing {
   readonly origin?: string;
   /** The whole path after the origin. */
   readonly path: string;
-  /** Whether a list has the model of this name; undefined where it cannot say. Absent: its names are others than those that are asked for. */
+  /**
+   * Whether a list has the model of this name; undefined where that cannot be told. Absent: it lists other names than those that
+   * are asked for.
+   */
   has?(list: JsonObject, model: string): boolean | undefined;
 }
 

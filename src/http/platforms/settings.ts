@@ -1,4 +1,7 @@
-/** What a Channel's configuration says of its platform, checked and complete: where it is, and where its credential comes from. */
+/**
+ * What a Channel's configuration holds about its platform, checked and complete: where it is, and where its credential comes
+ * from.
+ */
 
 export interface AwsKeys {
   readonly accessKeyId: string;

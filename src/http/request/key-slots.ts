@@ -41,7 +41,7 @@ const NOTHING: KeyUsage = { exchanges: 0, bytes: 0 };
 const VALUE_BYTES = 100;
 /** A compressed body is expected to become this much larger: what coding agents send shrinks to a tenth. */
 const INFLATION = 20;
-/** What is expected of a body that does not say how long it is. */
+/** The size that is assumed for a body without a length. */
 const UNDECLARED_BYTES = 1024 * 1024;
 /** The share of the heap that request bodies may have: the text, its parsed values and what is made of them are each as large. */
 const HEAP_SHARE = 4;

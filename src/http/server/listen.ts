@@ -21,7 +21,7 @@ export function listenOn(server: Server, host: string, port: number, name: Liste
   });
 }
 
-/** The same error, whose code and system call say what it is to programs. */
+/** The same error with its code and system call, by which programs know it. */
 function explained(error: Error, host: string, port: number, { what, setting }: ListenerName): Error {
   if (!('code' in error) || error.code !== 'EADDRINUSE') return error;
   error.message = `${error.message}: another program has port ${port} of ${host}, which is for ${what}. Stop it, or set ${setting} to a free port`;

@@ -69,7 +69,7 @@ export class GatewayServer {
 
   /** Cuts everything at once. */
   cut(): void {
-    // Aborted first, so that the log does not say that the client left: that takes one turn of the event loop.
+    // Aborted first, so that the log does not record that the client left: that takes one turn of the event loop.
     this.#abortAll(shuttingDown());
     setImmediate(() => {
       this.server.closeAllConnections();

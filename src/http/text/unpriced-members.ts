@@ -53,7 +53,7 @@ function isUnseen(rule: RequestRule, value: JsonValue): boolean {
   return rule === 'calls' || (rule === 'unseen' && isObject(value) && value['bill_to'] === 'user_profile');
 }
 
-/** OpenAI answers `priority` where a request said `fast`. */
+/** OpenAI answers `priority` where a request asked for `fast`. */
 const TIER_SERVED: ReadonlyMap<string, string> = new Map([['fast', 'priority']]);
 /** Names of tiers by which a request leaves the choice to the upstream. */
 const NO_TIER: ReadonlySet<string> = new Set(['auto', 'standard_only']);
@@ -112,7 +112,7 @@ const LIFETIMES: ReadonlyMap<string, TokenClass> = new Map([
   ['12h', 'cache_write_12h'],
 ]);
 
-/** The objects that say how long a part of the cache lives, wherever in a request they stand. */
+/** The objects that set how long a part of the cache lives, wherever in a request they stand. */
 const MARKS: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'prompt_cache_options']);
 /** A schema or an argument deeper than that is no place for one. */
 const DEEPEST = 8;

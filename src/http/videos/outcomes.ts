@@ -28,7 +28,7 @@ export function afterAcceptance(
   return { event: 'accept', upstreamId, dueAtMs: nowMs + jitter(video.pollIntervalMs), ...deadline };
 }
 
-/** A poll that failed says nothing, so the task and its hold stay as they are. */
+/** A poll that failed proves nothing, so the task and its hold stay as they are. */
 export function afterPoll(
   task: VideoTaskIn<'running' | 'unknown'>,
   progress: Progress,

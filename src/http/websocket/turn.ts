@@ -64,7 +64,7 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
   const resumed = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
   const { request, itemsBefore } = options.steering.claim(resumed);
   const evict = (): void => {
-    // A turn that the client cancelled, or that a drain ended, says nothing against what it continued.
+    // A turn that the client cancelled, or that a drain ended, does no harm to what it continued.
     if (!call.gone.aborted) continuation.evict(request.json['previous_response_id']);
   };
   try {

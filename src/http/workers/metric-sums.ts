@@ -5,7 +5,7 @@ import { isObject } from '../../codecs/canonical/json.ts';
 /** A report as `getMetricsAsJSON` of the registry of a worker makes it, passed through the IPC channel. */
 type Report = MetricObject[];
 
-/** What only grows. A gauge says what is true now, and nothing is true of a process that is gone. */
+/** What only grows. A gauge is the state of a process now, and ends with the process. */
 const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram', 'summary']);
 
 export class MetricSums {

@@ -1,7 +1,7 @@
 /**
- * The examples of the pages: for each protocol a request, said in four languages. curl and Go are made from the request itself; Python
- * and TypeScript are files of `static/examples/`, since they show the vendors' own SDKs. `__BASE_URL__` and `__MODEL__` stand where the
- * pages put the reader's values.
+ * The examples of the pages: for each protocol a request, written in four languages. curl and Go are made from the request
+ * itself; Python and TypeScript are files of `static/examples/`, since they show the vendors' own SDKs. `__BASE_URL__` and
+ * `__MODEL__` stand where the pages put the reader's values.
  */
 
 export const BASE_URL = '__BASE_URL__';

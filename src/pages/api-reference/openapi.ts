@@ -88,7 +88,7 @@ const LIMIT_WORDS = {
 };
 const MESSAGES_RESET = 'The time at which nothing of it is taken any more, in RFC 3339.';
 
-/** Where limits apply, answers say how much is left; messages clients read it in the spelling of their SDK, too. */
+/** Where limits apply, answers tell how much is left; messages clients read it in the spelling of their SDK, too. */
 function withLimitHeaders(
   { errors, errorBody }: EndpointReference,
   responses: Record<string, JsonObject>,

@@ -64,7 +64,7 @@ export interface ExchangeBooks extends MoneyBooks {
   enterAgain(exchangeId: string, isJournaled: boolean): InterruptedRow | 'settled' | undefined;
   /** A new row of the request log; times never go back along it. Gives when it was logged. `text`: the entry as the engine keeps it. */
   appendLog(entry: RequestLogEntry, nowMs: number, text?: string): number;
-  /** The row of an exchange that is settled late says so, in its old place. */
+  /** The row of an exchange that is settled late is replaced, in its old place. */
   replaceLog(row: InterruptedRow, entry: RequestLogEntry, text: string): void;
   /** Whether the hour of a row that is logged already has its sums: an older version made none. */
   isSummedUp(loggedAtMs: number): boolean;

@@ -45,7 +45,7 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
   };
 }
 
-/** What the copy of a store in use says of processes is true of that store alone. */
+/** The processes in the copy of a store in use are those of that store alone. */
 async function atRest(options: StoreOptions): Promise<void> {
   const copy = await Environment.open(options, {});
   try {

@@ -33,7 +33,7 @@ interface Snapshot extends Roots {
   readonly transaction: bigint;
 }
 
-/** What the newer of the two meta pages says. */
+/** What the newer of the two meta pages tells. */
 function readRoots(file: number, path: string): Snapshot {
   const first = readMeta(file, 0, path);
   const pageSize = first.readUInt32LE(META.pageSize);

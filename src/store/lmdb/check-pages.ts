@@ -4,7 +4,7 @@
  */
 import { readSync } from 'node:fs';
 
-/** What the newest meta page says of the file. */
+/** What the newest meta page tells of the file. */
 export interface Roots {
   readonly pageSize: number;
   readonly lastPage: number;

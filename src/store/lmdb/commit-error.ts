@@ -46,7 +46,10 @@ export function isEngineError(error: unknown): boolean {
   return !(error instanceof StoreError) && typeof codeOf(error) === 'number';
 }
 
-/** What LMDB says of an environment that it has given up. A read says so under the number of its own mistake: only the words are the same. */
+/**
+ * LMDB's message about an environment that it has given up. A read reports it under its own error number: only the text is the
+ * same.
+ */
 export function isGivenUp(error: unknown): boolean {
   return error instanceof Error && error.message.includes('MDB_PANIC');
 }

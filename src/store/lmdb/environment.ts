@@ -134,7 +134,10 @@ export class Environment {
     if (!health.healthy) throw new StoreError(health.reason === 'closed' ? 'closed' : 'unhealthy', health.message);
   }
 
-  /** Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, and say nothing about them. */
+  /**
+   * Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, which proves nothing
+   * about them.
+   */
   rowsRefused(): void {
     this.#rowsWait = true;
   }

@@ -23,7 +23,7 @@ export function prepareFolder(path: string): void {
   if (statSync(ballast, { throwIfNoEntry: false })?.isFile() === true) tighten(ballast);
 }
 
-/** An empty file is to LMDB what none is. Where none can be made another process was quicker, or LMDB says why it cannot. */
+/** An empty file is to LMDB what none is. Where none can be made another process was quicker, or LMDB's own error tells why. */
 function ownFile(path: string): void {
   if (requireFile(path) !== undefined) {
     tighten(path);

@@ -51,7 +51,7 @@ export class Work extends Money implements MoneyBooks {
 
   /** False, and nothing is written, when the key is there already: one look fewer than asking before. */
   add<V, K extends Key>(table: Database<V, K>, key: K, value: V): boolean {
-    // The typings say `void` for a put with options; it is the same answer as without.
+    // The typings give `void` for a put with options; the result is the same as without.
     const added: unknown = table.putSync(key, value, NO_OVERWRITE);
     this.#afterWrite?.();
     return added === true;

@@ -13,14 +13,15 @@ import type { Admission, Reservations, Standing } from '../reservations.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { type Cache, type Known, newest, NO_BALANCE, NO_CHANGES, NO_SPEND } from './cache.ts';
 import type { Database } from './database.ts';
-import { int, maybeText, object, SPEND_JSON, spendOf } from './rows.ts';
+import { SPEND } from './record-tables.ts';
+import { int, maybeText, object, spendOf } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Watch } from './watch.ts';
 
 /** $1: the ledger account that pays, $2: the key. */
 const STANDING: Statement = {
   name: 'standing',
-  text: `SELECT h.seq, b.nanos::text AS nanos, s.key_id IS NOT NULL AS spent, ${SPEND_JSON} AS spend
+  text: `SELECT h.seq, b.nanos::text AS nanos, s.key_id IS NOT NULL AS spent, ${SPEND.json('s')} AS spend
     FROM ledger_head h LEFT JOIN balances b ON b.account = $1 LEFT JOIN spend s ON s.key_id = $2`,
 };
 

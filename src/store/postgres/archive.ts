@@ -4,7 +4,8 @@ import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import { RollupChanges } from '../rollups.ts';
 import { storable } from '../storable.ts';
-import { INSERT_IDEMPOTENCY, insertAccount, insertHold, insertKey, insertVideo, PUT_CONTROL } from './books.ts';
+import { INSERT_IDEMPOTENCY, INSERT_SECRET, insertVideo, PUT_CONTROL } from './books.ts';
+import { ACCOUNTS, DAYS, HOLDS, JOURNAL, KEYS, LOG, SPEND, type Table } from './record-tables.ts';
 import { allRows } from './all-rows.ts';
 import { writeAll } from '../copy.ts';
 import { StoreError } from '../store-error.ts';
@@ -12,7 +13,7 @@ import { Database } from './database.ts';
 import { migratePostgres } from './migrate.ts';
 import type { PostgresOptions } from './options.ts';
 import { ADD_DAYS, ADD_HOURS, columnsOf } from './rollup-rows.ts';
-import { filterColumns, int, type Row } from './rows.ts';
+import { int, type Row } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 import { verify } from './verify.ts';
 
@@ -32,18 +33,10 @@ const OPEN = statement(
 const BEGIN = statement('begin', `INSERT INTO schema_migrations (version, name) VALUES (${COPYING}, 'copy under way')`);
 const FINISH = statement('finish', `DELETE FROM schema_migrations WHERE version = ${COPYING}`);
 
-const PUT_JOURNAL = statement(
-  'put_journal',
-  `WITH row AS (INSERT INTO journal VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13))
-    UPDATE ledger_head SET seq = $1, hash = $12`,
-);
+const PUT_HEAD = statement('put_head', 'UPDATE ledger_head SET seq = $1, hash = $2');
 /** Balances come after the journal, so the head is what they hold as of. */
 const PUT_BALANCE = statement('put_balance', 'INSERT INTO balances SELECT $1, $2, seq FROM ledger_head');
-const PUT_SPEND = statement('put_spend', 'INSERT INTO spend VALUES ($1, $2, $3, $4, $5, $6, $7)');
-const PUT_DAY = statement('put_day', 'INSERT INTO days VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
-const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)');
 const PUT_LEASE = statement('put_lease', 'INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, $3, $4)');
-const PUT_SECRET = statement('put_secret', 'INSERT INTO envelope_secrets VALUES ($1, $2)');
 const PUT_HEADS = statement(
   'put_heads',
   'UPDATE ledger_head SET log_seq = $1, log_at_ms = $2, video_number = $3, rollups_after = $4',
@@ -86,67 +79,49 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
   };
 }
 
-async function write(session: Session, { table, row }: ArchiveRow): Promise<void> {
+async function write(session: Session, { table, row }: ArchiveRow): Promise<unknown> {
   switch (table) {
     case 'account':
-      await insertAccount(session, row);
-      return;
+      return await insert(session, ACCOUNTS, row);
     case 'key':
-      await insertKey(session, row);
-      return;
-    case 'journal': {
-      const { seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash, state } = row;
-      await session.run(PUT_JOURNAL, [seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash, state]);
-      return;
-    }
+      return await insert(session, KEYS, row);
+    case 'journal':
+      await insert(session, JOURNAL, row);
+      return await session.run(PUT_HEAD, [row.seq, row.hash]);
     case 'balance':
-      await session.run(PUT_BALANCE, [row.account, row.nanos]);
-      return;
+      return await session.run(PUT_BALANCE, [row.account, row.nanos]);
     case 'hold':
-      await insertHold(session, row);
-      return;
+      return await insert(session, HOLDS, row);
     case 'spend':
-      await session.run(PUT_SPEND, [row.keyId, row.total, row.hour, row.hourly, row.day, row.daily, row.held]);
-      return;
-    case 'day': {
-      const { keyId, day, requests, inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = row;
-      const tokens = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, row.reasoningTokens];
-      await session.run(PUT_DAY, [keyId, day, requests, ...tokens, row.images, row.videos, row.chargedNanos]);
-      return;
-    }
+      return await insert(session, SPEND, row);
+    case 'day':
+      return await insert(session, DAYS, row);
     case 'rollup': {
       const rollups = new RollupChanges();
       rollups.add(row);
       const { hours, days } = columnsOf(rollups);
       await session.run(ADD_HOURS, [hours]);
-      await session.run(ADD_DAYS, [days]);
-      return;
+      return await session.run(ADD_DAYS, [days]);
     }
     case 'log': {
       const { seq, loggedAtMs, ...entry } = row;
-      const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
-      const names = [storable(exchangeId), storable(requestId), clientRequestId && storable(clientRequestId.slice(0, 256))];
-      const rest = [accountId, keyId, storable(model), status, charge?.total ?? 0n, logText(entry)];
-      const { channel_id, error_code } = filterColumns(entry);
-      await session.run(PUT_LOG, [seq, loggedAtMs, ...names, ...rest, channel_id, error_code]);
-      return;
+      return await insert(session, LOG, { seq, loggedAtMs, entry, text: logText(entry) });
     }
     case 'video':
-      await insertVideo(session, row);
-      return;
+      return await insertVideo(session, row);
     case 'idempotency':
-      await session.run(INSERT_IDEMPOTENCY, [row.accountId, row.keyId, row.idempotencyKey, row.taskId, row.bodyHash]);
-      return;
+      return await session.run(INSERT_IDEMPOTENCY, [row.accountId, row.keyId, row.idempotencyKey, row.taskId, row.bodyHash]);
     case 'lease':
-      await session.run(PUT_LEASE, [row.name, row.holder, row.token, row.expiresAtMs]);
-      return;
+      return await session.run(PUT_LEASE, [row.name, row.holder, row.token, row.expiresAtMs]);
     case 'secret':
-      await session.run(PUT_SECRET, [row.id, row.bytes]);
-      return;
+      return await session.run(INSERT_SECRET, [row.id, row.bytes]);
     case 'control':
-      await session.run(PUT_CONTROL, [row.kind, row.id, row.text]);
-      return;
+      return await session.run(PUT_CONTROL, [row.kind, row.id, row.text]);
     case 'heads':
-      await session.run(PUT_HEADS, [row.logSeq, row.logAtMs, row.videoNumber, row.rollupsAfter ?? -1]);
+      return await session.run(PUT_HEADS, [row.logSeq, row.logAtMs, row.videoNumber, row.rollupsAfter ?? -1]);
   }
+}
+
+function insert<Row>(session: Session, table: Table<Row>, row: Row): Promise<unknown> {
+  return session.run(table.insertion, [table.one(row)]);
 }

@@ -13,6 +13,7 @@ import { exchangeOf } from '../settlements/records.ts';
 import { isStorable, storable } from '../storable.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId } from '../video-rules.ts';
 import type { NewVideo, VideoTask } from '../videos.ts';
+import { ACCOUNTS, HOLDS, KEYS } from './record-tables.ts';
 import { ADD_DAYS, ADD_HOURS, HOURS_OF_KEYS, jsonOf, REMOVE_DAY, REMOVE_HOURS, rollupOf } from './rollup-rows.ts';
 import {
   accountOf,
@@ -28,41 +29,14 @@ import {
   taskText,
   text,
 } from './rows.ts';
-import type { Session, Statement, Value } from './session.ts';
+import type { Session, Statement } from './session.ts';
 import { Work } from './work.ts';
 
 const ACCOUNT: Statement = { name: 'account_by_id', text: 'SELECT * FROM accounts WHERE id = $1' };
 const ACCOUNT_NAMED: Statement = { name: 'account_by_name', text: 'SELECT * FROM accounts WHERE name = $1' };
-const INSERT_ACCOUNT: Statement = {
-  name: 'account_insert',
-  text: `INSERT INTO accounts (id, name, class, unlimited, disabled, created_at_ms, requests_per_minute, tokens_per_minute,
-    max_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-};
-const UPDATE_ACCOUNT: Statement = {
-  name: 'account_update',
-  text: `UPDATE accounts SET class = $2, unlimited = $3, disabled = $4, requests_per_minute = $5, tokens_per_minute = $6,
-    max_concurrency = $7 WHERE id = $1`,
-};
 export const KEY: Statement = { name: 'key_by_id', text: 'SELECT * FROM keys WHERE id = $1' };
 const KEY_TAKEN: Statement = { name: 'key_taken', text: 'SELECT 1 AS one FROM keys WHERE digest = $1' };
-const INSERT_KEY: Statement = {
-  name: 'key_insert',
-  text: `INSERT INTO keys (id, account_id, name, digest, prefix, last4, created_at_ms, expires_at_ms, disabled, models, ips,
-    limit_total, limit_hourly, limit_daily, sub_account, requests_per_minute, tokens_per_minute, max_concurrency, deleted_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
-};
-const UPDATE_KEY: Statement = {
-  name: 'key_update',
-  text: `UPDATE keys SET name = $2, expires_at_ms = $3, disabled = $4, models = $5, ips = $6, limit_total = $7,
-    limit_hourly = $8, limit_daily = $9, requests_per_minute = $10, tokens_per_minute = $11, max_concurrency = $12,
-    deleted_at_ms = $13 WHERE id = $1`,
-};
 const HOLD: Statement = { name: 'hold_by_id', text: 'SELECT * FROM holds WHERE id = $1' };
-const INSERT_HOLD: Statement = {
-  name: 'hold_insert',
-  text: `INSERT INTO holds (id, account_id, key_id, state, nanos, opened_at_ms, closed_at_ms, from_account)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-};
 const CLOSE_HOLD: Statement = { name: 'hold_close', text: 'UPDATE holds SET state = $2, closed_at_ms = $3 WHERE id = $1' };
 /** Locked against a new holder until the transaction is over: what was fenced in is committed before the lease can move. */
 const HOLDS_LEASE: Statement = {
@@ -93,7 +67,10 @@ export const INSERT_IDEMPOTENCY: Statement = {
   text: 'INSERT INTO idempotency (account_id, key_id, idempotency_key, task_id, body_hash) VALUES ($1, $2, $3, $4, $5)',
 };
 const SECRETS: Statement = { name: 'secrets', text: 'SELECT * FROM envelope_secrets ORDER BY id' };
-const INSERT_SECRET: Statement = { name: 'secret_insert', text: 'INSERT INTO envelope_secrets (id, bytes) VALUES ($1, $2)' };
+export const INSERT_SECRET: Statement = {
+  name: 'secret_insert',
+  text: 'INSERT INTO envelope_secrets (id, bytes) VALUES ($1, $2)',
+};
 const CONTROL: Statement = { name: 'control_find', text: 'SELECT value FROM controls WHERE kind = $1 AND id = $2' };
 export const PUT_CONTROL: Statement = { name: 'control_put', text: 'INSERT INTO controls (kind, id, value) VALUES ($1, $2, $3)' };
 const REMOVE_CONTROL: Statement = { name: 'control_remove', text: 'DELETE FROM controls WHERE kind = $1 AND id = $2' };
@@ -138,12 +115,12 @@ export class PostgresBooks extends Work implements Books {
   }
 
   async addAccount(account: AccountRecord): Promise<void> {
-    await insertAccount(this, account);
+    await this.run(ACCOUNTS.insertion, [ACCOUNTS.one(account)]);
     this.changedAccount(account);
   }
 
   async replaceAccount(account: AccountRecord): Promise<void> {
-    await this.run(UPDATE_ACCOUNT, [account.id, account.class, account.unlimited, account.disabled, ...rateColumns(account)]);
+    await this.run(ACCOUNTS.replacement, [ACCOUNTS.one(account)]);
     this.changedAccount(account);
   }
 
@@ -158,13 +135,12 @@ export class PostgresBooks extends Work implements Books {
   }
 
   async addKey(key: KeyRecord): Promise<void> {
-    await insertKey(this, key);
+    await this.run(KEYS.insertion, [KEYS.one(key)]);
     this.changedKey(key);
   }
 
   async replaceKey(key: KeyRecord): Promise<void> {
-    const { id, name, expiresAtMs, disabled, deletedAtMs, models, ips } = key;
-    await this.run(UPDATE_KEY, [id, name, expiresAtMs, disabled, models, ips, ...limitColumns(key), deletedAtMs]);
+    await this.run(KEYS.replacement, [KEYS.one(key)]);
     this.changedKey(key);
   }
 
@@ -173,8 +149,8 @@ export class PostgresBooks extends Work implements Books {
     return row === undefined ? undefined : holdOf(row);
   }
 
-  addHold(hold: HoldRow): Promise<void> {
-    return insertHold(this, hold);
+  async addHold(hold: HoldRow): Promise<void> {
+    await this.run(HOLDS.insertion, [HOLDS.one(hold)]);
   }
 
   async closeHold({ id }: HoldRow, state: HoldState, atMs: number): Promise<void> {
@@ -299,41 +275,13 @@ export async function findProcess(runner: Runner, id: string): Promise<Registrat
   return row && registrationOf(row);
 }
 
-export async function insertAccount(runner: Runner, account: AccountRecord): Promise<void> {
-  const { id, name, class: of, unlimited, disabled, createdAtMs } = account;
-  await runner.run(INSERT_ACCOUNT, [id, name, of, unlimited, disabled, createdAtMs, ...rateColumns(account)]);
-}
-
-export async function insertKey(runner: Runner, key: KeyRecord): Promise<void> {
-  const { id, accountId, name, digest, prefix, last4, createdAtMs, expiresAtMs, disabled, models, ips } = key;
-  const { subAccount, deletedAtMs } = key;
-  const shown = [id, accountId, name, digest, prefix, last4, createdAtMs, expiresAtMs, disabled, models, ips];
-  const [total, hourly, daily, ...rates] = limitColumns(key);
-  await runner.run(INSERT_KEY, [...shown, total, hourly, daily, subAccount, ...rates, deletedAtMs]);
-}
-
 export async function secretsOf(runner: Runner): Promise<EnvelopeSecret[]> {
   return (await runner.run(SECRETS)).map((row) => ({ id: int(row, 'id'), bytes: bytes(row, 'bytes') }));
-}
-
-export async function insertHold(runner: Runner, hold: HoldRow): Promise<void> {
-  const { id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from } = hold;
-  await runner.run(INSERT_HOLD, [id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from]);
 }
 
 export async function insertVideo(runner: Runner, task: VideoTask): Promise<void> {
   const { id, number, accountId, keyId, state } = task;
   await runner.run(INSERT_VIDEO, [id, number, accountId, keyId, state, dueAt(task), taskText(task)]);
-}
-
-/** Of what it may spend, then by time and at once. */
-function limitColumns(key: KeyRecord): Value[] {
-  const { total, hourly, daily } = key.limits;
-  return [total, hourly, daily, ...rateColumns(key)];
-}
-
-function rateColumns({ rateLimits }: Pick<AccountRecord, 'rateLimits'>): Value[] {
-  return [rateLimits?.requestsPerMinute, rateLimits?.tokensPerMinute, rateLimits?.maxConcurrency];
 }
 
 export async function videosOf(runner: Runner, ids: readonly string[]): Promise<VideoTask[]> {

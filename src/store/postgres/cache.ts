@@ -1,7 +1,7 @@
 /**
  * What this process remembers of keys, accounts, balances and spend, so that admission asks the database nothing. Every value carries
  * the number of the journal row up to which it is known to hold: the journal is the feed of changes, so an older value can
- * never replace a newer one. Whether the whole is fresh enough to be used says `watch.ts`; this file knows no time.
+ * never replace a newer one. Whether the whole is fresh enough to be used is decided by `watch.ts`; this file knows no time.
  */
 import { LRUCache } from 'lru-cache';
 import type { AccountRecord } from '../accounts.ts';

@@ -29,7 +29,8 @@ export function clientConfig(options: PostgresOptions): ClientConfig {
     lock_timeout: lockTimeoutMs,
     // Whoever is cut off in the middle of a change has the ledger's lock: it must be free again before those who wait give up.
     idle_in_transaction_session_timeout: Math.ceil(lockTimeoutMs / 4),
-    // The server cannot say that the line to it is cut: the client stops waiting by itself, a little later than the server would.
+    // The server cannot report that the line to it is cut: the client stops waiting by itself, a little later than the server
+    // would.
     query_timeout: statementTimeoutMs + 1_000,
     connectionTimeoutMillis: statementTimeoutMs,
     keepAlive: true,

@@ -147,7 +147,7 @@ export class Database {
     if (!health.healthy) throw new StoreError(health.reason === 'closed' ? 'closed' : 'unhealthy', health.message);
   }
 
-  /** Said by the watcher: why the database cannot be reached, or undefined when it can. */
+  /** Set by the watcher: why the database cannot be reached, or undefined when it can. */
   setLine(failure: string | undefined): void {
     this.#report(() => {
       this.#lineFailure = failure;
@@ -159,7 +159,10 @@ export class Database {
     return this.#writeFailure !== undefined && !this.#rowsWait;
   }
 
-  /** Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, and say nothing about them. */
+  /**
+   * Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, which proves nothing
+   * about them.
+   */
   rowsRefused(): void {
     this.#rowsWait = true;
   }
@@ -210,7 +213,7 @@ export class Database {
     } catch (error) {
       throw DatabaseFailure.toConnect(error);
     }
-    // The driver says a connection's end twice: to the query, and as an event that must have a listener.
+    // The driver reports a connection's end twice: to the query, and as an event that must have a listener.
     const ignore = (): undefined => undefined;
     client.on('error', ignore);
     const { beforeStatement: _seam, ...quiet } = this.#seams;

@@ -35,7 +35,7 @@ export function failureKind(error: unknown): FailureKind {
   return ROW.test(state) ? 'row' : 'store';
 }
 
-/** The other end hung up, which says that it is there. */
+/** The other end hung up, so it is there. */
 const HUNG_UP: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
 /** The driver has no codes of its own for a cut connection and for its timeouts: these are its fixed texts. */
@@ -65,7 +65,7 @@ function connectionFailure(error: unknown): 'lost' | 'away' | undefined {
   return ENDED.test(message) ? 'lost' : undefined;
 }
 
-/** The states that say more than that the store cannot be used now. */
+/** The states that mean more than that the store cannot be used now. */
 const CODES: ReadonlyMap<string, StoreErrorCode> = new Map([
   ['28P01', 'access_denied'],
   ['28000', 'access_denied'],

@@ -8,7 +8,8 @@ import { isStorable, storable } from '../storable.ts';
 import { KEY } from './books.ts';
 import { NO_CHANGES } from './cache.ts';
 import type { Database } from './database.ts';
-import { ACCOUNT_JSON, accountOf, flag, int, KEY_JSON, keyOf, maybeBig, maybeText, object } from './rows.ts';
+import { ACCOUNTS, KEYS } from './record-tables.ts';
+import { accountOf, flag, int, keyOf, maybeBig, maybeText, object } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Watch } from './watch.ts';
 
@@ -19,7 +20,7 @@ const LIST: Statement = {
 /** $1: a digest. One row always: the head tells as of when the answer holds, also when there is no such key. */
 const PRINCIPAL: Statement = {
   name: 'principal',
-  text: `SELECT h.seq, ${KEY_JSON} AS key, ${ACCOUNT_JSON} AS account, k.id IS NOT NULL AS known
+  text: `SELECT h.seq, ${KEYS.json('k')} AS key, ${ACCOUNTS.json('a')} AS account, k.id IS NOT NULL AS known
     FROM ledger_head h LEFT JOIN keys k ON k.digest = $1 LEFT JOIN accounts a ON a.id = k.account_id`,
 };
 const BALANCE: Statement = {

@@ -3,7 +3,8 @@ import { isWanted } from '../log-filters.ts';
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { filterColumns, int, logRowOf, text } from './rows.ts';
+import { filterColumns } from './record-tables.ts';
+import { int, logRowOf, text } from './rows.ts';
 import type { Statement, Value } from './session.ts';
 
 const DEFAULT_LIMIT = 100;

@@ -22,7 +22,10 @@ const FILTERS = { keyId: 'key_id', accountId: 'account_id', model: 'model', chan
 const BUCKETS = Array.from({ length: FIRST_TOKEN_BUCKETS }, (_, n) => `coalesce(sum(first_token[${n + 1}]), 0)::bigint`);
 const SUMS = [...SUM_NAMES.map((name) => SUM_COLUMNS[name]), 'charged_nanos'].map((name) => `sum(${name})::bigint AS ${name}`);
 
-/** The database adds up; the error code stays apart, since it says what an error is. One statement for each combination of what is asked. */
+/**
+ * The database adds up; the error code stays apart, since it tells what an error is. One statement for each combination of what
+ * is asked.
+ */
 function sumsOf(
   { unit, from, to }: RollupSpan,
   filters: UsageFilters,

@@ -5,9 +5,8 @@ import type { DayCounts } from '../day-usage.ts';
 import { logEntryOf } from '../log-text.ts';
 import { JOURNAL_KINDS, type HoldRow, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
-import { filterWords } from '../log-filters.ts';
 import type { RateLimits } from '../rate-limits.ts';
-import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import type { RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import { defined } from '../defined.ts';
 import { StoreError } from '../store-error.ts';
@@ -77,25 +76,6 @@ export function object(json: string): Row {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new StoreError('corrupt', 'a row is no object');
   return Object.fromEntries(Object.entries(value));
 }
-
-/** Of the request log: copies of what is in the entry. */
-export function filterColumns(entry: RequestLogEntry): { readonly channel_id: string; readonly error_code: string } {
-  const [code, , channel] = filterWords(entry);
-  return { channel_id: channel ?? '', error_code: code ?? '' };
-}
-
-/** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */
-export const ACCOUNT_JSON = `json_build_object('id', a.id, 'name', a.name, 'class', a.class, 'unlimited', a.unlimited,
-  'disabled', a.disabled, 'created_at_ms', a.created_at_ms::text, 'requests_per_minute', a.requests_per_minute::text,
-  'tokens_per_minute', a.tokens_per_minute::text, 'max_concurrency', a.max_concurrency::text)::text`;
-export const KEY_JSON = `json_build_object('id', k.id, 'account_id', k.account_id, 'name', k.name, 'digest', k.digest,
-  'prefix', k.prefix, 'last4', k.last4, 'created_at_ms', k.created_at_ms::text, 'expires_at_ms', k.expires_at_ms::text,
-  'disabled', k.disabled, 'deleted_at_ms', k.deleted_at_ms::text, 'models', k.models, 'ips', k.ips, 'limit_total', k.limit_total::text,
-  'limit_hourly', k.limit_hourly::text, 'limit_daily', k.limit_daily::text, 'sub_account', k.sub_account,
-  'requests_per_minute', k.requests_per_minute::text, 'tokens_per_minute', k.tokens_per_minute::text,
-  'max_concurrency', k.max_concurrency::text)::text`;
-export const SPEND_JSON = `json_build_object('total', s.total::text, 'hour', s.hour::text, 'hourly', s.hourly::text,
-  'day', s.day::text, 'daily', s.daily::text, 'held', s.held::text)::text`;
 
 export function accountOf(row: Row): AccountRecord {
   return {

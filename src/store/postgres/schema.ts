@@ -164,7 +164,10 @@ CREATE TABLE envelope_secrets (id bigint PRIMARY KEY CHECK (id BETWEEN 1 AND 255
 /** Which registration of a process took a lease; '' for one that was copied from elsewhere. */
 const LEASE_OWNER = `ALTER TABLE leases ADD COLUMN owner_id text NOT NULL DEFAULT ''`;
 
-/** Limits by time, what the journal says of keys and accounts, and what gateways on several machines tell each other of their counts. */
+/**
+ * Limits by time, what the journal holds about keys and accounts, and what gateways on several machines tell each other of their
+ * counts.
+ */
 const RATE_LIMITS = `
 ALTER TABLE accounts ADD COLUMN requests_per_minute bigint CHECK (requests_per_minute > 0),
   ADD COLUMN tokens_per_minute bigint CHECK (tokens_per_minute > 0),

@@ -12,7 +12,7 @@ export interface Statement {
 
 export type Value = string | number | bigint | boolean | null | Uint8Array | readonly string[] | undefined;
 
-/** What the driver or the server said, with what it means. Never leaves this folder. */
+/** What the driver or the server reported, with what it means. Never leaves this folder. */
 export class DatabaseFailure extends Error {
   override readonly name = 'DatabaseFailure';
   readonly kind: FailureKind;
@@ -22,7 +22,7 @@ export class DatabaseFailure extends Error {
     this.kind = kind;
   }
 
-  /** That no connection could be made, whatever the words for it: it says nothing about a row. */
+  /** That no connection could be made, whatever the words for it: it is not about a row. */
   static toConnect(error: unknown): DatabaseFailure {
     const kind = failureKind(error);
     return new DatabaseFailure(error, kind === 'row' ? 'away' : kind);

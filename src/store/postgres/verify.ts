@@ -6,7 +6,8 @@ import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
 import { allRows, openIds } from './all-rows.ts';
 import { rollupOf } from './rollup-rows.ts';
-import { big, filterColumns, int, type Row, text } from './rows.ts';
+import { filterColumns } from './record-tables.ts';
+import { big, int, type Row, text } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 
 export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };

@@ -11,7 +11,8 @@ import { newClient } from './connection.ts';
 import type { Database } from './database.ts';
 import { messageOf, storeErrorOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
-import { ACCOUNT_JSON, accountOf, int, KEY_JSON, keyOf, object, type Row, SPEND_JSON, spendOf, text } from './rows.ts';
+import { ACCOUNTS, KEYS, SPEND } from './record-tables.ts';
+import { accountOf, int, keyOf, object, type Row, spendOf, text } from './rows.ts';
 import { SCHEMA } from './schema.ts';
 import { DatabaseFailure, Session, type Statement } from './session.ts';
 
@@ -28,10 +29,10 @@ const CHANGES: Statement = {
     SELECT 'head' AS what, '' AS id, seq::text AS value FROM ledger_head
     UNION ALL SELECT 'balance', account, nanos::text FROM balances
       WHERE account IN (SELECT from_account FROM moved UNION SELECT to_account FROM moved)
-    UNION ALL SELECT 'spend', s.key_id, ${SPEND_JSON} FROM spend s WHERE s.key_id IN (SELECT key_id FROM moved)
-    UNION ALL SELECT 'account', a.id, ${ACCOUNT_JSON} FROM accounts a
+    UNION ALL SELECT 'spend', s.key_id, ${SPEND.json('s')} FROM spend s WHERE s.key_id IN (SELECT key_id FROM moved)
+    UNION ALL SELECT 'account', a.id, ${ACCOUNTS.json('a')} FROM accounts a
       WHERE a.id IN (SELECT account_id FROM moved WHERE kind IN ('account_created', 'account_changed'))
-    UNION ALL SELECT 'key', k.id, ${KEY_JSON} FROM keys k
+    UNION ALL SELECT 'key', k.id, ${KEYS.json('k')} FROM keys k
       WHERE k.id IN (SELECT key_id FROM moved WHERE kind IN ('key_created', 'key_changed'))
     UNION ALL SELECT 'secret', id::text, encode(bytes, 'hex') FROM envelope_secrets
       WHERE EXISTS (SELECT 1 FROM moved WHERE kind = 'secret_rotated')`,

@@ -6,7 +6,6 @@
 import type { AccountRecord } from '../accounts.ts';
 import type { InterruptedRow, MoneyBooks } from '../books/books.ts';
 import { Money } from '../books/money.ts';
-import type { DayCounts } from '../day-usage.ts';
 import type { JournalKind, JournalHead, JournalRow, LedgerAccount } from '../ledger.ts';
 import type { KeyRecord } from '../keys.ts';
 import { logText } from '../log-text.ts';
@@ -19,7 +18,8 @@ import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
 import { KnownExchanges } from './exchanges.ts';
 import { columnsOf } from './rollup-rows.ts';
-import { filterColumns, int, journalOf, object, type Row, spendOf, text } from './rows.ts';
+import { DAYS, JOURNAL, LOG, type LogRow, SPEND } from './record-tables.ts';
+import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
 
@@ -43,8 +43,8 @@ export class Work extends Money implements MoneyBooks {
   readonly #journal: JournalRow[] = [];
   readonly #exchanges = new KnownExchanges();
   /** Rows of the request log by their place. */
-  readonly #log = new Map<number, object>();
-  readonly #relog: object[] = [];
+  readonly #log = new Map<number, LogRow>();
+  readonly #relog: LogRow[] = [];
   readonly #opened = new Map<string, object>();
   readonly #closed = new Set<string>();
   readonly #accounts: AccountRecord[] = [];
@@ -115,20 +115,19 @@ export class Work extends Money implements MoneyBooks {
     return this.#exchanges.enterAgain(exchangeId);
   }
 
-  appendLog(entry: RequestLogEntry, nowMs: number, entryText = logText(entry)): number {
+  appendLog(entry: RequestLogEntry, nowMs: number, text = logText(entry)): number {
     const { logSeq, logAtMs } = this.#head;
     const [seq, loggedAtMs] = [logSeq + 1, Math.max(logAtMs, nowMs)];
     this.#head = { ...this.#head, logSeq: seq, logAtMs: loggedAtMs };
-    this.#log.set(seq, { ...logColumns(entry, entryText), seq, logged_at_ms: loggedAtMs });
+    this.#log.set(seq, { seq, loggedAtMs, entry, text });
     if (entry.status === 'interrupted') this.#exchanges.interrupted(entry.exchangeId, { seq, loggedAtMs, model: entry.model });
     return loggedAtMs;
   }
 
-  replaceLog({ seq }: InterruptedRow, entry: RequestLogEntry, entryText: string): void {
+  replaceLog({ seq }: InterruptedRow, entry: RequestLogEntry, text: string): void {
     const mine = this.#log.get(seq);
-    const columns = { ...logColumns(entry, entryText), seq };
-    if (mine === undefined) this.#relog.push(columns);
-    else this.#log.set(seq, { ...mine, ...columns });
+    if (mine === undefined) this.#relog.push({ seq, entry, text });
+    else this.#log.set(seq, { ...mine, entry, text });
   }
 
   openExchange(processId: string, exchange: OpenExchange): void {
@@ -170,21 +169,14 @@ export class Work extends Money implements MoneyBooks {
   async finish(): Promise<void> {
     const balances = [...this.changedBalances].map(([account, nanos]) => ({ account, nanos: nanos.toString() }));
     const { seq, hash, logSeq, logAtMs, videoNumber } = this.#head;
-    const spend = [...this.changedSpend].map(([key_id, row]) => ({ key_id, ...spendColumns(row) }));
-    const days = [...this.days].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) }));
+    const spend = [...this.changedSpend].map(([keyId, row]) => ({ keyId, ...row }));
+    const days = [...this.days].map(({ keyId, day, counts }) => ({ keyId, day, ...counts }));
     const rollups = columnsOf(this.rollups);
     await this.run(WRITE_ALL, [
       this.#commitId,
       ...[seq, hash, logSeq, logAtMs, videoNumber],
-      ...[
-        this.#journal.map(journalColumns),
-        balances,
-        spend,
-        days,
-        [...this.#log.values()],
-        this.#relog,
-        [...this.#opened.values()],
-      ].map((rows) => JSON.stringify(rows)),
+      ...[JOURNAL.many(this.#journal), JSON.stringify(balances), SPEND.many(spend), DAYS.many(days)],
+      ...[LOG.many([...this.#log.values()]), LOG.many(this.#relog), JSON.stringify([...this.#opened.values()])],
       [...this.#closed],
       ...[rollups.hours, rollups.days],
     ]);
@@ -216,44 +208,5 @@ export function headOf(row: Row): Head {
     logAtMs: int(row, 'log_at_ms'),
     videoNumber: int(row, 'video_number'),
     rollupsAfter: int(row, 'rollups_after'),
-  };
-}
-
-function journalColumns({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash, state }: JournalRow) {
-  const where = { from_account: from, to_account: to, nanos: nanos.toString(), account_id: accountId, key_id: keyId };
-  return { seq, at_ms: atMs, kind, ref, ...where, by_whom: by, note, hash, state };
-}
-
-function spendColumns({ total, hour, hourly, day, daily, held }: SpendRow) {
-  return { total: String(total), hour, hourly: String(hourly), day, daily: String(daily), held: String(held) };
-}
-
-function dayColumns(counts: DayCounts) {
-  return {
-    requests: counts.requests,
-    input_tokens: counts.inputTokens,
-    cached_input_tokens: counts.cachedInputTokens,
-    cache_write_tokens: counts.cacheWriteTokens,
-    output_tokens: counts.outputTokens,
-    reasoning_tokens: counts.reasoningTokens,
-    images: counts.images,
-    videos: counts.videos,
-    charged_nanos: counts.chargedNanos.toString(),
-  };
-}
-
-function logColumns(entry: RequestLogEntry, entryText: string) {
-  const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
-  return {
-    exchange_id: storable(exchangeId),
-    request_id: storable(requestId),
-    client_request_id: clientRequestId === undefined ? undefined : storable(clientRequestId.slice(0, 256)),
-    account_id: accountId,
-    key_id: keyId,
-    model: storable(model),
-    status,
-    charged_nanos: (charge?.total ?? 0n).toString(),
-    entry: entryText,
-    ...filterColumns(entry),
   };
 }

@@ -257,7 +257,7 @@ export class SettlementQueue implements Settlements {
     return rows;
   }
 
-  /** While the engine is there, who waits is told what it says. While it is away, the disk must do. */
+  /** While the engine is there, whoever waits gets its answer. While it is away, the disk must do. */
   async #refused(): Promise<false> {
     this.#engine.rowsRefused();
     await this.#sync();

@@ -1,4 +1,4 @@
-/** What the lines of the settlement log say: exchanges that were opened, and settlements as the engine keeps them. */
+/** The lines of the settlement log: exchanges that were opened, and settlements as the engine keeps them. */
 import { type OpenExchange, openFields } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Lines } from './segment.ts';

@@ -22,7 +22,7 @@ export class QueueRow {
   settledIn: Segment | undefined;
   /** What it is now is on the local disk. */
   isKept = false;
-  /** Who waits, waits for the disk: for no less (an opening), and not for what the engine says (a settlement). */
+  /** Whoever waits, waits for the disk: for no less (an opening), and not for the engine's answer (a settlement). */
   isStrict = false;
   /** The engine has it, or it is lost. */
   isDone = false;
@@ -49,7 +49,7 @@ export class QueueRow {
     if (settled !== undefined) this.settled?.resolve(settled);
   }
 
-  /** Tells who waits what the engine will say, most likely; the row itself waits on. */
+  /** Tells whoever waits what the engine will most likely answer; the row itself waits on. */
   answerKept(): void {
     this.opened?.resolve();
     this.settled?.resolve({ settled: true, chargedNanos: this.entry?.charge?.total ?? 0n });

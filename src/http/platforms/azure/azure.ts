@@ -69,7 +69,7 @@ function pathOf({ apiVersion }: AzureSettings, path: string, deployment: string)
   return `/openai${scope}${path}?api-version=${encodeURIComponent(apiVersion)}`;
 }
 
-/** About the Channel's own map of models, whatever the status says: the client cannot mend it. */
+/** About the Channel's own map of models, whatever the status: the client cannot mend it. */
 const LACKS_MODEL: ReadonlySet<string> = new Set([
   'DeploymentNotFound',
   'OperationNotSupported',

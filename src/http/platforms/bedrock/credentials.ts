@@ -8,7 +8,7 @@ import type { Fresh } from '../renewed.ts';
 import type { AwsKeys, AwsSource } from '../settings.ts';
 import { profileKeys } from './profile.ts';
 
-/** A file says nothing of an end: it is read again after this long. */
+/** A file names no expiry: it is read again after this long. */
 const FILE_MS = 600_000;
 const METADATA_TOKEN_S = '21600';
 

@@ -1,6 +1,7 @@
 /**
  * The events of a Bedrock stream (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html):
- * a `chunk` holds an event of the messages protocol in base64; an exception is said as that protocol says errors, with its own name.
+ * a `chunk` holds an event of the messages protocol in base64; an exception becomes an error event of that protocol, with its own
+ * name.
  */
 import { isObject, type JsonObject, tryJson } from '../../../codecs/canonical/json.ts';
 import { textOf } from '../../../codecs/errors/upstream.ts';

@@ -35,7 +35,7 @@ export function vertexPlatform(settings: VertexSettings, means: Means): Platform
   };
 }
 
-/** By the last part of a name, without its version; a list that goes on, and resources of a project, say nothing. */
+/** By the last part of a name, without its version; a list that goes on, and resources of a project, prove nothing. */
 function hasModel({ publisherModels: models, nextPageToken: more }: JsonObject, name: string): boolean | undefined {
   if (!Array.isArray(models) || (more !== undefined && more !== '') || name.startsWith('projects/')) return undefined;
   const own = lastPart(name).split('@')[0];
