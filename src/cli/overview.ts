@@ -4,7 +4,7 @@ import { defined } from '../codecs/defined.ts';
 import { InputError } from '../http/admin/refusals.ts';
 import type { OverviewQuery } from '../http/admin/requests.ts';
 import { formatUsd } from '../store/money.ts';
-import { firstTokenMs, HOUR_MS, type UsageDimension, type UsageGroup } from '../store/rollups.ts';
+import { addSums, firstTokenMs, HOUR_MS, noSums, type UsageGroup } from '../store/rollups.ts';
 import { accountNamed, moment } from './operator-input.ts';
 import type { VerbContext } from './verb.ts';
 
@@ -19,16 +19,18 @@ export async function overview(context: VerbContext, query: Static<typeof Overvi
   if (fromMs >= toMs) throw new InputError((name) => `${name('from')} is not before ${name('to')}`);
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const { usageByHour } = await context.store();
-  const groups = async (dimensions: readonly UsageDimension[]): Promise<UsageGroup[]> =>
-    await usageByHour({ fromMs, toMs }, defined({ accountId, keyId, model, channelId }), dimensions);
-  const [[total], data] = await Promise.all([groups([]), by.length === 0 ? [] : groups(by)]);
-  return { fromMs, toMs, total: countsOf(total ?? NOTHING), data: data.map(viewOf) };
+  const groups = await usageByHour({ fromMs, toMs }, defined({ accountId, keyId, model, channelId }), by);
+  return { fromMs, toMs, total: countsOf(totalOf(groups)), data: by.length === 0 ? [] : groups.map(viewOf) };
 }
 
-const NOTHING: Counts = {
-  ...{ requests: 0, errors: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
-  ...{ images: 0, videos: 0, durationMs: 0, chargedNanos: 0n, firstToken: [] },
-};
+function totalOf(groups: readonly UsageGroup[]): Counts {
+  const total = { ...noSums(), errors: 0 };
+  for (const group of groups) {
+    addSums(total, group);
+    total.errors += group.errors;
+  }
+  return total;
+}
 
 function viewOf({ hour, day, accountId: account, keyId: key, model, channelId: channel, code, ...counts }: UsageGroup): object {
   return { ...defined({ hour, day, account, key, model, channel, code }), ...countsOf(counts) };

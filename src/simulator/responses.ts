@@ -224,14 +224,19 @@ const FOLLOWS_REASONING = new Set([
 /** Calls and their outputs, reasoning and what it led to. */
 function checkOrder(history: readonly JsonObject[], turn: Turn): void {
   const open = new Map<string, string>();
+  const searches = new Set<string>();
   history.forEach((item, index) => {
     const type = typeOf(item);
     const callId = stringOf(item.call_id);
     if (type === 'function_call' || type === 'custom_tool_call') open.set(callId, type);
+    if (type === 'tool_search_call') searches.add(callId);
     if (type === 'function_call_output' || type === 'custom_tool_call_output') {
       const [label, wanted] =
         type === 'function_call_output' ? ['function call', 'function_call'] : ['custom tool call', 'custom_tool_call'];
-      if (open.get(callId) !== wanted) refuse(`No tool call found for ${label} output with call_id ${callId}.`, 'input');
+      // A search that the client runs may be answered as a function is.
+      const isSearched = type === 'function_call_output' && searches.has(callId);
+      if (open.get(callId) !== wanted && !isSearched)
+        refuse(`No tool call found for ${label} output with call_id ${callId}.`, 'input');
       open.delete(callId);
     }
     if (type === 'reasoning') {

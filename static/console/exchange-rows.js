@@ -18,18 +18,19 @@ export const COLUMNS = [
     name: 'Channel',
     of: ({ channelId, attempts }) => [channelId ?? '–', attempts > 1 && h('small', {}, ` ${attempts} attempts`)],
   },
-  { name: 'First output', number: true, of: ({ firstOutputMs }) => duration(firstOutputMs) },
-  { name: 'Duration', number: true, of: ({ durationMs }) => duration(durationMs) },
-  { name: 'Input', number: true, of: inputText },
-  { name: 'Output', number: true, of: ({ outputTokens }) => (outputTokens === undefined ? '–' : count(outputTokens)) },
-  { name: 'Endpoint', of: ({ endpoint, stream }) => [endpoint, stream && h('small', {}, ' stream')] },
+  {
+    name: 'First output, whole',
+    number: true,
+    of: ({ firstOutputMs, durationMs }) => `${duration(firstOutputMs)}, ${duration(durationMs)}`,
+  },
+  { name: 'Tokens in, out', number: true, of: tokensText },
 ];
 
 const statusText = (status, httpStatus, code) =>
   [httpStatus, code ?? (status === 'success' ? undefined : status)].filter((text) => text !== undefined).join(' ') || status;
 
-function inputText({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }) {
-  return inputTokens === undefined ? '–' : count(inputTokens + cachedInputTokens + cacheWriteTokens);
+function tokensText({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens }) {
+  return inputTokens === undefined ? '–' : `${count(inputTokens + cachedInputTokens + cacheWriteTokens)}, ${count(outputTokens)}`;
 }
 
 export const mark = ({ status }) => (status === 'success' ? undefined : 'failed');

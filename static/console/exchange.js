@@ -74,6 +74,11 @@ const usageText = (usage) =>
 
 const words = (text) => h('pre', { tabindex: 0 }, text);
 
+const rateOf = ({ rate, per, multiplier }) => [
+  `$${rate}`,
+  h('small', {}, ` / ${PER[per] ?? per}${multiplier === undefined ? '' : ` × ${multiplier}`}`),
+];
+
 function charge({ explained }) {
   const { lines, flags, basis, total, attempt, model } = explained;
   const columns = [
@@ -87,8 +92,8 @@ function charge({ explained }) {
     },
     { name: 'Count', number: true, of: ({ quantity }) => count(quantity) },
     { name: '', of: () => '×' },
-    { name: 'Rate', number: true, of: ({ rate, per }) => [`$${rate}`, h('small', {}, ` / ${PER[per] ?? per}`)] },
-    { name: '', of: ({ multiplier }) => (multiplier === undefined ? '=' : `× ${multiplier} =`) },
+    { name: 'Rate', number: true, of: rateOf },
+    { name: '', of: () => '=' },
     { name: 'Amount', number: true, of: ({ amount }) => `$${amount}` },
   ];
   return [

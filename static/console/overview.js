@@ -3,12 +3,12 @@ import { address, count, duration, figures, h, link, money, section, share, tabl
 import { letGo, plot } from './plot.js';
 import { accountName, keyName, keysOf, readNames } from './names.js';
 
-const RANGES = [
-  ['24h', '24 hours'],
-  ['7d', '7 days'],
-  ['30d', '30 days'],
-];
 const HOUR_MS = 3_600_000;
+const HOUR = { by: 'hour', ms: HOUR_MS, msOf: ({ hour }) => hour };
+/** The hours of a month would be thinner than a line. */
+const DAY = { by: 'day', ms: 24 * HOUR_MS, msOf: ({ day }) => Date.parse(day) };
+/** By name: its words, and the step of its plots. */
+const RANGES = { '24h': ['24 hours', HOUR], '7d': ['7 days', HOUR], '30d': ['30 days', DAY] };
 const MOST_ROWS = 12;
 /** Groups of the tables: of each its name for the query and how its rows are named. */
 const GROUPS = [
@@ -27,20 +27,21 @@ export const view = {
   everyMs: 30_000,
 
   async load({ get, params }) {
-    const from = RANGES.some(([key]) => key === params.from) ? params.from : '24h';
+    const from = Object.hasOwn(RANGES, params.from ?? '') ? params.from : '24h';
+    const [, step] = RANGES[from];
     const filter = Object.fromEntries(FILTERS.map((name) => [name, params[name]]));
-    const [byHour, byCode, ...groups] = await Promise.all([
-      get('overview', { from, ...filter, by: 'hour' }),
+    const [byTime, byCode, ...groups] = await Promise.all([
+      get('overview', { from, ...filter, by: step.by }),
       get('overview', { from, ...filter, by: 'code' }),
       ...GROUPS.map(({ by }) => get('overview', { from, ...filter, by })),
       readNames(get),
     ]);
-    return { from, filter, byHour, byCode, groups: groups.slice(0, GROUPS.length) };
+    return { from, filter, step, byTime, byCode, groups: groups.slice(0, GROUPS.length) };
   },
 
-  draw({ from, filter, byHour, byCode, groups }, context) {
+  draw({ from, filter, step, byTime, byCode, groups }, context) {
     letGo(document);
-    const { total } = byHour;
+    const { total } = byTime;
     const given = FILTERS.filter((name) => filter[name] !== undefined);
     return [
       h('div', { class: 'head' }, h('h1', {}, 'Overview'), ranges(from, context)),
@@ -69,10 +70,10 @@ export const view = {
       total.requests === 0
         ? h('p', { class: 'empty' }, 'Nothing was asked in this time. ', link('#/channels', 'Are the Channels in service?'))
         : [
-            plots(byHour, context.signal),
+            plots(byTime, step, context.signal),
             GROUPS.map((group, index) => section(group.title, groupTable(group, groups[index].data, context))),
             codes(byCode.data, from, filter),
-            hours(byHour),
+            steps(byTime, step),
           ],
     ];
   },
@@ -88,7 +89,7 @@ function ranges(from, { go }) {
       'fieldset',
       {},
       h('legend', { class: 'sr' }, 'Time'),
-      RANGES.map(([key, text]) =>
+      Object.entries(RANGES).map(([key, [text]]) =>
         h(
           'label',
           {},
@@ -107,24 +108,25 @@ function ranges(from, { go }) {
   );
 }
 
-/** Every hour of the time has its place, also one without requests. */
-function plots({ fromMs, toMs, data }, signal) {
-  const rows = new Map(data.map((row) => [row.hour, row]));
-  const hoursOf = Array.from({ length: Math.round((toMs - fromMs) / HOUR_MS) }, (_, index) => fromMs + index * HOUR_MS);
-  const times = hoursOf.map((ms) => ms / 1000);
-  const values = (of, none = 0) => hoursOf.map((ms) => (rows.has(ms) ? of(rows.get(ms)) : none));
+/** Every hour, or day, of the time has its place, also one without requests. */
+function plots({ fromMs, toMs, data }, { by, ms: stepMs, msOf }, signal) {
+  const rows = new Map(data.map((row) => [msOf(row), row]));
+  const firstMs = Math.floor(fromMs / stepMs) * stepMs;
+  const begins = Array.from({ length: Math.ceil((toMs - firstMs) / stepMs) }, (_, index) => firstMs + index * stepMs);
+  const times = begins.map((ms) => ms / 1000);
+  const values = (of, none = 0) => begins.map((ms) => (rows.has(ms) ? of(rows.get(ms)) : none));
   const most = (list) => Math.max(0, ...list.map((value) => value ?? 0));
   const charged = values(({ charge }) => Number(charge));
   const requests = values((row) => row.requests);
   const errors = values((row) => row.errors);
   const p50 = values(({ firstTokenP50Ms = null }) => firstTokenP50Ms, null);
   const p95 = values(({ firstTokenP95Ms = null }) => firstTokenP95Ms, null);
-  const common = { times, stepSeconds: HOUR_MS / 1000, signal };
+  const common = { times, stepSeconds: stepMs / 1000, signal };
   const bars = (title, name, list, colour, text) =>
     plot({
       ...common,
       title,
-      summary: `at most ${text(most(list))} an hour`,
+      summary: `at most ${text(most(list))} ${by === 'day' ? 'a' : 'an'} ${by}`,
       text,
       isWhole: text === short,
       series: [{ name, values: list, colour, bars: true }],
@@ -195,16 +197,15 @@ function codes(data, from, filter) {
 }
 
 /** What the plots show, to be read. */
-function hours({ data }) {
-  const columns = [
-    { name: 'Hour, UTC', of: ({ hour }) => new Date(hour).toISOString().slice(0, 16).replace('T', ' ') },
-    ...NUMBERS,
-  ];
-  const rows = [...data].sort((a, b) => b.hour - a.hour).slice(0, 200);
+function steps({ data }, { by, msOf }) {
+  const title = by === 'day' ? 'Day, UTC' : 'Hour, UTC';
+  const shown = by === 'day' ? 10 : 16;
+  const columns = [{ name: title, of: (row) => new Date(msOf(row)).toISOString().slice(0, shown).replace('T', ' ') }, ...NUMBERS];
+  const rows = [...data].sort((a, b) => msOf(b) - msOf(a)).slice(0, 200);
   const details = h('details', {}, h('summary', {}, 'The plots as a table'));
   details.addEventListener('toggle', () => {
     if (details.open && details.childElementCount === 1)
-      details.append(table({ caption: 'By hour', columns, rows, empty: 'None.' }));
+      details.append(table({ caption: `By ${by}`, columns, rows, empty: 'None.' }));
   });
   return details;
 }

@@ -32,7 +32,11 @@ export function plot({ title, summary, times, series, text, isWhole = false, ste
     legend: { show: false },
     tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     cursor: { points: { show: false }, drag: { x: false, y: false }, y: false, sync: { key: 'overview' } },
-    scales: { x: { time: true }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    // A bar begins at its time, so the last one needs its step behind it.
+    scales: {
+      x: { time: true, range: (_chart, first, last) => [first, last + stepSeconds] },
+      y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.08 : 1] },
+    },
     axes: [
       { ...axis, space: 64, grid: { show: false }, size: 26, values: (_chart, splits) => splits.map((at) => label(at, times)) },
       {
@@ -102,6 +106,8 @@ const moment = (at, step) => (step < 24 * HOUR ? `${iso(at).slice(5, 10)} ${iso(
 
 /** Hours within two days, days beyond. */
 function label(at, times) {
+  // Behind the last one is no room for letters.
+  if (at > times.at(-1)) return '';
   const span = times.at(-1) - times[0];
   return span > 48 * HOUR ? iso(at).slice(5, 10) : iso(at).slice(11, 16);
 }

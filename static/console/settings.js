@@ -69,15 +69,17 @@ const TOKENS = [
 
 /** The report's own names, whichever it has. */
 function healthOf({ status, reasons = [], ...rest }) {
-  const text = (value) =>
-    typeof value === 'object' && value !== null
-      ? Object.entries(value)
-          .map(([name, own]) => `${name.replaceAll('_', ' ')} ${text(own)}`)
-          .join(', ')
-      : String(value);
+  const said = (name) => name.replaceAll('_', ' ');
+  const text = (value) => {
+    if (typeof value === 'boolean') return value ? 'yes' : 'no';
+    if (typeof value !== 'object' || value === null) return String(value);
+    return Object.entries(value)
+      .map(([name, own]) => `${said(name)}: ${text(own)}`)
+      .join(', ');
+  };
   return facts([
     ['Status', [tag(status, status === 'ok' ? 'good' : 'bad'), reasons.length === 0 ? '' : ` ${reasons.join(', ')}`]],
-    ...Object.entries(rest).map(([name, value]) => [name.replaceAll('_', ' '), text(value)]),
+    ...Object.entries(rest).map(([name, value]) => [said(name).replace(/^./, (letter) => letter.toUpperCase()), text(value)]),
   ]);
 }
 

@@ -18,6 +18,12 @@ export interface Ran {
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
+const running = new Set<number | undefined>();
+// They are no part of the group that Ctrl+C reaches.
+process.on('exit', () => {
+  for (const pid of running) end(pid);
+});
+
 /**
  * `usual`: the milliseconds that it takes. Twice the time on the processor, which is what a loop takes, or much more by the clock, which is what somebody
  * takes who waits for ever, ends the process and what it started, and counts as a failure.
@@ -47,16 +53,14 @@ export async function runTest(test: string, usual: number, env: Readonly<Record<
   child.stderr.on('data', (piece: Buffer) => {
     output.error = `${output.error}${piece.toString()}`.slice(-400);
   });
-  let hasEnded = false;
   const ended = once(child, 'exit');
-  child.once('exit', () => {
-    hasEnded = true;
-  });
+  running.add(child.pid);
+  child.once('exit', () => running.delete(child.pid));
   const watch = (): void => {
     // What it waited for a processor is no time of its own; and it may have ended while this process waited for one.
     const left = patience + waitedOf(child.pid) - (performance.now() - began);
     if (left > 0) timer = setTimeout(watch, left);
-    else setImmediate(() => hasEnded || end(child.pid));
+    else setImmediate(() => running.has(child.pid) && end(child.pid));
   };
   let timer = setTimeout(watch, patience);
   const [code, signal] = await ended;
@@ -64,7 +68,8 @@ export async function runTest(test: string, usual: number, env: Readonly<Record<
   end(child.pid);
   const isTimeout = signal === 'SIGXCPU' || signal === 'SIGKILL';
   const passed = code === 0;
-  const ms = passed ? Number(output.out) || 0 : Math.round(performance.now() - began);
+  // Tests may have printed before it.
+  const ms = passed ? Number(/(\d+)\s*$/.exec(output.out)?.[1] ?? usual) : Math.round(performance.now() - began);
   return passed ? { passed, ms, isTimeout } : { passed, ms, isTimeout, failure: (output.out || output.error).trim().slice(-200) };
 }
 

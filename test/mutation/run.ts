@@ -35,6 +35,9 @@ if (patterns === undefined || more.length > 0) misused(USAGE, `a room is one of 
 const count = numberOption(USAGE, 'count', values.count);
 const seed = numberOption(USAGE, 'seed', values.seed, 0);
 
+// What it has started ends with it, and what it has found stands already.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
 const coverage = await collectAll(testFiles(), HANDS, values.fresh);
 const known = readResults(room);
 /** How many mutants of a source file a test file has killed: those that did come first for the next. */

@@ -130,6 +130,15 @@ test('responses: outputs need calls, calls need outputs, previous_response_id is
   const user = { role: 'user', content: 'x' };
   const orphan = await post('/v1/responses', body(user, { type: 'function_call_output', call_id: 'c', output: 'o' }));
   assert.match(orphan.json.error.message, /No tool call found/);
+  const search = {
+    type: 'tool_search_call',
+    call_id: 'c',
+    execution: 'client',
+    arguments: { queries: ['x'] },
+    status: 'completed',
+  };
+  const searched = await post('/v1/responses', body(user, search, { type: 'function_call_output', call_id: 'c', output: 'o' }));
+  assert.equal(searched.status, 200, 'recorded: a search that the client ran is answered as a function is');
   const waiting = await post('/v1/responses', body(user, { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }));
   assert.match(waiting.json.error.message, /No tool output found/);
   const stored = await post('/v1/responses', { model: 'm', input: 'look', tools: [tool], tool_choice: 'required' });

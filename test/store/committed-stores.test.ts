@@ -1,36 +1,16 @@
 /** The stores that older commits wrote, killed with exchanges open: each is opened, holds what it held, serves a request, and adds up. */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
-import { Client } from 'pg';
+import { test } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
 import { listedStore, listText } from '../support/listed-store.ts';
 import { CLIENTS, moneyGateway } from '../support/money-gateway.ts';
-import { server } from '../support/postgres.ts';
 import { alive } from './support/alive.ts';
+import { FIXTURES, placeOf } from './support/committed.ts';
 import { T0 } from './support/store.ts';
-import { type Engine, eachStore, openPlace } from './support/stores.ts';
-
-const FIXTURES = globSync(fileURLToPath(new URL('../fixtures/stores-*', import.meta.url))).sort();
-
-/** A copy of the fixture's store, where it can be opened. */
-async function placeOf({ name, place }: Engine, fixture: string, t: TestContext): Promise<string> {
-  if (name === 'lmdb') {
-    const path = await place(t);
-    writeFileSync(join(path, 'data.mdb'), gunzipSync(readFileSync(join(fixture, 'data.mdb.gz'))));
-    return path;
-  }
-  const url = await (await server()).createDatabase();
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(readFileSync(join(fixture, 'postgres.sql'), 'utf8'));
-  await client.end();
-  return url;
-}
+import { eachStore, openPlace } from './support/stores.ts';
 
 /** What is listed now of what was listed then: what was open is closed as interrupted, and all else is as it was. */
 async function assertHeld(store: Store, fixture: string, engine: string): Promise<void> {

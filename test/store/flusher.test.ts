@@ -59,13 +59,16 @@ test('rows wait a little for others, a whole batch does not', async () => {
   assert.deepEqual([rig.pending, rig.flusher.flushing, rig.waits], [0, false, []]);
 });
 
-test('one flush at a time, and the next at once while rows are left', async () => {
+test('one flush at a time, and the next at once while a whole batch is left; fewer rows wait for others again', async () => {
   const rig = new Rig();
   rig.add(8);
   assert.equal(rig.writes, 1);
   assert.equal(rig.flusher.flush(), rig.flusher.flush());
   while (rig.flusher.flushing) await rig.flusher.flush();
-  assert.deepEqual([rig.pending, rig.writes], [0, 3]);
+  assert.deepEqual([rig.pending, rig.writes, rig.waits], [2, 2, [10]]);
+  rig.add(1);
+  while (rig.flusher.flushing) await rig.flusher.flush();
+  assert.deepEqual([rig.pending, rig.writes, rig.waits], [0, 3, []]);
 });
 
 test('after a refusal it is tried again after a pause, however many rows come meanwhile', async () => {
@@ -79,7 +82,7 @@ test('after a refusal it is tried again after a pause, however many rows come me
   rig.refuses = false;
   await rig.fire();
   while (rig.flusher.flushing) await rig.flusher.flush();
-  assert.deepEqual([rig.pending, rig.flusher.failing, rig.waits], [0, false, []]);
+  assert.deepEqual([rig.pending, rig.flusher.failing, rig.waits], [2, false, [10]]);
 });
 
 test('stopped: nothing by itself any more, but who asks is served', async () => {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type BillableUsage, chargeFor } from '../../src/store/charge.ts';
-import { formatUsd, inRange, MAX_NANOS, parseUsd } from '../../src/store/money.ts';
+import { formatUsd, inRange, MAX_NANOS, parseUsd, USD } from '../../src/store/money.ts';
+import { parseMultiplier, productText } from '../../src/store/multiplier.ts';
+import { payerOf, refundTo } from '../../src/store/payer.ts';
 import { parsePrice, type Rates } from '../../src/store/prices.ts';
 import { ok, refusal } from './support/store.ts';
 
@@ -43,6 +45,56 @@ test('everything else is refused', () => {
   assert.equal(parseUsd('-0', { negative: true }).ok, false);
   assert.equal(parseUsd('0', { positive: true }).ok, false);
   assert.equal(refusal(parseUsd('x', { field: 'credit' })).field, 'credit');
+});
+
+test('a refusal of an amount names its field and says what is wrong with it', () => {
+  const PLAIN = 'must be a plain decimal number of US dollars, such as "12.34"';
+  for (const [text, rules, message] of [
+    ['1e3', {}, PLAIN],
+    // A number is no text, whatever it would read as.
+    [5, {}, PLAIN],
+    ['1.0000000000', {}, 'has more than 9 digits after the point'],
+    ['9223372036.854775808', {}, 'is too large'],
+    ['-9223372036.854775808', { negative: true }, 'is too large'],
+    ['-1', {}, 'must not be negative'],
+    ['-0', { negative: true }, 'must not be negative'],
+    ['0', { positive: true }, 'must be greater than zero'],
+  ] as const) {
+    assert.deepEqual(refusal(parseUsd(text as string, rules)), { reason: 'invalid', field: 'amount', message }, String(text));
+  }
+});
+
+test('a balance fits where its amount and its negative fit', () => {
+  const edges = [MAX_NANOS, MAX_NANOS + 1n, -MAX_NANOS, -MAX_NANOS - 1n];
+  assert.deepEqual(edges.map(inRange), [true, false, true, false]);
+});
+
+test('an amount is written with as few digits as it takes, and no fewer than are asked for', () => {
+  assert.deepEqual([formatUsd(3n * USD, 0), formatUsd(3n * USD, 4), formatUsd(-USD / 2n, 0)], ['3', '3.0000', '-0.5']);
+});
+
+test('a product of multipliers is written exactly', () => {
+  const product = (...texts: string[]) => productText(texts.map((text) => ok(parseMultiplier(text, 'x'))));
+  assert.deepEqual(
+    [product('6', '1.1'), product('2', '1.5'), product('0.5'), product('0.0001', '0.0001')],
+    ['6.6', '3', '0.5', '0.00000001'],
+  );
+  for (const text of ['0', '0.0000', '10000', '1.00001', '01', '-1'])
+    assert.equal(refusal(parseMultiplier(text, 'x')).field, 'x', text);
+});
+
+test('a key pays from its sub-account until it is disabled; what it held goes back to where it came from as long as that is there', () => {
+  const key = { id: 'k', accountId: 'a', subAccount: true, disabled: false };
+  const disabled = { ...key, disabled: true };
+  const plain = { ...key, subAccount: false };
+  assert.deepEqual([payerOf(key, true), payerOf(disabled, true), payerOf(disabled, false)], ['sub:k', 'house:a', 'wallet:a']);
+  assert.equal(payerOf(plain, false), 'wallet:a');
+  const hold = { from: 'sub:k', keyId: 'k', accountId: 'a' } as const;
+  assert.deepEqual(
+    [key, disabled, plain, undefined].map((now) => refundTo(hold, now)),
+    ['sub:k', 'wallet:a', 'wallet:a', 'wallet:a'],
+  );
+  assert.equal(refundTo({ ...hold, from: 'house:a' }, undefined), 'house:a');
 });
 
 test('format and parse are each other’s inverse', () => {
@@ -106,6 +158,56 @@ test('a class without a rate of its own uses the one that stands in for it, and 
   const unsplit = chargeFor({ cacheWriteUnsplit: 1_000_000 }, opus);
   assert.equal(unsplit.total, 6_250_000_000n);
   assert.deepEqual(unsplit.flags, ['cache_write_unsplit']);
+});
+
+test('which rate stands in for which class, and which of them is flagged', () => {
+  const standIns = (price: object) =>
+    FIELDS.map((field) => {
+      const { lines, flags } = chargeFor({ [field]: 1 }, rates(price));
+      return [
+        field,
+        ...lines.map(({ item, billedAs }) => (billedAs === undefined ? item : `${item} as ${billedAs}`)),
+        ...flags,
+      ].join(', ');
+    });
+  assert.deepEqual(standIns({ input: '1', output: '2' }), [
+    'cacheWrite5m, cache_write_5m as input, no_rate:cache_write_5m',
+    'cacheWrite30m, cache_write_30m as input, no_rate:cache_write_30m',
+    'cacheWrite1h, cache_write_1h as input, no_rate:cache_write_1h',
+    'cacheWrite12h, cache_write_12h as input, no_rate:cache_write_12h',
+    'cacheWriteUnsplit, cache_write_5m as input, cache_write_unsplit',
+    'audioInput, audio_input as input, no_rate:audio_input',
+    'audioOutput, audio_output as output, no_rate:audio_output',
+    'cachedInput, cached_input as input',
+    'reasoning, reasoning as output',
+    'imageInput, image_input as input',
+    'imageOutput, image_output as output',
+  ]);
+  assert.deepEqual(standIns({ input: '1', output: '2', cache_write_5m: '3', cache_write_1h: '4' }).slice(0, 5), [
+    'cacheWrite5m, cache_write_5m',
+    'cacheWrite30m, cache_write_30m as cache_write_5m, no_rate:cache_write_30m',
+    'cacheWrite1h, cache_write_1h',
+    'cacheWrite12h, cache_write_12h as cache_write_1h, no_rate:cache_write_12h',
+    'cacheWriteUnsplit, cache_write_5m, cache_write_unsplit',
+  ]);
+});
+
+const FIELDS = [
+  ...['cacheWrite5m', 'cacheWrite30m', 'cacheWrite1h', 'cacheWrite12h', 'cacheWriteUnsplit', 'audioInput', 'audioOutput'],
+  ...['cachedInput', 'reasoning', 'imageInput', 'imageOutput'],
+];
+
+test('every name of the standard tier, speed and region costs the standard price, unflagged', () => {
+  const plain = rates({ input: '1', output: '2' });
+  const names = {
+    serviceTier: ['', 'default', 'standard', 'auto', 'on_demand'],
+    speed: ['', 'default', 'standard'],
+    geo: ['', 'default', 'global', 'not_available'],
+  };
+  for (const [field, standard] of Object.entries(names)) {
+    for (const name of standard) assert.deepEqual(chargeFor({ input: 1, [field]: name }, plain).flags, [], `${field} ${name}`);
+    assert.equal(chargeFor({ input: 1, [field]: 'other' }, plain).flags.length, 1, field);
+  }
 });
 
 test('long context applies to every class above the threshold, cached input counted', () => {

@@ -86,8 +86,11 @@ export async function monthGateway(t: Pick<TestContext, 'after'>, store: Store):
 
 const MODELS = ['model-0', 'model-1', 'model-2', 'model-3', 'model-4'];
 const NAMES = ['accounts?limit=1000', 'keys?limit=1000'];
+/** A month is plotted by day. */
 const overview = (more: string): string[] =>
-  ['hour', 'code', 'model', 'channel', 'key'].map((by) => `overview?by=${by}&${more}`).concat(NAMES);
+  [more.includes('30d') ? 'day' : 'hour', 'code', 'model', 'channel', 'key']
+    .map((by) => `overview?by=${by}&${more}`)
+    .concat(NAMES);
 const log = (more: string): string[] => [`exchanges?limit=100${more}`, 'models', 'channels', ...NAMES];
 
 /** By view: what its page asks at once. */

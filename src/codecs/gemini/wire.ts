@@ -2,6 +2,7 @@
  * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so that arguments
  * keep their key order and number spelling. Reading is in `answer/decode-chunk.ts`.
  */
+import { isEmptyInput, NO_ARGUMENTS } from '../tools/arguments.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { ToolCallItem } from '../canonical/item.ts';
 import { isObject, isObjectText, tryJson } from '../canonical/json.ts';
@@ -72,9 +73,8 @@ export function argumentsOf(call: ToolCallItem, isFreeform: boolean): RawJson {
 
 /** The text of a JSON object: the text itself, `{}` for null and for nothing, or what a JSON string holds. Undefined for anything else. */
 export function objectText(text: string): string | undefined {
-  if (text.trim() === '') return '{}';
+  if (isEmptyInput(text)) return NO_ARGUMENTS;
   const value = tryJson(text);
-  if (value === null) return '{}';
   if (isObject(value)) return text;
   return typeof value === 'string' && isObjectText(value) ? value : undefined;
 }

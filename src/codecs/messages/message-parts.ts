@@ -1,10 +1,10 @@
 /** What the encoders of streams and of whole answers share: reasoning text, signatures, arguments and refusals. */
+import { isEmptyInput, NO_ARGUMENTS } from '../tools/arguments.ts';
 import { notRepresentable, upstreamFault } from '../canonical/error.ts';
 import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, isObjectText, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
-import { isEmptyInput } from './wire.ts';
 
 /** Members that the protocol requires of a message, about what only its own servers do. */
 export const NO_FACTS = { container: null, diagnostics: null } as const;
@@ -70,7 +70,7 @@ export function unsignedReasoning(value: string): Pick<ReasoningItem, 'raw' | 's
 /** The argument text of a call on this wire; freeform input is wrapped as a lowered tool's would be. */
 export function wireInput(item: ToolCallItem): string {
   if (item.toolType === 'custom') return wrapFreeform(item.input);
-  return isEmptyInput(item.input) ? '{}' : item.input;
+  return isEmptyInput(item.input) ? NO_ARGUMENTS : item.input;
 }
 
 /** Throws when finished arguments are not a JSON object (spec rule 11). */

@@ -50,12 +50,6 @@ export function malformed(what: string): Error {
   return upstreamFault('malformed_event', `The upstream sent a malformed event (${what}).`);
 }
 
-/** True for the argument text of a call without arguments: empty, or the `null` of some models (Llama on Groq). */
-export function isEmptyInput(text: string): boolean {
-  const trimmed = text.trim();
-  return trimmed === '' || trimmed === 'null';
-}
-
 /** The object that the JSON text holds; undefined for any other text. */
 export function parseObject(text: string): JsonObject | undefined {
   const value = tryJson(text);

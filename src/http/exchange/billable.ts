@@ -1,6 +1,6 @@
 /** Canonical usage as what the store prices: disjoint classes (spec rule 9: what is reported on top is added once). */
 import { type Usage, type UsageIteration, wholeOutput } from '../../codecs/canonical/usage.ts';
-import type { BillableUsage, UsagePass } from '../../store/charge.ts';
+import { type BillableUsage, LARGEST_COUNT, type UsagePass } from '../../store/charge.ts';
 
 /** Members of a usage that are counts. */
 type CountName = { [Name in keyof BillableUsage]-?: number extends BillableUsage[Name] ? Name : never }[keyof BillableUsage];
@@ -27,7 +27,7 @@ export function billableUsage(usage: Usage): BillableUsage {
   const sum = (count: keyof Pass, main: number = usage[count] ?? 0): number => {
     let total = main;
     for (const pass of together) total += pass[count] ?? 0;
-    return total;
+    return Math.min(total, LARGEST_COUNT);
   };
   const input = sum('input');
   const output = sum('output', wholeOutput(usage.output ?? 0, reasoned));

@@ -6,7 +6,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
-import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import { isPlaceholder, totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
 
@@ -108,7 +108,10 @@ function countNative(body: JsonValue, count: Count): void {
   }
 }
 
-/** The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). */
+/**
+ * The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). There is always input, so
+ * zeros of it are missing counts, unless passes beside the answer have all of it.
+ */
 export function completedUsage(
   tokenizer: Tokenizer,
   reported: Usage | undefined,
@@ -117,10 +120,8 @@ export function completedUsage(
 ): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(tokenizer, request, whole());
   if (isCallsOnly(reported)) return countedUsage(tokenizer, request, whole()).then((counted) => ({ ...reported, ...counted }));
-  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, output } = reported;
-  const inputs = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h];
-  const knowsInput = inputs.some((count) => count !== undefined);
-  return knowsInput && output !== undefined
+  const knowsInput = totalInput(reported) > 0 || reported.extra !== undefined;
+  return knowsInput && reported.output !== undefined
     ? reported
     : withCounted(reported, knowsInput, countedUsage(tokenizer, request, whole()));
 }
@@ -131,10 +132,11 @@ function isCallsOnly({ meters, ...tokens }: Usage): boolean {
 }
 
 async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {
-  const counted = await counting;
+  const { input = 0, output = 0, reasoning = 0 } = await counting;
   const missing = {
-    ...(knowsInput ? {} : { input: counted.input ?? 0 }),
-    ...(reported.output === undefined ? { output: counted.output ?? 0 } : {}),
+    ...(knowsInput ? {} : { input }),
+    // Reasoning may be reported that nobody was shown.
+    ...(reported.output === undefined ? { output: output - reasoning + Math.max(reasoning, reported.reasoning ?? 0) } : {}),
   };
   const isNothing = Object.values(missing).every((count) => count === 0);
   return isNothing ? reported : { ...reported, ...missing, estimated: true };

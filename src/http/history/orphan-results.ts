@@ -11,7 +11,8 @@ import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 export function refuseOrphanResults({ items }: CanonicalRequest): void {
   const calls = new Set<string>();
   for (const item of items) {
-    if (item.kind === 'toolCall') calls.add(item.callId);
+    const called = item.kind === 'toolCall' ? item.callId : nativeCallId(item);
+    if (called !== undefined) calls.add(called);
     // An upstream that stored the item knows what it was: it may be the call.
     else if (isReference(item)) return;
   }
@@ -25,6 +26,13 @@ export function refuseOrphanResults({ items }: CanonicalRequest): void {
 }
 
 const MOST_SHOWN = 100;
+
+/** Of a call that only its own protocol knows: a result of a function may answer a `tool_search_call`. */
+function nativeCallId(item: Item): string | undefined {
+  if (item.kind !== 'native' || !isObject(item.body)) return undefined;
+  const { type, call_id: callId } = item.body;
+  return typeof callId === 'string' && String(type).endsWith('_call') ? callId : undefined;
+}
 
 function isReference(item: Item): boolean {
   if (item.kind !== 'native' || !isObject(item.body)) return false;

@@ -33,15 +33,20 @@ function sumsOf(
   byKey: boolean,
 ): { readonly statement: Statement; readonly values: readonly Value[] } {
   const values: Value[] = [from, to];
-  const conditions = ['at >= $1', 'at < $2', byKey ? `key_id <> ''` : `key_id = ''`];
+  const conditions = ['at >= $1', 'at < $2'];
+  let ofAccount = '';
   let asked = byKey ? 'k' : 'a';
   for (const [name, column] of Object.entries(FILTERS)) {
     const wanted = filters[name as keyof typeof FILTERS];
     if (wanted === undefined) continue;
     values.push(storable(wanted));
-    conditions.push(`${column} = $${values.length}`);
+    const condition = `${column} = $${values.length}`;
+    conditions.push(condition);
+    if (name === 'accountId') ofAccount = ` WHERE ${condition}`;
     asked += `_${column}`;
   }
+  // Each key by its name: the rows begin with it, and without it all hours there ever were would be read.
+  conditions.push(byKey ? `key_id IN (SELECT id FROM keys${ofAccount})` : `key_id = ''`);
   const kept = {
     key_id: groupBy.includes('key'),
     account_id: groupBy.includes('key') || groupBy.includes('account'),

@@ -1,5 +1,5 @@
 /**
- * When a queue of rows is written: a few milliseconds after its first row, at once when a whole batch waits, one flush at a time, and
+ * When a queue of rows is written: a while after its first row, at once when a whole batch waits, one flush at a time, and
  * after a pause when the engine refused. Knows nothing of the rows; every engine's settlement queue has one.
  */
 import type { Clock } from '../store.ts';
@@ -9,7 +9,7 @@ const RETRY_MS = 250;
 
 export interface FlusherOptions {
   readonly clock: Clock;
-  /** At most this long a row waits for its flush. */
+  /** At most this long a row waits for its flush, from when it was added or the flush before was over. */
   readonly flushMs: number;
   /** So many rows wait no longer. */
   readonly batch: number;
@@ -52,10 +52,7 @@ export class Flusher {
     this.#flushing ??= this.#options.write().then((written) => {
       this.#flushing = undefined;
       this.#failing = !written;
-      if (!this.#stopped && this.#options.pending() > 0) {
-        if (written) void this.flush();
-        else this.#flushAfter(RETRY_MS);
-      }
+      if (!this.#stopped && this.#options.pending() > 0) this.#goOn();
       return written;
     });
     return this.#flushing;
@@ -65,6 +62,14 @@ export class Flusher {
   stop(): void {
     this.#stopped = true;
     this.#cancel();
+  }
+
+  /** Rows came meanwhile, as they always do under load: written at once they would make small batches, each with a commit of its own. */
+  #goOn(): void {
+    const { batch, pending, flushMs } = this.#options;
+    if (this.#failing) this.#flushAfter(RETRY_MS);
+    else if (pending() >= batch) void this.flush();
+    else this.#flushAfter(flushMs);
   }
 
   #flushAfter(ms: number): void {

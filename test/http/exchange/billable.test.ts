@@ -22,6 +22,11 @@ test('every class of the main generation and of a pass on top is added once', ()
 
 const CASES: readonly (readonly [name: string, usage: Usage, billed: object])[] = [
   ['nothing', {}, {}],
+  [
+    'a sum of counts that is larger than any count is billed as the largest, never as nothing',
+    { input: 1e9, output: 2e9, extra: [{ type: 'compaction', input: 1, cacheRead: 0, cacheWrite: 0, output: 1 }] },
+    { input: 1e9, output: 1e9 },
+  ],
   ['zeros', { input: 0, output: 0, reasoning: 0, images: 0 }, {}],
   ['reasoning is a part of the output', { output: 10, reasoning: 4 }, { output: 6, reasoning: 4 }],
   ['all of the output was reasoning', { output: 10, reasoning: 10 }, { reasoning: 10 }],

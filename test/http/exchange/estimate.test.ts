@@ -152,18 +152,25 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
   const request = asSent(requestOf('chat', { items: [text('Good morning')] }));
   const said = wholeOf(text('Good morning'));
   const complete = (usage: Usage | undefined, whole = said) => completedUsage(tokenizer, usage, request, () => whole);
-  for (const known of [
-    { input: 1 },
-    { cacheRead: 1 },
-    { cacheWrite: 1 },
-    { cacheWrite5m: 1 },
-    { cacheWrite1h: 1 },
-    { input: 0 },
-  ]) {
+  for (const known of [{ input: 1 }, { cacheRead: 1 }, { cacheWrite: 1 }, { cacheWrite5m: 1 }, { cacheWrite1h: 1 }]) {
     const reported = { ...known, output: 5 };
     assert.equal(complete(reported), reported, 'nothing is missing, and nobody waits');
     assert.deepEqual(await complete(known), { ...known, output: 2, estimated: true });
   }
+  for (const zeros of [{}, { input: 0 }, { cacheRead: 0 }, { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }]) {
+    assert.deepEqual(
+      await complete({ ...zeros, output: 5 }),
+      { ...zeros, input: 2, output: 5, estimated: true },
+      'no input is free',
+    );
+  }
+  const compacted = { input: 0, output: 0, extra: [{ type: 'compaction', input: 5, cacheRead: 0, cacheWrite: 0, output: 1 }] };
+  assert.equal(complete(compacted), compacted, 'passes beside the answer are all there was');
+  assert.deepEqual(
+    await complete({ input: 7, reasoning: 100 }),
+    { input: 7, output: 102, reasoning: 100, estimated: true },
+    'reasoning that nobody was shown comes on top of what was said',
+  );
   assert.deepEqual(await complete({ output: 0, reasoning: 0 }), { input: 2, output: 0, reasoning: 0, estimated: true });
   assert.deepEqual(await complete(undefined), { input: 2, output: 2, estimated: true });
   assert.deepEqual(await complete({ input: 7 }, wholeOf()), { input: 7 }, 'nothing was said');

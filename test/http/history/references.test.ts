@@ -116,3 +116,17 @@ test('the result of a call that is nowhere in what a request continues is a 400 
     assert.equal((await gateway.post('/v1/responses', { ...ask, input: [resultOf(callId)] })).status, 200, model);
   }
 });
+
+test('responses: the result of a function may answer a search that the client ran', async () => {
+  await using gateway = await testGateway(configOf());
+  const first = await gateway.post('/v1/responses', { model: 'responses', input: 'hi' });
+  const { id } = JSON.parse(await first.text());
+  const before = simulator.requests.length;
+  const input = [
+    { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: { queries: ['x'] }, status: 'completed' },
+    { type: 'function_call_output', call_id: 'c', output: 'one tool' },
+  ];
+  const answered = await gateway.post('/v1/responses', { model: 'responses', previous_response_id: id, input });
+  assert.equal(answered.status, 200, await answered.text());
+  assert.equal(simulator.requests.length, before + 1);
+});

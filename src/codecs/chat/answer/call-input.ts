@@ -1,4 +1,5 @@
 /** One open tool call of a streamed answer, and how the arguments that vendors send in odd pieces are read. */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
 import { grown } from '../../canonical/grown.ts';
 import { isObjectText } from '../../canonical/json.ts';
@@ -44,17 +45,15 @@ export function introducesAnother(known: Call, piece: Piece): boolean {
 export function isNoInput(call: Call, piece: string): boolean {
   if (call.input !== '' || call.toolType !== 'function') return false;
   if (call.hasPlaceholder && piece.trim() === '') return true;
-  if (piece !== 'null' && piece !== EMPTY_OBJECT) return false;
-  call.hasPlaceholder ||= piece === EMPTY_OBJECT;
+  if (piece !== 'null' && piece !== NO_ARGUMENTS) return false;
+  call.hasPlaceholder ||= piece === NO_ARGUMENTS;
   return true;
 }
 
 /** The arguments so far, the placeholder included. */
 export function inputOf({ input, hasPlaceholder }: Call): string {
-  return input === '' && hasPlaceholder ? EMPTY_OBJECT : input;
+  return input === '' && hasPlaceholder ? NO_ARGUMENTS : input;
 }
-
-export const EMPTY_OBJECT = '{}';
 
 /** True for arguments that are not a whole object yet. */
 export function isUnfinished(call: Call): boolean {
@@ -76,7 +75,7 @@ export function growInput(call: Call, piece: string): void {
 
 /** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
 export function startsNewInput(call: Call, piece: Piece): boolean {
-  return piece.input.trimStart().startsWith('{') && (inputOf(call) === EMPTY_OBJECT || isWholeInput(call));
+  return piece.input.trimStart().startsWith('{') && (inputOf(call) === NO_ARGUMENTS || isWholeInput(call));
 }
 
 /**

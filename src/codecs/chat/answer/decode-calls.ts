@@ -2,6 +2,7 @@
  * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways in which
  * vendors leave out indices, ids and names; does not know the rest of the answer.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { ItemEmitter, StartItem } from '../../canonical/item-emitter.ts';
 import type { JsonValue } from '../../canonical/json.ts';
@@ -14,7 +15,6 @@ import { Queue } from '../../queue.ts';
 import { DeclaredNames } from './declared-names.ts';
 import {
   type Call,
-  EMPTY_OBJECT,
   growInput,
   inputOf,
   introducesAnother,
@@ -170,8 +170,8 @@ export class ToolCalls {
     if (this.#placeholders.length === 0) return;
     for (const call of this.#placeholders.splice(0)) {
       if (call.item === undefined || call.input !== '' || !call.hasPlaceholder) continue;
-      growInput(call, EMPTY_OBJECT);
-      this.#emit(call, EMPTY_OBJECT, out);
+      growInput(call, NO_ARGUMENTS);
+      this.#emit(call, NO_ARGUMENTS, out);
     }
   }
 
@@ -189,7 +189,7 @@ export class ToolCalls {
       if (freeform !== undefined) this.#emit(call, freeform.end(), out);
       const isWhole = item.index !== cut && freeform?.isWhole !== false;
       const isNone = call.input.trim() === '' && call.toolType === 'function';
-      if (isNone && (isWhole || call.hasPlaceholder)) this.#emit(call, EMPTY_OBJECT, out);
+      if (isNone && (isWhole || call.hasPlaceholder)) this.#emit(call, NO_ARGUMENTS, out);
       this.#items.end(item, isWhole ? 'completed' : 'incomplete', out, opaque === undefined ? {} : { opaque });
     }
   }

@@ -3,6 +3,7 @@
  * where indices begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, type or arguments. The
  * events of the decoder tell which call an entry belongs to. Correct members are left as they are.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OutputItem } from '../../canonical/item.ts';
@@ -220,6 +221,3 @@ function refuseSecondInput(given: string): void {
 
 /** How some upstreams write that a call has no arguments. */
 const NULL = 'null';
-
-/** How the decoder reads a call without arguments. */
-const NO_ARGUMENTS = '{}';

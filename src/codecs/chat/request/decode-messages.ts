@@ -1,4 +1,5 @@
 /** Decodes the messages of a chat request into items, in order. Knows every role. */
+import { callArguments, NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
 import { invalid } from '../../canonical/error.ts';
 import type { CacheBreakpoint, Item, ToolCallItem } from '../../canonical/item.ts';
@@ -201,7 +202,6 @@ function readCall(call: JsonObject, at: string, turn: number, slice: () => strin
 
 /** Absent and "" mean a call without arguments. Some vendors (Mistral, Ollama) also take the object itself, whose text is kept as it is. */
 function readArguments(body: JsonObject, at: string, slice: () => string | undefined): string {
-  if (isObject(body['arguments'])) return slice() ?? '{}';
-  const input = optionalString(body, 'arguments', at) ?? '';
-  return input === '' ? '{}' : input;
+  if (isObject(body['arguments'])) return slice() ?? NO_ARGUMENTS;
+  return callArguments(optionalString(body, 'arguments', at) ?? '');
 }

@@ -2,6 +2,7 @@
  * Encodes canonical items as chat messages for a chat upstream. One assistant message holds the text and the calls of a run of items. Each
  * tool result is a message, and the media of a run of results, which tool messages cannot hold, follow in one user message.
  */
+import { callArguments } from '../../tools/arguments.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type {
@@ -237,14 +238,14 @@ class MessageWriter {
     if (opaque !== undefined) this.#opaque({ ...opaque, itemId: id }, undefined, draft);
     else if (item.opaque !== undefined) this.#losses.note('reasoning: opaque of another owner');
     if (item.toolType === 'custom') draft.calls.push(this.#customCall(item, id, name));
-    else draft.calls.push(functionCall(id, name, withoutBlank(item.input)));
+    else draft.calls.push(functionCall(id, name, callArguments(item.input)));
   }
 
   #customCall(item: ToolCallItem, id: string, name: string): JsonObject {
     const tool = customToolOf(this.#request.tools, item.tool);
     if (!isLowered(tool, this.#target.options)) return { id, type: 'custom', custom: { name, input: item.input } };
     if (tool?.inputSchema === undefined) return functionCall(id, name, wrapFreeform(item.input));
-    const input = withoutBlank(item.input);
+    const input = callArguments(item.input);
     if (isObjectText(input)) return functionCall(id, name, input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
@@ -303,11 +304,6 @@ class MessageWriter {
     this.#deferredMedia.push(textPart('Media of the previous assistant message:'));
     this.#deferredMedia.push(...draft.media.map((item) => this.#media(item.media, item.at)));
   }
-}
-
-/** Calls without arguments have empty ones, since upstreams parse them. */
-function withoutBlank(input: string): string {
-  return input.trim() === '' ? '{}' : input;
 }
 
 /** Undefined for a draft without content, such as one of media alone. JSON.stringify leaves out the members that are undefined. */

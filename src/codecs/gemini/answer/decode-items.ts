@@ -19,7 +19,7 @@ import { objectText } from '../wire.ts';
 import type { CitedSources } from './decode-citations.ts';
 import { readMedia, malformed } from './decode-chunk.ts';
 import type { PartialArguments } from './decode-arguments.ts';
-import { formOf, type Span, sign } from '../signatures.ts';
+import { formOf, type Span, sign } from '../opaque.ts';
 
 interface OpenText {
   readonly kind: 'text' | 'thought';

@@ -1,4 +1,5 @@
 /** Chunks of `streamGenerateContent` as canonical events; a whole answer is the same thing in one chunk. */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
@@ -252,7 +253,7 @@ function sliceCall({ slice, candidate, part }: PartSource, ...path: readonly (st
 /** The arguments in the upstream's own spelling, without white space between tokens. */
 function argumentsOf(call: JsonObject, source: PartSource): string {
   const args = call['args'];
-  if (args === undefined || args === null) return '{}';
+  if (args === undefined || args === null) return NO_ARGUMENTS;
   if (typeof args === 'string') return args;
   const text = sliceCall(source, 'args');
   return text === undefined ? JSON.stringify(args) : compactJson(text);

@@ -1,7 +1,7 @@
 /** Reads `usageMetadata`: every chunk of a stream repeats the totals so far, without the counters that are not known yet. */
-import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import { contradiction, isPlaceholder, type Usage } from '../../canonical/usage.ts';
-import { arrayOrEmpty, malformed, optionalString } from './decode-chunk.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
+import { contradiction, countOf, isPlaceholder, type Usage } from '../../canonical/usage.ts';
+import { arrayOrEmpty, optionalString } from './decode-chunk.ts';
 
 const COUNTERS = [
   'promptTokenCount',
@@ -36,9 +36,9 @@ export class UsageReports {
   #serviceTier: string | undefined;
   #isChanged = false;
 
-  /** Throws `malformed_event` for a counter that is no count. */
+  /** A counter that is no count says nothing. */
   read(metadata: JsonObject): void {
-    for (const name of COUNTERS) this.#set(name, readCount(metadata[name], name));
+    for (const name of COUNTERS) this.#set(name, countOf(metadata[name]));
     for (const [list, modality, name] of SHARES) this.#set(name, shareOf(metadata, list, modality));
     this.#serviceTier = optionalString(metadata, 'serviceTier') ?? tierOf(metadata) ?? this.#serviceTier;
   }
@@ -73,13 +73,13 @@ export class UsageReports {
     const output = this.#output(prompt ?? 0, toolPrompt ?? 0, thoughts);
     const isInputKnown = prompt !== undefined || toolPrompt !== undefined;
     return {
-      ...(isInputKnown ? { input: Math.max(0, sum(prompt ?? 0, toolPrompt ?? 0) - (cached ?? 0)) } : {}),
+      ...(isInputKnown ? { input: Math.max(0, (prompt ?? 0) + (toolPrompt ?? 0) - (cached ?? 0)) } : {}),
       ...(cached === undefined ? {} : { cacheRead: cached }),
       ...(output === undefined ? {} : { output }),
       ...(thoughts === undefined ? {} : { reasoning: thoughts }),
       ...this.#shares(),
       ...(this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier }),
-      ...contradiction(isInputKnown ? sum(prompt ?? 0, toolPrompt ?? 0) : undefined, cached ?? 0),
+      ...contradiction(isInputKnown ? (prompt ?? 0) + (toolPrompt ?? 0) : undefined, cached ?? 0),
     };
   }
 
@@ -94,30 +94,16 @@ export class UsageReports {
   /** The wire counts candidates without thoughts. Where it leaves candidates out, the total minus the prompt is the output. */
   #output(prompt: number, toolPrompt: number, thoughts: number | undefined): number | undefined {
     const candidates = this.#counts.get('candidatesTokenCount');
-    if (candidates !== undefined) return sum(candidates, thoughts ?? 0);
+    if (candidates !== undefined) return candidates + (thoughts ?? 0);
     const total = this.#counts.get('totalTokenCount');
     const rest = total === undefined ? 0 : total - prompt - toolPrompt;
     return rest > 0 || thoughts !== undefined ? Math.max(rest, thoughts ?? 0) : undefined;
   }
 }
 
-function sum(left: number, right: number): number {
-  const result = left + right;
-  if (!Number.isSafeInteger(result)) throw malformed('usageMetadata');
-  return result;
-}
-
-/** A count, also when spelled as a string (the protocol's 64-bit integers are). */
-function readCount(value: JsonValue | undefined, name: string): number | undefined {
-  if (value === undefined || value === null) return undefined;
-  const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0) throw malformed(name);
-  return count;
-}
-
 function shareOf(metadata: JsonObject, list: string, modality: string): number | undefined {
   for (const detail of arrayOrEmpty(metadata, list)) {
-    if (isObject(detail) && detail['modality'] === modality) return readCount(detail['tokenCount'], 'tokenCount');
+    if (isObject(detail) && detail['modality'] === modality) return countOf(detail['tokenCount']);
   }
   return undefined;
 }

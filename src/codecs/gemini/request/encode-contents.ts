@@ -17,7 +17,7 @@ import type { ToolNames } from '../../tools/names.ts';
 import { argumentsOf, type Content, type FunctionResponse, type Part } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
 import { mediaPart } from './encode-media.ts';
-import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from '../signatures.ts';
+import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from '../opaque.ts';
 
 export interface Conversation {
   readonly systemInstruction?: { readonly parts: readonly Part[] };

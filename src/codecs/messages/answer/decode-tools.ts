@@ -1,4 +1,5 @@
 /** A call of a client's tool in an answer. Its argument text is never re-serialised; whether it is whole JSON is checked at its end. */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
 import { grown } from '../../canonical/grown.ts';
@@ -50,7 +51,7 @@ export class ToolBlock implements Block {
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
     // A completed call without input has the empty object; one that was cut before its input has none.
-    if (this.#text.trim() === '') this.append(this.hasNoInput && status === 'completed' ? '{}' : this.#initialInput, out);
+    if (this.#text.trim() === '') this.append(this.hasNoInput && status === 'completed' ? NO_ARGUMENTS : this.#initialInput, out);
     if (!isObjectText(this.#text)) return false;
     if (this.#freeform !== undefined) this.#emit(this.#freeform.end(), out);
     this.#items.end(this.#item, status, out);

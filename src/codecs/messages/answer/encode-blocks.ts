@@ -4,6 +4,7 @@
  * new block. A block starts with its first content (M2). Streams and whole bodies differ in the sink alone (`block-sinks.ts`). Knows
  * nothing of message_start and of endings.
  */
+import { isEmptyInput } from '../../tools/arguments.ts';
 import type { FoldedTexts, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
@@ -21,7 +22,6 @@ import {
   wireInput,
 } from '../message-parts.ts';
 import { isRedacted } from '../opaque.ts';
-import { isEmptyInput } from '../wire.ts';
 
 /** What was written of one canonical item. */
 interface Entry {

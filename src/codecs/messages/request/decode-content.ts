@@ -2,6 +2,7 @@
  * Reads the conversation of a messages request as canonical items: system, messages and their blocks, in order. Keeps the path of each item
  * for errors and its turn for grouping.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
 import { invalid } from '../../canonical/error.ts';
 import {
@@ -171,7 +172,7 @@ export class ConversationReader {
       throw wrongType(`${at}.input`, 'an object');
     }
     const text = isObject(input) ? this.#slice([...place.path, 'input']) : undefined;
-    return { kind: 'toolCall', toolType: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
+    return { kind: 'toolCall', toolType: 'function', callId, tool: { name }, input: text ?? NO_ARGUMENTS, ...facts };
   }
 
   /** Opens an envelope, or drops it. Any other value is a vendor's own, which the client got elsewhere. */

@@ -2,6 +2,7 @@
  * Encodes canonical items as `system` and alternating `messages`. System text after the first turn stays in its place, as marked user text
  * (semantics 6.1.3). Results go first in the user message right after their calls (M9).
  */
+import { isEmptyInput, NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
@@ -19,7 +20,7 @@ import type { ToolNames } from '../../tools/names.ts';
 import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
-import { isBlank, isEmptyInput, NO_CONTENT, type WireBlock } from '../wire.ts';
+import { isBlank, NO_CONTENT, type WireBlock } from '../wire.ts';
 import { CallIds } from './call-ids.ts';
 import type { Losses } from '../../requests/losses.ts';
 
@@ -183,7 +184,7 @@ class ConversationBuilder {
       if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
     const isEmpty = item.toolType === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
-    const input = isEmpty ? '{}' : item.input;
+    const input = isEmpty ? NO_ARGUMENTS : item.input;
     if (!isObjectText(input)) {
       throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
     }

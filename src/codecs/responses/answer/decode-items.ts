@@ -2,6 +2,7 @@
  * Reads finished output items as canonical items, as `output_item.done`, the terminal event and a whole body have them. Knows the shapes of
  * items and nothing of streams. An item type without a canonical reading becomes a native item.
  */
+import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
@@ -170,7 +171,7 @@ export function inputMember(item: JsonObject): 'arguments' | 'input' {
 /** The arguments of a completed function call without any are `{}`, behind the white space that came, since every dialect wants an object. */
 export function finalInput(item: JsonObject, input: string): string {
   const isNone = input.trim() === '' && item['type'] === 'function_call' && statusOf(item) === 'completed';
-  return isNone ? `${input}{}` : input;
+  return isNone ? input + NO_ARGUMENTS : input;
 }
 
 /** Audio from pieces of base64. Only chat clients can be sent it; for others the encoder refuses it (spec rule 4). */

@@ -3,6 +3,7 @@
  * calls, results and reasoning are items of their own. Only reasoning with an opaque value gets an id, since the id belongs to the
  * value. The dispatcher has checked private file ids before.
  */
+import { callArguments } from '../../tools/arguments.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type {
@@ -109,12 +110,11 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
         return { type: 'custom_tool_call', call_id: wireCallId(item.callId), name, input: item.input };
       }
       writer.functionCalls.add(item.callId);
-      // Upstreams parse the arguments, and nothing is no JSON.
       return {
         type: 'function_call',
         call_id: wireCallId(item.callId),
         name,
-        arguments: item.input.trim() === '' ? '{}' : item.input,
+        arguments: callArguments(item.input),
       };
     }
     case 'toolResult':

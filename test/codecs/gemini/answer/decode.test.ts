@@ -326,9 +326,6 @@ test('an ending without a finish reason is an error, and known members of a wron
     chunkOf([{ text: 'a', thoughtSignature: 7 }]),
     chunkOf([{ inlineData: { mimeType: 'image/png' } }]),
     { candidates: [{ finishReason: 1 }] },
-    { usageMetadata: { promptTokenCount: -1 } },
-    { usageMetadata: { promptTokenCount: Number.MAX_SAFE_INTEGER, toolUsePromptTokenCount: 1 } },
-    { usageMetadata: { candidatesTokenCount: Number.MAX_SAFE_INTEGER, thoughtsTokenCount: 1 } },
     { usageMetadata: [] },
   ];
   for (const chunk of bad) assert.throws(() => decodeStream([chunk, STOP]), malformed, JSON.stringify(chunk));
@@ -360,6 +357,20 @@ test('the candidate with index 0 is returned, else the first, and candidates are
     { usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 } },
   ]);
   assert.deepEqual(counted.usage, { input: 3, output: 4 });
+});
+
+test('a counter that is no whole number up to a billion counts as missing, and the answer stands', () => {
+  const usageOf = (usageMetadata: object) =>
+    decodeStream([{ ...(chunkOf([{ text: 'a' }], 'STOP') as object), usageMetadata }]).findLast(
+      (event) => event.type === 'usage.report',
+    )?.usage;
+  for (const wrong of [-1, 1.5, 1e9 + 1, Number.MAX_SAFE_INTEGER, 1e300, 'x', '', true, {}, []]) {
+    assert.deepEqual(usageOf({ promptTokenCount: 3, candidatesTokenCount: wrong }), { input: 3 });
+    assert.deepEqual(usageOf({ promptTokenCount: wrong, candidatesTokenCount: 4 }), { output: 4 });
+  }
+  assert.deepEqual(usageOf({ promptTokenCount: '3', candidatesTokenCount: 1e9, thoughtsTokenCount: 1e9 }), {
+    ...{ input: 3, output: 2e9, reasoning: 1e9 },
+  });
 });
 
 test('U8 G17: usage is the last report, placeholders are none, tool prompts and thoughts are counted', () => {

@@ -10,7 +10,7 @@ import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/reque
 import type { CodecOptions, Target, UpstreamCodec } from '../../../src/codecs/codec.ts';
 import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { openForTests, ownerOf, requestOf, sealForTests, targetOf } from '../../support/wire.ts';
-import { DATA, FLIPS, judge, Matrix, PROBE, type Sign, withEntry } from './verdict.ts';
+import { DATA, FLIPS, judge, Matrix, PROBE, type Sign, withEntry } from '../../support/loss-verdict.ts';
 
 interface Asked extends Partial<CanonicalRequest> {
   readonly sign?: Sign;

@@ -12,7 +12,7 @@ import type { ClientCodec, ResponseContext } from '../../../src/codecs/codec.ts'
 import { CLIENTS } from '../../../src/codecs/registry.ts';
 import { eventsOf, stepsOf } from '../../support/arbitraries/response.ts';
 import { encodeSteps, requestOf, responseContext } from '../../support/wire.ts';
-import { DATA, FLIPS, judge, Matrix, PROBE, type Sign, withEntry } from './verdict.ts';
+import { DATA, FLIPS, judge, Matrix, PROBE, type Sign, withEntry } from '../../support/loss-verdict.ts';
 
 const owner = { channelType: 'gemini' as const, scope: 'https://up.example', model: 'up-model' };
 const text = (value: string, more: object = {}): OutputItem => ({

@@ -1,6 +1,6 @@
 /** What an encoder did with a probe, judged against its loss table; and the matrix of all verdicts, so that a hole is seen. */
 import assert from 'node:assert/strict';
-import { type Decision, drop, keep, refuse } from '../../../src/codecs/canonical/features.ts';
+import { type Decision, drop, keep, refuse } from '../../src/codecs/canonical/features.ts';
 
 export const PROBE = 'PROBE7';
 /** `PROBE7` in base64: media that can be found again. */
