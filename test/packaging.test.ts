@@ -1,7 +1,8 @@
 /** The files of packaging/: the rules and metrics are what promtool accepts, everything that is charted or alerted on exists, configurations are valid. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseConfig } from '../src/http/config/parse.ts';
@@ -48,6 +49,59 @@ const namesIn = (text: string): Set<string> => new Set(text.match(/\b(?:mizu|nod
 test('promtool accepts the rules', { skip }, () => {
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', '--lint=all', '--lint-fatal', place('alerts.yml')]);
   assert.equal(status, 0, `${stdout}${stderr}`);
+});
+
+test('promtool accepts the configuration of Prometheus', { skip }, () => {
+  const { status, stdout, stderr } = spawnSync('promtool', [
+    'check',
+    'config',
+    '--lint=all',
+    '--lint-fatal',
+    place('prometheus.yml'),
+  ]);
+  assert.equal(status, 0, `${stdout}${stderr}`);
+});
+
+/** The values behind `key:` at any depth, without quotes and comments. */
+const valuesOf = (text: string, key: string): string[] =>
+  [...text.matchAll(new RegExp(`(?:^|[{,\\s-])${key}: *'?([^'#,}\\n]+?)'?\\s*(?:#.*)?(?=[,}\\n])`, 'gm'))].map(
+    ([, value = '']) => value,
+  );
+
+test('what the compose file mounts is there, what it names is declared, and its images have versions', () => {
+  const text = textOf('compose.yml');
+  const mounts = [...text.matchAll(/^ {6}- (\S+?):(\/\S+?)(:ro)?$/gm)].map(([, from = '', to = '']) => ({ from, to }));
+  assert.ok(mounts.length >= 8);
+  const [, declared = ''] = /^volumes:\n((?: {2}\w+:\n)+)/m.exec(text) ?? [];
+  const volumes: readonly string[] = declared.match(/\w+/g) ?? [];
+  const mine = ['../mizu.config.json'];
+  for (const { from } of mounts) {
+    const isThere = from.startsWith('.') ? mine.includes(from) || existsSync(place(from)) : volumes.includes(from);
+    assert.ok(isThere, `${from} is mounted`);
+  }
+  for (const image of valuesOf(text, 'image')) assert.match(image, /^[\w/]+:v?\d+\.\d+\.\d+$/);
+  assert.ok(existsSync(place(join(valuesOf(text, 'build')[0] ?? '', 'Dockerfile'))));
+  const [, service] = /network_mode: service:(\w+)/.exec(text) ?? [];
+  assert.match(text, new RegExp(`^  ${service}:$`, 'm'));
+  assert.match(textOf('prometheus.yml'), /localhost:8081/, 'where the operations port is by default');
+});
+
+test('in the Kubernetes file labels are selected, ports and volumes named, and what is mounted is declared', () => {
+  const text = textOf('kubernetes/mizu.yaml');
+  const [, service = '', set = ''] = text.split(/^---\n/m);
+  assert.deepEqual([valuesOf(service, 'kind')[0], valuesOf(set, 'kind')[0]], ['Service', 'StatefulSet']);
+  assert.equal(new Set(valuesOf(text, 'app')).size, 1);
+  assert.equal(valuesOf(set, 'serviceName')[0], valuesOf(service, 'name')[0]);
+  const named = [...set.matchAll(/name: ([\w-]+), containerPort/g)].map(([, name = '']) => name);
+  for (const port of [
+    ...valuesOf(service, 'targetPort'),
+    ...[...set.matchAll(/(?:path: \/readyz, |tcpSocket: \{ )port: ([\w-]+)/g)].map(([, name = '']) => name),
+  ])
+    assert.ok(named.includes(port), `port ${port}`);
+  const mounted = [...set.matchAll(/\{ name: ([\w-]+), mountPath/g)].map(([, name = '']) => name);
+  const [, declared = ''] = /^ {6}volumes:\n([\s\S]*)/m.exec(set) ?? [];
+  const volumes = [...declared.matchAll(/(?:- | {8})name: ([\w-]+)$/gm)].map(([, name = '']) => name);
+  assert.ok(mounted.length === 4 && mounted.every((name) => volumes.includes(name)), `${mounted} of ${volumes}`);
 });
 
 test('promtool accepts the metrics', { skip }, async () => {

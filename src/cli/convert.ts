@@ -128,7 +128,7 @@ function countingMint(side: 'a' | 'c'): Mint {
 function emptyRequest({ dialect }: ClientCodec): CanonicalRequest {
   const json: JsonObject = { model: 'model' };
   const includeUsage = dialect === 'responses' || dialect === 'messages';
-  const facts = { dialect, text: JSON.stringify(json), json, reads: new Set(['model']), model: 'model' };
+  const facts = { dialect, text: JSON.stringify(json), json, reads: { own: new Set(['model']) }, model: 'model' };
   return { ...facts, stream: true, items: [], tools: [], includeUsage };
 }
 

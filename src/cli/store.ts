@@ -3,6 +3,7 @@ import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { type Static, Type } from 'typebox';
 import type { Archive } from '../store/archive.ts';
 import { copyStore, type NotCopied } from '../store/copy.ts';
+import { makeFolder } from '../store/make-folder.ts';
 import type { Store } from '../store/store.ts';
 import { BackUpStore, Nothing, RestoreStore } from '../http/admin/requests.ts';
 import { InputError, RefusedError } from '../http/admin/refusals.ts';
@@ -101,6 +102,16 @@ export async function backUpBelow(
   return await backUp(context, { folder: resolve(backupsPath, inside) }, places);
 }
 
+/** What the file system says against a folder that was named (no name of a folder, too long, below a file, not ours to write) is a refusal. */
+function asNamed<T>(folder: string, use: () => T): T {
+  try {
+    return use();
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || !('code' in thrown)) throw thrown;
+    throw new RefusedError(`${JSON.stringify(folder)} cannot be used: ${String(thrown.code)}`, 'invalid', 'bad_folder');
+  }
+}
+
 /** Copies one moment of the configured store, whoever writes meanwhile, and verifies the copy. */
 async function backUp(
   context: VerbContext,
@@ -108,11 +119,12 @@ async function backUp(
   places: StorePlaces,
 ): Promise<BackedUp> {
   const folder = resolve(named);
-  if (!places.isVacant(folder))
-    throw new RefusedError(`${folder} is there and not empty: name a new folder`, 'conflict', 'not_empty');
   const { storeUrl, storePath } = context.config();
   if (storeUrl === undefined && !places.exists(storePath))
     throw new RefusedError(`there is no store at ${storePath}`, 'unknown', 'no_store');
+  if (!asNamed(folder, () => places.isVacant(folder)))
+    throw new RefusedError(`${folder} is there and not empty: name a new folder`, 'conflict', 'not_empty');
+  asNamed(folder, () => makeFolder(folder));
   const source = await places.openArchive(storeUrl ?? storePath);
   let openExchanges: number;
   try {

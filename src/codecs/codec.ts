@@ -70,7 +70,7 @@ export interface ClientCodec {
   readonly idPrefix: string;
   /** Throws GatewayError with the path of the wrong field. `text` is the exact body that parsed to `json`. */
   decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest;
-  /** The same in steps, for a large body. */
+  /** What the gateway calls: the same in steps. */
   decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest>;
   /** Events for a streaming client. Ends with the dialect's own ending, or with its error form through `fail`. */
   encodeEvents(context: ResponseContext): ClientEncoder;
@@ -176,7 +176,7 @@ export interface UpstreamCodec {
   readonly losses: RequestLosses;
   /** Pure, and called for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
   encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
-  /** The same in steps, for a large request. */
+  /** What the gateway calls: the same in steps. A codec made of another one replaces both, with `whole` of `steps.ts`. */
   encodeInSteps(request: CanonicalRequest, target: Target): Steps<UpstreamRequest>;
   /** Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation. */
   decodeEvents(context: DecodeContext): EventDecoder;

@@ -20,6 +20,7 @@ import type { Metrics } from './operations/metrics.ts';
 import type { UnfinishedBytes } from './websocket/inbound.ts';
 import type { OneATurn } from './one-a-turn.ts';
 import type { LargeWork } from './request/large-work.ts';
+import type { Turns } from './turns.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
@@ -56,6 +57,8 @@ export interface Gateway {
   /** Clients that left and are not let go of yet. */
   readonly leavers: OneATurn;
   readonly largeWork: LargeWork;
+  /** The work of requests, whatever their size. */
+  readonly turns: Turns;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */

@@ -35,6 +35,7 @@ import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
 import { OneATurn } from './one-a-turn.ts';
 import { LargeWork } from './request/large-work.ts';
+import { Turns } from './turns.ts';
 import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
@@ -219,6 +220,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
       unfinished_message_bytes: unfinished.total,
       leaving_clients: leavers.waiting,
       large_bodies: largeWork.waiting,
+      waiting_requests: turns.waiting,
       reserved_usd: Number(store.admission.reserved()) / Number(USD),
     }),
     storeHealthy: () => store.health().healthy,
@@ -227,7 +229,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     processFigures: options.processFigures,
   });
   const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new OneATurn()];
-  const largeWork = new LargeWork();
+  const [largeWork, turns] = [new LargeWork(), new Turns()];
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
@@ -262,6 +264,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     tokenizer,
     leavers,
     largeWork,
+    turns,
     site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [

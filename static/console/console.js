@@ -164,13 +164,18 @@ async function show() {
       if (signal.aborted) return;
       clearTimeout(patience);
       if (!(error instanceof Failed)) {
+        if (definition !== undefined) throw error;
         // A module that cannot be read is a gateway that is away, or another version of it.
-        if (definition === undefined) awaitReturn(new Failed('away', 'The gateway does not answer.'), load, mine);
-        else throw error;
+        if (await isOfOlderVersion()) location.reload();
+        else if (!signal.aborted) awaitReturn(new Failed('away', 'The gateway does not answer.'), load, mine);
       } else if (error.kind === 'signed_out')
         showSignIn('The session has ended: it lasts twelve hours, and no longer than its token or the gateway’s process.');
       else if (error.kind === 'away' || error.kind === 'store' || error.kind === 'busy') awaitReturn(error, load, mine);
-      else part('view').replaceChildren(problem(error, load));
+      else {
+        // Whoever refuses is there.
+        recovered();
+        part('view').replaceChildren(problem(error, load));
+      }
     } finally {
       if (!signal.aborted) part('view').removeAttribute('aria-busy');
     }
@@ -182,6 +187,13 @@ async function show() {
     if (!isBusy) void load();
   }, definition.everyMs);
   signal.addEventListener('abort', () => clearInterval(timer));
+}
+
+/** Whether the gateway has another console than this one by now: files are named by what is in them. */
+async function isOfOlderVersion() {
+  const own = document.querySelector('script[src]').getAttribute('src');
+  const page = await fetch('console', { cache: 'no-store' }).catch(() => undefined);
+  return page?.ok === true && !(await page.text()).includes(own);
 }
 
 /** What had the focus keeps it where it is there again. */

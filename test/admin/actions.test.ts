@@ -1,7 +1,7 @@
 /** What operators do over the admin API: each answer has the shape of its row, each change is journaled with who and why, and made once. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -67,6 +67,9 @@ test('keys are rotated and deleted, and the envelope secret rotated: each once u
   await refused(gateway.ask('store/backup', { method: 'POST', body: { folder } }), 409, 'not_empty');
   for (const outside of ['..', '.', '', '../other', 'a/../../b', '/etc/mizu', dirname(backups), `${backups}-more`])
     await refused(gateway.ask('store/backup', { method: 'POST', body: { folder: outside } }), 400, 'outside_backups');
+  writeFileSync(join(backups, 'file'), '');
+  for (const impossible of ['a\0b', 'x'.repeat(300), 'x/'.repeat(5_000), 'file/below'])
+    await refused(gateway.ask('store/backup', { method: 'POST', body: { folder: impossible } }), 400, 'bad_folder');
 
   const secret = { headers: { 'idempotency-key': 'secret' }, body: {} };
   assert.equal((await done(gateway, 'rotateSecret', 'secrets/rotate', secret)).secret, 2);

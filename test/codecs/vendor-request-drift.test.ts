@@ -29,7 +29,7 @@ const LEAST: Readonly<Record<string, JsonObject>> = {
 const readsMember =
   (dialect: Dialect): Reads =>
   (name) =>
-    decode(dialect, LEAST[dialect] ?? {}).reads.has(name);
+    decode(dialect, LEAST[dialect] ?? {}).reads.own.has(name);
 
 /** True for an entry of a list that becomes an item or a tool of its own; a complaint about its members shows that they are read. */
 function isRead(dialect: Dialect, body: JsonObject, list: 'items' | 'tools'): boolean {

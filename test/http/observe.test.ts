@@ -51,6 +51,7 @@ test('metrics: what requests hold in memory, by kind, while they hold it', async
     'history_bytes',
     'unfinished_message_bytes',
     'large_bodies',
+    'waiting_requests',
     'leaving_clients',
     'reserved_usd',
   ])

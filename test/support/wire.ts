@@ -41,7 +41,7 @@ export function requestOf(dialect: CanonicalRequest['dialect'], changes: Partial
     dialect,
     text: JSON.stringify(json),
     json,
-    reads: new Set(['model']),
+    reads: { own: new Set(['model']) },
     model: 'logical-model',
     stream: true,
     items: [],

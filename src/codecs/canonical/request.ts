@@ -108,9 +108,7 @@ export interface CanonicalRequest {
   readonly text: string;
   readonly json: JsonObject;
   /** The members of the body that have a canonical form here. All others reach only an upstream of the same dialect. */
-  readonly reads: ReadonlySet<string>;
-  /** The same for the values of these members, where it is known. */
-  readonly readsIn?: Readonly<Record<string, ReadMembers>>;
+  readonly reads: ReadMembers;
   readonly schemas?: SchemaPlaces;
   /** The logical model. */
   readonly model: string;

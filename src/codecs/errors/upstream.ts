@@ -5,6 +5,7 @@
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../canonical/error.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
+import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
 import { PICTURE_FAULTS, POLICY_FAULTS, sanitise, shownUpstreamCode } from './sanitise.ts';
 
 /** Statuses that every Channel would answer: the request itself is wrong. */
@@ -134,13 +135,17 @@ export function refusal(given: number | undefined, members: ErrorMembers, option
   if (members.type !== undefined) facts.type = members.type;
   if (members.param !== undefined) facts.param = members.param;
   if (options.retryAfterMs !== undefined) facts.retryAfterMs = options.retryAfterMs;
-  const shown = shownUpstreamCode(members.code) ?? shownUpstreamCode(members.type);
+  const shown = shownUpstreamCode(members.code) ?? shownUpstreamCode(members.type) ?? overflowCode(status, members);
   return new GatewayError('upstream_error', messageFor(status, members.message), {
     reason: options.reason,
     upstream: facts,
     ...(shown === undefined ? {} : { shownCode: shown }),
     ...(options.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
   });
+}
+
+function overflowCode(status: number | undefined, members: ErrorMembers): string | undefined {
+  return (status === undefined || isDeterministic(status)) && isContextOverflow(members) ? CONTEXT_OVERFLOW : undefined;
 }
 
 /** Statuses of an upstream that a client may see in a stream: those that it can act on, never those of our credential. */

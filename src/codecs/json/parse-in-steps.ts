@@ -1,19 +1,38 @@
 /**
- * `JSON.parse` in steps: the members of large containers are parsed in pieces, each by the engine. What is valid, and what it means, is the engine's.
+ * `JSON.parse` in steps: the members of large containers, and long strings, are parsed in pieces, each by the engine. What is valid, and what it means,
+ * is the engine's.
  */
 import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';
 import type { Steps } from '../steps.ts';
-import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, skipString } from './text.ts';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  isEscaped,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipSpace,
+  skipString,
+} from './text.ts';
 
 /** Containers of this many characters are parsed in pieces of about as many: a millisecond. */
 const PIECE = 32 * 1024;
+/** Strings of this many characters, names apart, are parsed in pieces of as many: a millisecond or two. */
+const LONG = 1024 * 1024;
+/** How many characters are looked at in a step. */
+const STEP = 2 * 1024 * 1024;
+/** The longest escape. */
+const ESCAPE = '\\u0000'.length;
 
 /** Throws SyntaxError as `JSON.parse` does. */
 export function* parseInSteps(text: string): Steps<JsonValue> {
   if (text.length < PIECE) return parseJson(text);
   const start = skipSpace(text, 0);
-  const ends = largeContainers(text);
+  const ends = yield* largeValues(text);
   yield;
   const end = ends.get(start);
   if (end === undefined) return parseJson(text);
@@ -25,14 +44,21 @@ function malformed(at: number): SyntaxError {
   return new SyntaxError(`Malformed JSON at position ${at}`);
 }
 
-/** Where each large container ends, by its start. */
-function largeContainers(text: string): ReadonlyMap<number, number> {
+/** Where each large container and each long string ends, by its start. */
+function* largeValues(text: string): Steps<ReadonlyMap<number, number>> {
   const ends = new Map<number, number>();
   const open: number[] = [];
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0, rest = STEP; at < text.length; at++) {
+    if (at >= rest) {
+      yield;
+      rest = at + STEP;
+    }
     const code = text.charCodeAt(at);
-    if (code === QUOTE) at = skipString(text, at) - 1;
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) open.push(at);
+    if (code === QUOTE) {
+      const end = skipString(text, at);
+      if (end - at >= LONG) ends.set(at, end);
+      at = end - 1;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) open.push(at);
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       const start = open.pop();
       // In ASCII a closing bracket stands two behind its opening one.
@@ -48,7 +74,7 @@ interface Member {
   readonly start: number;
   /** The comma behind it, or the end of its container. */
   readonly end: number;
-  /** Where the large container in it begins. */
+  /** Where the large value in it begins: a container or a string. */
   readonly large: number | undefined;
 }
 
@@ -67,8 +93,9 @@ class Pieces {
     const last = end - 1;
     let from = start + 1;
     for (let at = from; at <= last; ) {
-      const member = this.#member(at, last);
+      const member = this.#member(at, last, Array.isArray(into));
       at = member.end + 1;
+      if (member.end - member.start >= LONG) yield;
       if (member.large !== undefined) {
         if (member.start > from) this.#read(from, member.start - 1, into);
         yield* this.#readLarge(member, member.large, into);
@@ -82,14 +109,19 @@ class Pieces {
     return into;
   }
 
-  #member(start: number, last: number): Member {
+  #member(start: number, last: number, isList: boolean): Member {
     const text = this.#text;
     let depth = 0;
     let large: number | undefined;
+    let isNamed = isList;
     for (let at = start; ; at++) {
       const code = text.charCodeAt(at);
       if (at === last || (code === COMMA && depth === 0)) return { start, end: at, large };
-      if (code === QUOTE) at = skipString(text, at) - 1;
+      if (code === QUOTE) {
+        const end = isNamed ? this.#ends.get(at) : undefined;
+        if (end !== undefined) large = at;
+        at = (end ?? skipString(text, at)) - 1;
+      } else if (code === COLON) isNamed = true;
       else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
         const end = this.#ends.get(at);
         if (end === undefined) depth += 1;
@@ -115,9 +147,30 @@ class Pieces {
     if (!this.#isBlank(after, end)) throw malformed(after);
     const name = Array.isArray(into) ? this.#isBlank(start, large) || undefined : this.#name(start, large);
     if (name === undefined) throw malformed(start);
-    const value = yield* this.container(large, after);
+    const value =
+      this.#text.charCodeAt(large) === QUOTE ? yield* this.#string(large, after) : yield* this.container(large, after);
     if (Array.isArray(into)) into.push(value);
     else setMember(into, String(name), value);
+  }
+
+  /** The long string from `start` to `end`. */
+  *#string(start: number, end: number): Steps<string> {
+    const pieces: string[] = [];
+    const last = end - 1;
+    for (let from = start + 1; from < last; ) {
+      const to = from + LONG < last ? this.#beforeEscape(from, from + LONG) : last;
+      pieces.push(String(parseJson(`"${this.#text.slice(from, to)}"`)));
+      from = to;
+      yield;
+    }
+    return pieces.join('');
+  }
+
+  /** Where a piece from `from` may end: at `to`, or before the escape that stands there. */
+  #beforeEscape(from: number, to: number): number {
+    for (let at = to - ESCAPE + 1; at < to; at++)
+      if (this.#text.charCodeAt(at) === BACKSLASH && !isEscaped(this.#text, at, from)) return at;
+    return to;
   }
 
   /** The name in front of a value; undefined for anything else. */

@@ -2,6 +2,7 @@
  * What a JSON text holds, found without parsing it: a parsed value takes some fifty bytes however short its text is, so a small body could fill the memory.
  * One pass, linear in the text. The text need not be valid JSON; of text that is, the figures are exact.
  */
+import { type Steps, whole } from '../steps.ts';
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -27,33 +28,67 @@ export interface JsonFigures {
   readonly members: number;
 }
 
+/** How many characters a step looks at: some milliseconds. */
+const STEP = 2 * 1024 * 1024;
+
 /** The figures, or the first bound that the text exceeds: the rest is then not read. */
-export function scanJson(text: string, bounds: JsonBounds): JsonFigures | keyof JsonBounds {
-  const { length } = text;
-  // The outermost value; each further one follows the opening of its container or a comma.
-  let values = 1;
-  let members = 0;
-  let depth = 0;
-  for (let at = 0; at < length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(text, at + 1);
-    } else if (code === COMMA) {
-      values += 1;
-      if (values > bounds.values) return 'values';
-    } else if (code === COLON) {
-      if (depth === 1) members += 1;
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      depth += 1;
-      if (depth > bounds.depth) return 'depth';
-      const next = text.charCodeAt(skipSpace(text, at + 1));
-      if (next !== CLOSE_BRACE && next !== CLOSE_BRACKET) values += 1;
-      if (values > bounds.values) return 'values';
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      depth -= 1;
-    }
+export const scanJson = whole(scanInSteps);
+
+export function* scanInSteps(text: string, bounds: JsonBounds): Steps<JsonFigures | keyof JsonBounds> {
+  const scan = new Scan(text, bounds);
+  for (let to = STEP; ; to += STEP) {
+    const exceeded = scan.on(Math.min(to, text.length));
+    if (exceeded !== undefined) return exceeded;
+    if (to >= text.length) return scan.figures;
+    yield;
   }
-  return { values, members };
+}
+
+class Scan {
+  readonly #text: string;
+  readonly #bounds: JsonBounds;
+  #at = 0;
+  /** The outermost value; each further one follows the opening of its container or a comma. */
+  #values = 1;
+  #members = 0;
+  #depth = 0;
+
+  constructor(text: string, bounds: JsonBounds) {
+    this.#text = text;
+    this.#bounds = bounds;
+  }
+
+  get figures(): JsonFigures {
+    return { values: this.#values, members: this.#members };
+  }
+
+  /** Goes on to this character. Returns the bound that is exceeded. */
+  on(end: number): keyof JsonBounds | undefined {
+    const text = this.#text;
+    const most = this.#bounds;
+    let [at, values, members, depth] = [this.#at, this.#values, this.#members, this.#depth];
+    for (; at < end; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        at = endOfString(text, at + 1);
+      } else if (code === COMMA) {
+        values += 1;
+        if (values > most.values) return 'values';
+      } else if (code === COLON) {
+        if (depth === 1) members += 1;
+      } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        depth += 1;
+        if (depth > most.depth) return 'depth';
+        const next = text.charCodeAt(skipSpace(text, at + 1));
+        if (next !== CLOSE_BRACE && next !== CLOSE_BRACKET) values += 1;
+        if (values > most.values) return 'values';
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+        depth -= 1;
+      }
+    }
+    [this.#at, this.#values, this.#members, this.#depth] = [at, values, members, depth];
+    return undefined;
+  }
 }
 
 /** A call of `indexOf` costs as much as looking at this many characters. */

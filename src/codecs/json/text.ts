@@ -1,5 +1,7 @@
 /** Finds values in JSON text without reading it, so that they can be passed on as they were spelt. The text must already have parsed. */
 
+import { endsStep, type Steps, whole } from '../steps.ts';
+
 export type JsonPath = readonly (string | number)[];
 
 export const QUOTE = 0x22;
@@ -178,11 +180,14 @@ export function sliceElements(text: string, path: JsonPath): string[] | undefine
 const SPACE_OR_STRING = /["\s]/g;
 
 /** The text without the white space between its tokens; strings and number spelling stay. */
-export function compactJson(text: string): string {
+export const compactJson = whole(compactInSteps);
+
+export function* compactInSteps(text: string): Steps<string> {
   let result = '';
   let kept = 0;
   let cursor = 0;
-  for (;;) {
+  for (let token = 0; ; token += 1) {
+    if (endsStep(token)) yield;
     SPACE_OR_STRING.lastIndex = cursor;
     const found = SPACE_OR_STRING.exec(text)?.index;
     if (found === undefined) return result + text.slice(kept);

@@ -1,48 +1,83 @@
-/** `JSON.stringify` in steps: values of many members are written in pieces, each by the engine. */
+/** `JSON.stringify` in steps: values of many members, and long strings, are written in pieces, each by the engine. */
 import { isObject, type JsonValue } from '../canonical/json.ts';
 import { endsStep, type Steps } from '../steps.ts';
 
 /** What has fewer values is written in one go: less than a millisecond. */
 const PIECE = 2_000;
+/** Longer strings are written in pieces of so many characters: a millisecond or two. */
+const LONG = 1024 * 1024;
 
 /** The text of a value that is not undefined, without members that are. */
-export function* writeInSteps(value: JsonValue): Steps<string> {
-  return yield* write(value, new Set());
+export function* writeInSteps(value: JsonValue | object): Steps<string> {
+  return yield* write(value as JsonValue, new Set());
 }
 
-/** `large`: containers that are known to hold many values. */
+/** `large`: what is known to hold many values, or a long string. */
 function* write(value: JsonValue, large: Set<JsonValue>): Steps<string> {
+  if (typeof value === 'string') return value.length < LONG ? JSON.stringify(value) : yield* writeLong(value);
   if (!large.has(value) && count(value, large, PIECE) < PIECE) return JSON.stringify(value);
   const pieces: string[] = [];
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) {
       if (endsStep(index)) yield;
-      pieces.push(isContainer(element) ? yield* write(element, large) : (JSON.stringify(element) ?? 'null'));
+      pieces.push(isWritten(element) ? yield* write(element, large) : (JSON.stringify(element) ?? 'null'));
     }
     return `[${pieces.join()}]`;
   }
   if (!isObject(value)) return JSON.stringify(value);
+  yield;
   for (const [index, name] of Object.keys(value).entries()) {
     if (endsStep(index)) yield;
     const member = value[name];
     if (member === undefined) continue;
-    const text = isContainer(member) ? yield* write(member, large) : JSON.stringify(member);
+    const text = isWritten(member) ? yield* write(member, large) : JSON.stringify(member);
     pieces.push(`${JSON.stringify(name)}:${text}`);
   }
   return `{${pieces.join()}}`;
 }
 
 const isContainer = (value: JsonValue | undefined): boolean => typeof value === 'object' && value !== null;
+const isLong = (value: JsonValue | undefined): boolean => typeof value === 'string' && value.length >= LONG;
+const isWritten = (value: JsonValue): boolean => isContainer(value) || isLong(value);
 
-/** The values in a value, itself included, up to `most`: what is behind is not looked at. Containers of so many are added to `large`. */
+function* writeLong(text: string): Steps<string> {
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    let to = from + LONG;
+    // Half of a pair would be escaped.
+    if (isLeading(text.charCodeAt(to - 1))) to -= 1;
+    pieces.push(JSON.stringify(text.slice(from, to)).slice(1, -1));
+    from = to;
+    yield;
+  }
+  return `"${pieces.join('')}"`;
+}
+
+const isLeading = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+
+/**
+ * The values in a value, itself included, up to `most`: what is behind is not looked at. A long string counts as `most`. What holds that many is added
+ * to `large`.
+ */
 function count(value: JsonValue | undefined, large: Set<JsonValue>, most: number): number {
+  if (isLong(value)) return most;
   if (typeof value !== 'object' || value === null) return 1;
-  const children = Array.isArray(value) ? value.length : Object.keys(value).length;
-  let values = 1 + children;
+  const list = Array.isArray(value) ? value : undefined;
+  let values = 1 + (list === undefined ? 0 : list.length);
   const each = (child: JsonValue | undefined): void => {
-    if (values < most && isContainer(child)) values += count(child, large, most - values) - 1;
+    if (values >= most) return;
+    if (isContainer(child)) values += count(child, large, most - values) - 1;
+    else if (isLong(child)) values = most;
   };
-  if (values < most) for (const child of Array.isArray(value) ? value : Object.values(value)) each(child);
-  if (values >= PIECE) large.add(value);
+  if (list !== undefined) {
+    if (values < most) for (const child of list) each(child);
+  } else if (isObject(value)) {
+    for (const name in value) {
+      values += 1;
+      if (values >= most) break;
+      each(value[name]);
+    }
+  }
+  if (values >= most) large.add(value);
   return values;
 }

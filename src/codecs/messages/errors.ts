@@ -2,6 +2,7 @@
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Frame, UpstreamAnswer } from '../codec.ts';
+import { CONTEXT_OVERFLOW, inAnthropicWords } from '../errors/context-overflow.ts';
 import { MESSAGES_FAULTS } from '../errors/sanitise.ts';
 import { errorBody, readErrorMembers, refusal, retryAfterMs, statusInStream, statusOfMembers } from '../errors/upstream.ts';
 
@@ -31,7 +32,7 @@ function members(error: GatewayError, type: string): JsonObject {
   const { message, shownCode, param } = error;
   return {
     type,
-    message,
+    message: shownCode === CONTEXT_OVERFLOW ? inAnthropicWords(message) : message,
     code: shownCode,
     ...(param === null ? {} : { param }),
     ...details(shownCode),

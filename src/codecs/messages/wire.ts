@@ -1,8 +1,10 @@
 /** Names and members of the messages wire that several files of this codec use. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
+import { writeInSteps } from '../json/write-in-steps.ts';
 import { MOST_BREAKPOINTS } from '../requests/cache-breakpoints.ts';
 import type { Losses } from '../requests/losses.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 export const DEFAULT_MAX_TOKENS = 128_000;
 export const DEFAULT_VERSION = '2023-06-01';
@@ -65,16 +67,21 @@ export interface WireBlock {
   cacheControl?: JsonObject | undefined;
 }
 
-function render(block: WireBlock): string {
-  const members = JSON.stringify(block.json);
+function* render(block: WireBlock): Steps<string> {
+  const members = yield* writeInSteps(block.json);
   const input = block.input === undefined ? '' : `,"input":${block.input}`;
   const schema = block.schema === undefined ? '' : `,"input_schema":${block.schema}`;
   const cache = block.cacheControl === undefined ? '' : `,"cache_control":${JSON.stringify(block.cacheControl)}`;
   return `${members.slice(0, -1)}${input}${schema}${cache}}`;
 }
 
-export function renderAll(blocks: readonly WireBlock[]): string {
-  return `[${blocks.map(render).join(',')}]`;
+export function* renderAll(blocks: readonly WireBlock[]): Steps<string> {
+  const written: string[] = [];
+  for (const [index, block] of blocks.entries()) {
+    if (endsStep(index)) yield;
+    written.push(yield* render(block));
+  }
+  return `[${written.join(',')}]`;
 }
 
 /**

@@ -1,10 +1,11 @@
 /**
  * Checked access to the members of a client's body: a wrong type is refused with the member's path. Null counts as absent. `path` is that of
- * the object that has the member; it is empty at the top of the body. Knows only members that several dialects have in common.
+ * the object that has the member; it is empty at the top of the body. Knows only members that several dialects have in common. What a decoder
+ * reads of a body at all is one table in its dialect (`read-members.ts`).
  */
 import { type GatewayError, invalid } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Format } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReadMembers } from '../canonical/request.ts';
 import { defined } from '../defined.ts';
 
 /** Members that choose upstreams or credentials. */
@@ -157,4 +158,46 @@ export function schemaMembers(body: JsonObject, path: string): Omit<Extract<Form
 /** `invalid_request` for the member at `path`; `wanted` completes `'path' must be …`. */
 export function wrongType(path: string, wanted: string): GatewayError {
   return invalid(path, `'${path}' must be ${wanted}.`);
+}
+
+/**
+ * True when the request has members that its decoder does not read: they are lost at an upstream of another dialect, which the log reports
+ * as `unknown members`.
+ */
+export function hasUnreadMembers({ json, reads: { own: known, within } }: CanonicalRequest): boolean {
+  for (const key in json) if (!known.has(key) && present(json[key])) return true;
+  return within !== undefined && holdsUnreadWithin(json, within);
+}
+
+/** Goes through lists, and no deeper than the table: the value of a member that is read counts as read. */
+function holdsUnread(value: JsonValue | undefined, members: ReadMembers): boolean {
+  if (Array.isArray(value)) return value.some((entry) => holdsUnread(entry, members));
+  if (!isObject(value) || members.of?.(value) === false) return false;
+  for (const key in value) if (!members.own.has(key) && hasValue(value[key])) return true;
+  return members.within !== undefined && holdsUnreadWithin(value, members.within);
+}
+
+function holdsUnreadWithin(json: JsonObject, tables: Readonly<Record<string, ReadMembers>>): boolean {
+  for (const key in tables) {
+    const members = tables[key];
+    const value = json[key];
+    if (members !== undefined && value !== undefined && holdsUnread(value, members)) return true;
+  }
+  return false;
+}
+
+/** Histories repeat answers whole, with empty values for members that are absent. */
+function hasValue(value: JsonValue | undefined): boolean {
+  return present(value) && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0);
+}
+
+/** The own members of {@link ReadMembers}. */
+export function own(...names: readonly string[]): Pick<ReadMembers, 'own'> {
+  return { own: new Set(names) };
+}
+
+/** For {@link ReadMembers.of}: matches entries of these types, and entries without a type. */
+export function ofType(...types: readonly string[]): (entry: JsonObject) => boolean {
+  const known = new Set(types);
+  return ({ type }) => typeof type !== 'string' || known.has(type);
 }

@@ -11,7 +11,7 @@ import { isOfModel } from '../tools/call-pairs.ts';
 import { declaredTool } from '../tools/names.ts';
 import { asksForCaching } from './cache-breakpoints.ts';
 import type { Losses } from './losses.ts';
-import { hasUnreadMembers } from './unread-members.ts';
+import { hasUnreadMembers } from './members.ts';
 
 /** Members whose presence is a feature. */
 const MEMBERS = {

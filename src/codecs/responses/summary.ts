@@ -12,7 +12,9 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
+import { parseInSteps } from '../json/parse-in-steps.ts';
 import { sliceElements, sliceJson } from '../json/text.ts';
+import { endsStep, type Steps } from '../steps.ts';
 import type { Compaction } from './answer/compact.ts';
 
 /** The form of an envelope that holds a summary. */
@@ -38,16 +40,27 @@ const LEFT_OUT = [
   'store',
 ];
 
+/** A body: its exact text and its value. */
+interface Body {
+  readonly text: string;
+  readonly json: JsonObject;
+}
+
 /** The body that asks for the summary: the conversation, and the instruction as the last message of the user. */
-export function summaryRequest(text: string, { input }: JsonObject): string {
+export function* summaryRequest(text: string, { input }: JsonObject): Steps<Body> {
   const last = JSON.stringify(userMessage(INSTRUCTION));
   const before = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : (sliceElements(text, ['input']) ?? []);
   const items = [...before.filter((item) => !TRIGGER.test(item)), last];
-  return editJson(text, [
+  yield;
+  const asking = editJson(text, [
     { path: ['input'], value: `[${items.join(',')}]` },
     { path: ['store'], value: 'false' },
     ...LEFT_OUT.filter((name) => name !== 'store').map((name) => ({ path: [name], value: undefined })),
   ]);
+  yield;
+  const json = yield* parseInSteps(asking);
+  if (!isObject(json)) throw new Error('a request body is an object');
+  return { text: asking, json };
 }
 
 /** The item that asks for a compaction. */
@@ -85,12 +98,9 @@ function isTrigger(item: Item): boolean {
   return item.kind === 'native' && isObject(item.body) && item.body['type'] === 'compaction_trigger';
 }
 
-/** The request for the summary that answers a `compaction_trigger`. `parse` reads a body. */
-export function summaryRequestOf(
-  request: CanonicalRequest,
-  parse: (text: string) => { readonly text: string; readonly json: JsonObject },
-): CanonicalRequest {
-  const { text, json } = parse(summaryRequest(request.text, request.json));
+/** The request for the summary that answers a `compaction_trigger`. */
+export function* summaryRequestOf(request: CanonicalRequest): Steps<CanonicalRequest> {
+  const { text, json } = yield* summaryRequest(request.text, request.json);
   const { toolChoice: _c, parallelToolCalls: _p, format: _f, verbosity: _v, include: _i, ...rest } = request;
   const { maxOutputTokens: _m, logprobs: _l, ...asked } = rest;
   const input = json['input'];
@@ -124,11 +134,15 @@ export function compactionStep(whole: Whole, context: SealingContext): Step {
 }
 
 /** The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none. */
-export function compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Compaction {
+export function* compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Steps<Compaction> {
   const { usage } = whole;
   const item = summaryItem(whole, context);
   const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : userTexts(text, input);
-  const own = kept.map((message) => withId(message, context));
+  const own: string[] = [];
+  for (const [index, message] of kept.entries()) {
+    if (endsStep(index)) yield;
+    own.push(withId(message, context));
+  }
   const body = { id: context.responseId, object: 'response.compaction', created_at: context.createdAt, output: [] };
   const output = `[${[...own, JSON.stringify(item)].join(',')}]`;
   const edits: JsonEdit[] = [
@@ -183,11 +197,7 @@ function unreadable(at: number): Error {
  * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that cannot be
  * opened.
  */
-export function withSummaries<Request extends { readonly text: string; readonly json: JsonObject }>(
-  request: Request,
-  open: (sealed: string) => Opaque | undefined,
-  parse: (text: string) => Request,
-): Request {
+export function* withSummaries(request: Body, open: (sealed: string) => Opaque | undefined): Steps<Body> {
   const { input } = request.json;
   if (!Array.isArray(input)) return request;
   const edits: JsonEdit[] = [];
@@ -200,5 +210,10 @@ export function withSummaries<Request extends { readonly text: string; readonly 
     if (opaque.form !== SUMMARY) continue;
     edits.push({ path: ['input', at], value: JSON.stringify(userMessage(`${HEADING}\n\n${opaque.value}`)) });
   }
-  return edits.length === 0 ? request : parse(editJson(request.text, edits));
+  if (edits.length === 0) return request;
+  const text = editJson(request.text, edits);
+  yield;
+  const json = yield* parseInSteps(text);
+  if (!isObject(json)) throw new Error('a request body is an object');
+  return { text, json };
 }

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../canonical/json.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import { writeInSteps } from '../json/write-in-steps.ts';
 import { skipString } from '../json/text.ts';
-import type { Steps } from '../steps.ts';
+import { endsStep, type Steps, whole } from '../steps.ts';
 
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const MARK = '\\u0001';
@@ -17,7 +17,7 @@ export function* rewriteText(
   rewrite: (schema: JsonObject) => Steps<JsonObject | undefined>,
 ): Steps<string | undefined> {
   if (text.includes(MARK)) return undefined;
-  const marked = replaceTokens(
+  const marked = yield* replaceTokens(
     text,
     (token) => (/^"\d+"$/.test(token) ? `"${MARK}\\"${token.slice(1, -1)}\\""` : token),
     (other) => other.replace(NUMBER, (token) => (String(Number(token)) === token ? token : `"${MARK}${token}"`)),
@@ -29,14 +29,16 @@ export function* rewriteText(
   yield;
   const written = rewritten && (yield* writeInSteps(rewritten));
   yield;
-  return written && withoutMarks(written);
+  return written && (yield* unmarked(written));
 }
 
 /** The text of a value that may be marked. */
-export function withoutMarks(text: string): string {
+export const withoutMarks = whole(unmarked);
+
+function* unmarked(text: string): Steps<string> {
   if (!text.includes(MARK)) return text;
   const prefix = `"${MARK}`;
-  return replaceTokens(
+  return yield* replaceTokens(
     text,
     (token) => (token.startsWith(prefix) ? token.slice(prefix.length, -1).replaceAll('\\"', '"') : token),
     (other) => other,
@@ -44,10 +46,11 @@ export function withoutMarks(text: string): string {
 }
 
 /** Valid JSON with each string and all that stands between strings replaced, in one pass. A pattern would run out of stack over long strings. */
-function replaceTokens(text: string, string: (token: string) => string, between: (other: string) => string): string {
+function* replaceTokens(text: string, string: (token: string) => string, between: (other: string) => string): Steps<string> {
   const pieces: string[] = [];
   let at = 0;
-  for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', at)) {
+  for (let quote = text.indexOf('"'), tokens = 0; quote >= 0; quote = text.indexOf('"', at), tokens++) {
+    if (endsStep(tokens)) yield;
     const end = skipString(text, quote);
     pieces.push(between(text.slice(at, quote)), string(text.slice(quote, end)));
     at = end;

@@ -5,19 +5,31 @@
 import { type JsonObject, setMember } from '../canonical/json.ts';
 import type { Steps } from '../steps.ts';
 
-/** How many schemas a step writes: some milliseconds. */
+/** How many schemas, or members, a step writes: some milliseconds. */
 const STEP = 500;
+
+/** Members of one schema of which only the first ones are written. */
+interface LaterMembers {
+  readonly names: readonly string[];
+  readonly write: (name: string) => void;
+}
 
 export class LaterSchemas {
   readonly #write: (schema: JsonObject, depth: number) => JsonObject;
+  readonly #writeInSteps: ((schema: JsonObject, depth: number) => Steps<JsonObject>) | undefined;
   readonly #places: JsonObject[] = [];
   readonly #schemas: JsonObject[] = [];
   readonly #depths: number[] = [];
+  readonly #members: LaterMembers[] = [];
   #left = STEP;
 
-  /** `write` rewrites a schema, and asks {@link orNow} for those within it. */
-  constructor(write: (schema: JsonObject, depth: number) => JsonObject) {
+  /** Both rewrite a schema, and ask {@link orNow} for those within it; the second one those that were put off. */
+  constructor(
+    write: (schema: JsonObject, depth: number) => JsonObject,
+    writeInSteps?: (schema: JsonObject, depth: number) => Steps<JsonObject>,
+  ) {
     this.#write = write;
+    this.#writeInSteps = writeInSteps;
   }
 
   /** The rewritten schema, or its place where this step has written enough. */
@@ -26,6 +38,11 @@ export class LaterSchemas {
       this.#left -= 1;
       return this.#write(schema, depth);
     }
+    return this.later(schema, depth);
+  }
+
+  /** The place of a schema that takes several steps by itself. */
+  later(schema: JsonObject, depth: number): JsonObject {
     const place: JsonObject = {};
     this.#places.push(place);
     this.#schemas.push(schema);
@@ -33,19 +50,41 @@ export class LaterSchemas {
     return place;
   }
 
+  /** Writes the members of an object of schemas in order; true where only the first ones now, and the others later. */
+  each(names: readonly string[], write: (name: string) => void): boolean {
+    for (const name of names.length > STEP ? names.slice(0, STEP) : names) write(name);
+    if (names.length > STEP) this.#members.push({ names, write });
+    return names.length > STEP;
+  }
+
   /** Writes all that was put off, and what that puts off in turn. To be asked after each schema that was not put off. */
   *write(): Steps<void> {
-    for (let index = 0; ; index += 1) {
-      if (this.#left === 0) {
-        yield;
-        this.#left = STEP;
-      }
+    for (let index = 0; index < this.#places.length || this.#members.length > 0; ) {
+      yield* this.#writeMembers();
+      if (this.#left === 0) yield* this.#step();
       const [place, schema] = [this.#places[index], this.#schemas[index]];
-      if (place === undefined || schema === undefined) break;
+      if (place === undefined || schema === undefined) continue;
       this.#left -= 1;
-      const written = this.#write(schema, this.#depths[index] ?? 0);
+      const depth = this.#depths[index] ?? 0;
+      const written = this.#writeInSteps === undefined ? this.#write(schema, depth) : yield* this.#writeInSteps(schema, depth);
       for (const key of Object.keys(written)) setMember(place, key, written[key]);
+      index += 1;
     }
+    if (this.#left === 0) yield* this.#step();
     this.#places.length = this.#schemas.length = this.#depths.length = 0;
+  }
+
+  *#step(): Steps<void> {
+    yield;
+    this.#left = STEP;
+  }
+
+  *#writeMembers(): Steps<void> {
+    for (let members = this.#members.pop(); members !== undefined; members = this.#members.pop()) {
+      for (let at = STEP; at < members.names.length; at += 1) {
+        if (at % STEP === 0) yield* this.#step();
+        members.write(members.names[at] ?? '');
+      }
+    }
   }
 }

@@ -4,15 +4,11 @@
  * `enum`, are data.
  */
 import { isObject, type JsonObject, type JsonValue, setMember } from '../canonical/json.ts';
-import type { Steps } from '../steps.ts';
+import { atOnce, endsStep, type Steps } from '../steps.ts';
 import { LaterSchemas } from './later-schemas.ts';
 import { MergedKeywords } from './merged-keywords.ts';
 import { SchemaReferences } from './references.ts';
-
-export interface SchemaTarget {
-  /** The keywords that the target takes. All others are rewritten or left out. */
-  readonly keywords: ReadonlySet<string>;
-}
+import { type Entries, type Entry, finish, type SchemaTarget } from './target-forms.ts';
 
 /** `parametersJsonSchema` and `responseJsonSchema` of the generative-content protocol. */
 export const GENERATIVE_JSON_SCHEMA: SchemaTarget = {
@@ -36,25 +32,6 @@ const MAX_DEPTH = 128;
  */
 const MAX_COPIES = 3;
 
-/** Keywords that restrict values of certain types only. */
-const OF_TYPE: ReadonlyMap<string, readonly string[]> = new Map([
-  ['items', ['array']],
-  ['prefixItems', ['array']],
-  ['minItems', ['array']],
-  ['maxItems', ['array']],
-  ['minimum', ['number', 'integer']],
-  ['maximum', ['number', 'integer']],
-  ['properties', ['object']],
-  ['additionalProperties', ['object']],
-  ['required', ['object']],
-  ['propertyOrdering', ['object']],
-  ['format', ['string', 'number', 'integer']],
-]);
-const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
-
-type Entry = readonly [string, JsonValue];
-type Entries = Map<string, JsonValue>;
-
 /** The lowered schema, with keys in their order and a root that is not a mere reference. Never throws: what is no schema is left out. */
 export function lowerSchema(schema: JsonObject, target: SchemaTarget): Steps<JsonObject> {
   return new Lowering(schema, target).run();
@@ -65,7 +42,14 @@ class Lowering {
   readonly #references: SchemaReferences;
   readonly #target: SchemaTarget;
   readonly #copies = new Map<JsonObject, number>();
-  readonly #later = new LaterSchemas((schema, depth) => this.#write(schema, depth));
+  readonly #later = new LaterSchemas(
+    (schema, depth) => this.#write(schema, depth),
+    (schema, depth) => this.#writeInSteps(schema, depth),
+  );
+  /** Objects of properties that are not whole yet, with what they are made of. */
+  readonly #unfinished = new WeakMap<JsonObject, JsonObject>();
+  /** Properties that are about to be merged must be whole. */
+  #merging = 0;
 
   constructor(schema: JsonObject, target: SchemaTarget) {
     this.#references = new SchemaReferences(schema);
@@ -75,11 +59,12 @@ class Lowering {
   *run(): Steps<JsonObject> {
     const references = this.#references;
     yield* references.define();
-    const root = withoutBareReference(this.#lower(references.inlineRoot(), 0) ?? {});
+    const lowered = this.#lower(references.inlineRoot(), 0) ?? {};
     yield* this.#later.write();
+    const root = withoutBareReference(lowered);
     const definitions: Entry[] = [];
     for (let entry = references.next(); entry !== undefined; entry = references.next()) {
-      definitions.push([entry.name, this.#definition(entry.schema) ?? {}]);
+      definitions.push([entry.name, (yield* this.#definition(entry.schema)) ?? {}]);
       yield* this.#later.write();
     }
     const { $defs: _place, ...bare } = root;
@@ -91,25 +76,47 @@ class Lowering {
     if (value === true) return {};
     if (!isObject(value)) return undefined;
     if (depth > MAX_DEPTH) return {};
-    return this.#later.orNow(value, depth);
+    return hasManyBranches(value) ? this.#later.later(value, depth) : this.#later.orNow(value, depth);
   }
 
   #write(schema: JsonObject, depth: number): JsonObject {
+    return this.#copyOf(schema) ?? this.#finish(atOnce(this.#keywords(schema, depth)));
+  }
+
+  *#writeInSteps(schema: JsonObject, depth: number): Steps<JsonObject> {
+    return this.#copyOf(schema) ?? this.#finish(yield* this.#keywords(schema, depth));
+  }
+
+  /** A reference where the schema was written out often enough. */
+  #copyOf(schema: JsonObject): JsonObject | undefined {
     const copies = this.#copies.get(schema) ?? 0;
     if (copies === MAX_COPIES) return { $ref: this.#references.referTo(schema) };
     this.#copies.set(schema, copies + 1);
-    return finish(this.#keywords(schema, depth), this.#target);
+    return undefined;
   }
 
-  #definition(schema: JsonValue): JsonObject | undefined {
-    return isObject(schema) ? finish(this.#keywords(schema, 1), this.#target) : this.#lower(schema, 1);
+  *#definition(schema: JsonValue): Steps<JsonObject | undefined> {
+    return isObject(schema) ? this.#finish(yield* this.#keywords(schema, 1)) : this.#lower(schema, 1);
   }
 
-  #keywords(node: JsonObject, depth: number): Entries {
-    const own = this.#ownKeywords(node, depth);
-    if (!Array.isArray(node['allOf'])) return own;
-    const merged = new MergedKeywords(own);
-    this.#mergeAllOf(node['allOf'], depth, merged);
+  #finish(entries: Entries): JsonObject {
+    return finish(entries, this.#target, (properties, name) => this.#isNameOf(properties, name));
+  }
+
+  /** Whether the properties have a member of that name, or will have. */
+  #isNameOf(properties: JsonObject, name: string): boolean {
+    const source = this.#unfinished.get(properties);
+    if (source === undefined) return Object.hasOwn(properties, name);
+    return Object.hasOwn(source, name) && isSchema(source[name]);
+  }
+
+  *#keywords(node: JsonObject, depth: number): Steps<Entries> {
+    const branches = node['allOf'];
+    if (!Array.isArray(branches)) return this.#ownKeywords(node, depth);
+    this.#merging += 1;
+    const merged = new MergedKeywords(this.#ownKeywords(node, depth));
+    yield* this.#mergeAllOf(branches, depth, merged);
+    this.#merging -= 1;
     return merged.entries();
   }
 
@@ -159,10 +166,13 @@ class Lowering {
   #each(value: JsonValue, depth: number): JsonObject | undefined {
     if (!isObject(value)) return undefined;
     const lowered: JsonObject = {};
-    for (const name of Object.keys(value)) {
+    const add = (name: string): void => {
       const child = this.#lower(value[name], depth + 1);
       if (child !== undefined) setMember(lowered, name, child);
-    }
+    };
+    const names = Object.keys(value);
+    if (this.#merging > 0) names.forEach(add);
+    else if (this.#later.each(names, add)) this.#unfinished.set(lowered, value);
     return lowered;
   }
 
@@ -189,14 +199,27 @@ class Lowering {
   }
 
   /** The target has no conjunction: its branches are merged, and where two conflict, the first one stays. */
-  #mergeAllOf(branches: readonly JsonValue[], depth: number, out: MergedKeywords): void {
+  *#mergeAllOf(branches: readonly JsonValue[], depth: number, out: MergedKeywords): Steps<void> {
     if (depth > MAX_DEPTH) return;
-    for (const branch of branches) {
+    for (const [index, branch] of branches.entries()) {
+      if (endsStep(index)) yield;
       if (!isObject(branch)) continue;
       for (const [key, value] of this.#ownKeywords(branch, depth + 1)) out.add(key, value);
-      if (Array.isArray(branch['allOf'])) this.#mergeAllOf(branch['allOf'], depth + 1, out);
+      if (Array.isArray(branch['allOf'])) yield* this.#mergeAllOf(branch['allOf'], depth + 1, out);
     }
   }
+}
+
+/** A conjunction of so many branches is merged in several steps. */
+const MANY_BRANCHES = 256;
+
+function hasManyBranches({ allOf }: JsonObject): boolean {
+  return Array.isArray(allOf) && allOf.length > MANY_BRANCHES;
+}
+
+/** True for what {@link Lowering} makes a schema of. */
+function isSchema(value: JsonValue | undefined): boolean {
+  return value === true || isObject(value);
 }
 
 /** The schemas of properties by pattern, which the target does not have. */
@@ -218,132 +241,4 @@ function lowerBound(key: string, value: JsonValue, node: JsonObject, step: numbe
 function withoutBareReference(root: JsonObject): JsonObject {
   const { $ref: reference, ...rest } = root;
   return reference === undefined ? root : { anyOf: [{ $ref: reference }], ...rest };
-}
-
-/** Removes the keywords that the target does not take, and rewrites the others to the forms that it takes. */
-function finish(entries: Entries, target: SchemaTarget): JsonObject {
-  const nullable = entries.get('nullable') === true;
-  for (const key of [...entries.keys()]) if (!target.keywords.has(key)) entries.delete(key);
-  fixRequired(entries);
-  const { types, allowsNull } = fixEnum(entries, readTypes(entries.get('type'), nullable));
-  if (entries.has('$ref')) return besideReference(entries);
-  if (types === undefined) {
-    entries.delete('type');
-    return allowsNull ? spread(entries, [undefined, 'null']) : Object.fromEntries(entries);
-  }
-  if (types.length === 1) {
-    entries.set('type', types[0] ?? 'null');
-    return withItems(Object.fromEntries(entries));
-  }
-  return spread(entries, types);
-}
-
-/** The type names, each once; undefined where any type is meant. */
-function readTypes(value: JsonValue | undefined, nullable: boolean): string[] | undefined {
-  const listed = Array.isArray(value) ? value : [value];
-  const types = new Set<string>();
-  for (const entry of listed) {
-    const name = typeof entry === 'string' ? entry.toLowerCase() : '';
-    if (TYPES.has(name)) types.add(name);
-  }
-  if (types.size === 0) return undefined;
-  if (nullable) types.add('null');
-  return [...types];
-}
-
-interface TypesOfEnum {
-  readonly types: readonly string[] | undefined;
-  /** The enumeration also allowed null, which no type does. */
-  readonly allowsNull: boolean;
-}
-
-/** The target enumerates strings and numbers only. Other values become their type, if all have the same. */
-function fixEnum(entries: Entries, types: readonly string[] | undefined): TypesOfEnum {
-  const listed = entries.get('enum');
-  if (listed === undefined) return { types, allowsNull: false };
-  const values = Array.isArray(listed) ? listed : [];
-  const kept = values.filter((value) => typeof value === 'string' || typeof value === 'number');
-  const others = values.filter((value) => typeof value !== 'string' && typeof value !== 'number');
-  const isNull = types?.length === 1 && types[0] === 'null';
-  if (kept.length > 0 && !isNull && others.every((value) => value === null)) {
-    entries.set('enum', kept);
-    return { types, allowsNull: others.length > 0 && types === undefined };
-  }
-  entries.delete('enum');
-  const [kind, ...kinds] = new Set(values.map(kindOf));
-  return { types: types ?? (kind === undefined || kinds.length > 0 ? undefined : [kind]), allowsNull: false };
-}
-
-function kindOf(value: JsonValue): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
-}
-
-function fixRequired(entries: Entries): void {
-  const properties = entries.get('properties');
-  for (const key of ['required', 'propertyOrdering']) {
-    const listed = entries.get(key);
-    if (listed === undefined) continue;
-    const known = Array.isArray(listed) && isObject(properties) ? listed.filter((name) => isNameOf(name, properties)) : [];
-    const names = [...new Set(known)];
-    if (names.length === 0) entries.delete(key);
-    else entries.set(key, names);
-  }
-}
-
-function isNameOf(name: JsonValue, properties: JsonObject): boolean {
-  return typeof name === 'string' && Object.hasOwn(properties, name);
-}
-
-/** Only `$` keywords may stand beside a reference, so its description goes to a schema around it. */
-function besideReference(entries: Entries): JsonObject {
-  const ref = entries.get('$ref') ?? '';
-  const around = [...entries].filter(([key]) => key === 'title' || key === 'description');
-  const beside = [...entries].filter(([key]) => key.startsWith('$'));
-  if (around.length === 0) return Object.fromEntries(beside);
-  return Object.fromEntries([...around, ...beside.filter(([key]) => key !== '$ref'), ['anyOf', [{ $ref: ref }]]]);
-}
-
-/** Several types become one branch each, with the keywords that apply to that type. `undefined` is a branch for any type. */
-function spread(entries: Entries, types: readonly (string | undefined)[]): JsonObject {
-  if (entries.has('anyOf') || entries.has('oneOf')) {
-    entries.delete('type');
-    return Object.fromEntries(entries);
-  }
-  const outer: Entry[] = [];
-  const inner: Entry[] = [];
-  for (const [key, value] of entries) {
-    if (key === 'type') continue;
-    (key.startsWith('$') || key === 'title' || key === 'description' ? outer : inner).push([key, value]);
-  }
-  const branches = types.map((type) => branchOf(type, inner)).filter((branch) => branch !== undefined);
-  return Object.fromEntries([
-    ...outer,
-    ...(branches.length === 0 ? inner.filter(([key]) => key === 'enum') : [['anyOf', branches]]),
-  ]);
-}
-
-function branchOf(type: string | undefined, inner: readonly Entry[]): JsonObject | undefined {
-  const branch: Entry[] = type === undefined ? [] : [['type', type]];
-  for (const [key, value] of inner) {
-    if (key === 'enum' && type !== undefined && Array.isArray(value)) {
-      if (type === 'null') continue;
-      const fitting = value.filter((entry) => (typeof entry === 'string' ? 'string' : 'number') === scalarOf(type));
-      if (fitting.length === 0) return undefined;
-      branch.push([key, fitting]);
-    } else if (type === undefined || (OF_TYPE.get(key)?.includes(type) ?? key === 'enum')) {
-      branch.push([key, value]);
-    }
-  }
-  return withItems(Object.fromEntries(branch));
-}
-
-/** Adds `items` to an array schema without any, which the vendor would refuse. */
-function withItems(schema: JsonObject): JsonObject {
-  const isBare = schema['type'] === 'array' && schema['items'] === undefined && schema['prefixItems'] === undefined;
-  return isBare ? { ...schema, items: {} } : schema;
-}
-
-function scalarOf(type: string): string {
-  return type === 'integer' ? 'number' : type;
 }

@@ -143,7 +143,7 @@ class Lowering {
     take('properties');
     take('additionalProperties');
     if (isObject(properties))
-      for (const name of Object.keys(properties)) setMember(lowered, name, this.#lower(properties[name], depth + 1));
+      this.#later.each(Object.keys(properties), (name) => setMember(lowered, name, this.#lower(properties[name], depth + 1)));
     out['properties'] = lowered;
     out['additionalProperties'] = false;
     const required = take('required');

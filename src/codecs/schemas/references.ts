@@ -31,8 +31,9 @@ export class SchemaReferences {
     for (const holder of ['$defs', 'definitions']) {
       const definitions = this.#root[holder];
       if (!isObject(definitions)) continue;
-      for (const [index, [name, schema]] of Object.entries(definitions).entries()) {
+      for (const [index, name] of Object.keys(definitions).entries()) {
         if (endsStep(index)) yield;
+        const schema = definitions[name];
         if (schema !== undefined) this.#nameByPointer.set(`#/${holder}/${escapeStep(name)}`, this.#define(name, schema));
       }
     }

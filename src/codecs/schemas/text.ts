@@ -5,7 +5,8 @@
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { JsonEdit } from '../json/edit.ts';
-import { compactJson, type JsonPath, jsonSlicer } from '../json/text.ts';
+import { compactInSteps, type JsonPath, jsonSlicer } from '../json/text.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 /** The texts of those schemas that JSON.stringify would change: of tools by their path, and of the format. */
 export interface SchemaTexts {
@@ -13,29 +14,31 @@ export interface SchemaTexts {
   readonly format?: string;
 }
 
-export function schemaTexts({ text, dialect, tools, format, schemas }: CanonicalRequest): SchemaTexts {
+export function* schemaTexts({ text, dialect, tools, format, schemas }: CanonicalRequest): Steps<SchemaTexts> {
   const texts = new Map<string, string>();
   if (schemas === undefined) return { tools: texts };
   let slice: ReturnType<typeof jsonSlicer> | undefined;
-  const textOf = (schema: JsonObject | undefined, path: () => JsonPath): string | undefined => {
-    if (schema === undefined || !changesWhenWritten(schema)) return undefined;
+  const textOf = function* (schema: JsonObject | undefined, path: () => JsonPath): Steps<string | undefined> {
+    if (schema === undefined || !(yield* changesWhenWritten(schema))) return undefined;
     slice ??= jsonSlicer(text);
     const found = slice(path());
-    return found === undefined ? undefined : compactJson(found);
+    return found === undefined ? undefined : yield* compactInSteps(found);
   };
-  for (const tool of tools) {
+  for (const [index, tool] of tools.entries()) {
+    if (endsStep(index)) yield;
     // Other vendors close the schema of a strict tool, so its own text cannot take its place.
     if (tool.kind !== 'function' || !isOfObject(tool.parameters) || (dialect === 'messages' && tool.strict === true)) continue;
-    const found = textOf(tool.parameters, () => [...stepsOf(tool.at), ...schemas.inTool]);
+    const found = yield* textOf(tool.parameters, () => [...stepsOf(tool.at), ...schemas.inTool]);
     if (found !== undefined) texts.set(tool.at, withType(found, tool.parameters));
   }
-  const found = format?.type === 'json_schema' ? textOf(format.schema, () => schemas.format) : undefined;
+  const found = format?.type === 'json_schema' ? yield* textOf(format.schema, () => schemas.format) : undefined;
   return { tools: texts, ...(found === undefined ? {} : { format: found }) };
 }
 
 /** The edits that put these texts into a body whose `tools` are those of the request without the native ones. */
-export function schemaEdits(request: CanonicalRequest, inTool: JsonPath, format: JsonPath): JsonEdit[] {
-  const texts = schemaTexts(request);
+export function* schemaEdits(request: CanonicalRequest, inTool: JsonPath, format: JsonPath): Steps<JsonEdit[]> {
+  const texts = yield* schemaTexts(request);
+  yield;
   const edits = request.tools
     .filter((tool) => tool.kind !== 'native')
     .flatMap((tool, index): JsonEdit[] => {
@@ -45,18 +48,41 @@ export function schemaEdits(request: CanonicalRequest, inTool: JsonPath, format:
   return texts.format === undefined ? edits : [...edits, { path: format, value: texts.format }];
 }
 
-function changesWhenWritten(value: JsonValue | undefined): boolean {
-  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
-  if (Array.isArray(value)) return value.some(changesWhenWritten);
-  if (!isObject(value)) return false;
-  // Every schema of a converted request is checked, so no list of keys is made. JSON.parse has moved a key that looks like a number to the front.
-  let keys = 0;
-  let hasNumericKey = false;
-  for (const key in value) {
-    if (keys === 0) hasNumericKey = /^\d+$/.test(key);
-    keys += 1;
-    if ((hasNumericKey && keys > 1) || changesWhenWritten(value[key])) return true;
+/** How many containers are looked at in a step. */
+const STEP = 2_000;
+
+function* changesWhenWritten(schema: JsonObject): Steps<boolean> {
+  const containers: JsonValue[] = [schema];
+  for (let seen = 1; ; seen += 1) {
+    const container = containers.pop();
+    if (container === undefined) return false;
+    if (seen % STEP === 0) yield;
+    if (Array.isArray(container)) {
+      for (const value of container) if (isChanged(value, containers)) return true;
+    } else if (isObject(container) && (hasMovedKey(container) || hasChanged(container, containers))) return true;
   }
+}
+
+/** Every schema of a converted request is checked, so no list of keys is made. `JSON.parse` has moved a key that looks like a number to the front. */
+function hasMovedKey(container: JsonObject): boolean {
+  let isNumeric: boolean | undefined;
+  for (const key in container) {
+    if (isNumeric === undefined) isNumeric = /^\d+$/.test(key);
+    else return isNumeric;
+    if (!isNumeric) return false;
+  }
+  return false;
+}
+
+function hasChanged(container: JsonObject, containers: JsonValue[]): boolean {
+  for (const key in container) if (isChanged(container[key], containers)) return true;
+  return false;
+}
+
+/** True for an integer that JavaScript cannot hold. A container is added to those that are to be looked at. */
+function isChanged(value: JsonValue | undefined, containers: JsonValue[]): boolean {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  if (typeof value === 'object' && value !== null) containers.push(value);
   return false;
 }
 

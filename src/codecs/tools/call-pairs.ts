@@ -4,19 +4,21 @@
  */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 /**
  * Results by their call, in the order in which the calls were first answered. A result belongs to the nearest earlier call with its id (turns
  * may reuse ids), else to the first later one. Of several results for one call the last counts. Where one answer has several calls with
  * one id (some servers use the tool's name), they take its results in order. Calls and results without a counterpart are left out.
  */
-export function pairCalls(items: readonly Item[]): ReadonlyMap<ToolCallItem, ToolResultItem> {
+export function* pairCalls(items: readonly Item[]): Steps<ReadonlyMap<ToolCallItem, ToolResultItem>> {
   const pairs: Pair[] = [];
   const groups: SameIdCalls[] = [];
   const latest = new Map<string, SameIdCalls>();
   const unclaimed = new Map<string, ToolResultItem>();
   let answer = 0;
   for (const [rank, item] of items.entries()) {
+    if (endsStep(rank)) yield;
     if (!isOfModel(item)) answer += 1;
     if (item.kind === 'toolCall') {
       const known = latest.get(item.callId);
@@ -33,6 +35,7 @@ export function pairCalls(items: readonly Item[]): ReadonlyMap<ToolCallItem, Too
       else addResult(group, rank, item);
     }
   }
+  yield;
   for (const { calls, results } of groups) {
     // If there are fewer results than calls, they belong to the last calls.
     const answered = results.length === 0 ? [] : calls.slice(-results.length);
@@ -41,7 +44,9 @@ export function pairCalls(items: readonly Item[]): ReadonlyMap<ToolCallItem, Too
       if (found !== undefined) pairs.push({ ...found, call });
     }
   }
+  yield;
   pairs.sort((a, b) => a.rank - b.rank);
+  yield;
   return new Map(pairs.map(({ call, result }) => [call, result]));
 }
 
@@ -72,18 +77,21 @@ function addResult({ calls, results }: SameIdCalls, rank: number, result: ToolRe
  * (semantics 6.2.9); `reportLoss` is told of each. Calls of the last turn stay: they wait for their results, or for the rest of a paused
  * turn. Results of one turn keep their order. Calls of one turn that share an id get ids of their own.
  */
-export function withAnsweredCalls(
+export function* withAnsweredCalls(
   items: readonly Item[],
   reportLoss: (feature: RequestFeature, item: Item) => void,
-): readonly Item[] {
+): Steps<readonly Item[]> {
   // Most conversations have no tools.
   if (!items.some(isOfCall)) return items;
-  const pairs = pairCalls(items);
+  const pairs = yield* pairCalls(items);
+  yield;
   const ranks = new Map([...pairs.keys()].map((call, rank) => [call, rank]));
   const answeredIds = new Set([...pairs.keys()].map((call) => call.callId));
+  yield;
   const lastTurn = items.findLastIndex((item) => !isOfModel(item)) + 1;
   const kept: Item[] = [];
   const ownIds = new OwnIds(items);
+  yield;
   let turn: ToolCallItem[] = [];
   let hasLostCall = false;
   const endTurn = () => {
@@ -99,6 +107,7 @@ export function withAnsweredCalls(
     ownIds.endTurn();
   };
   for (const [index, item] of items.entries()) {
+    if (endsStep(index)) yield;
     if (!isOfModel(item) || isAfterTurn(item, turn.at(-1))) endTurn();
     if (item.kind === 'toolResult') {
       // A result that a later one replaces is no loss.

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import type { ToolName } from '../canonical/item.ts';
 import type { CanonicalRequest, Tool } from '../canonical/request.ts';
+import { atOnce, endsStep, type Steps, whole } from '../steps.ts';
 
 export interface NameRule {
   /** Characters that the target refuses in a name. Must have the `g` flag. */
@@ -64,20 +65,21 @@ export function uniqueTools(tools: readonly Tool[]): Tool[] {
 }
 
 /** Names for the declared tools of a request, then for those that only its history calls. */
-export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 'items'>, rule: NameRule): ToolNames {
+export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 'items'>, rule: NameRule): Steps<ToolNames> {
   const declared = tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
   const called = items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
-  return nameTools([...declared, ...called], rule);
+  return nameInSteps([...declared, ...called], rule);
 }
 
 /**
  * A tool keeps its name if that is legal and unique. A namespaced one whose name is taken becomes `namespace__name`. A name that is still too
  * long or taken gets a hash suffix.
  */
-export function nameTools(tools: Iterable<ToolName>, rule: NameRule): ToolNames {
-  const list = [...tools];
-  if (list.length === 0) return new UndeclaredNames(rule);
-  return declaredNames(list, rule);
+export const nameTools = whole(nameInSteps);
+
+function* nameInSteps(tools: readonly ToolName[], rule: NameRule): Steps<ToolNames> {
+  if (tools.length === 0) return new UndeclaredNames(rule);
+  return yield* declaredNames(tools, rule);
 }
 
 /** For requests without tools, as most are: an open stream then keeps no tables in memory. */
@@ -90,7 +92,7 @@ class UndeclaredNames implements ToolNames {
   }
 
   toWire(tool: ToolName): string {
-    this.#named ??= declaredNames([], this.#rule);
+    this.#named ??= atOnce(declaredNames([], this.#rule));
     return this.#named.toWire(tool);
   }
 
@@ -99,7 +101,7 @@ class UndeclaredNames implements ToolNames {
   }
 }
 
-function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
+function* declaredNames(list: readonly ToolName[], rule: NameRule): Steps<ToolNames> {
   const wireByTool = new Map<string, string>();
   const toolByWire = new Map<string, ToolName>();
   const plainNames = new Map<string, number>();
@@ -107,6 +109,7 @@ function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
     const name = key.slice(key.indexOf('\n') + 1);
     plainNames.set(name, (plainNames.get(name) ?? 0) + 1);
   }
+  yield;
 
   const assign = (tool: ToolName): string => {
     const key = toolKey(tool);
@@ -123,8 +126,14 @@ function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
   };
 
   // Names that need no change are assigned first, so that a changed name cannot take them.
-  for (const tool of list) if (tool.namespace === undefined && fit(tool.name, rule) === tool.name) assign(tool);
-  for (const tool of list) assign(tool);
+  for (const [index, tool] of list.entries()) {
+    if (endsStep(index)) yield;
+    if (tool.namespace === undefined && fit(tool.name, rule) === tool.name) assign(tool);
+  }
+  for (const [index, tool] of list.entries()) {
+    if (endsStep(index)) yield;
+    assign(tool);
+  }
   return { toWire: assign, fromWire: (name) => toolByWire.get(name) ?? { name } };
 }
 

@@ -9,6 +9,8 @@ import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/reque
 import { isPlaceholder, totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
+import { writeInSteps } from '../../codecs/json/write-in-steps.ts';
+import { atOnce, endsStep, type Steps, whole } from '../../codecs/steps.ts';
 
 /** An image at the usual detail: about what vendors publish for one megapixel. */
 const IMAGE_TOKENS = 1_000;
@@ -24,10 +26,10 @@ interface Count {
 }
 
 /** A rough estimate for a reservation: four characters a token, and a fixed number for each picture or file. */
-export function estimateInput(request: CanonicalRequest): number {
+export function* estimateInSteps(request: CanonicalRequest): Steps<number> {
   let chars = 0;
   let media = 0;
-  countRequest(request, {
+  yield* countRequest(request, {
     text(text) {
       chars += text?.length ?? 0;
     },
@@ -38,6 +40,8 @@ export function estimateInput(request: CanonicalRequest): number {
   return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
+export const estimateInput = whole(estimateInSteps);
+
 /**
  * The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can
  * generate.
@@ -47,13 +51,19 @@ export function estimateOutput(request: CanonicalRequest, model: Model): number 
   return Math.min(request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT, cap);
 }
 
-function toolText(tool: CanonicalRequest['tools'][number]): string {
-  return JSON.stringify('body' in tool ? tool.body : { ...tool, at: undefined });
+function toolText(tool: CanonicalRequest['tools'][number]): Steps<string> {
+  return writeInSteps('body' in tool ? tool.body : { ...tool, at: undefined });
 }
 
-function countRequest(request: SentRequest, count: Count): void {
-  for (const item of request.items) countItem(item, count);
-  for (const tool of request.tools) count.text(toolText(tool));
+function* countRequest(request: SentRequest, count: Count): Steps<void> {
+  for (const [index, item] of request.items.entries()) {
+    if (endsStep(index)) yield;
+    countItem(item, count);
+  }
+  for (const [index, tool] of request.tools.entries()) {
+    if (endsStep(index)) yield;
+    count.text(yield* toolText(tool));
+  }
 }
 
 function countItem(item: Item, count: Count): void {
@@ -162,7 +172,7 @@ export async function countedUsage(tokenizer: Tokenizer, request: SentRequest, w
     for (const item of items) countItem(item, count);
   });
   return {
-    input: await counted(tokenizer, '\n', (count) => countRequest(request, count)),
+    input: await counted(tokenizer, '\n', (count) => atOnce(countRequest(request, count))),
     output: output + reasoningTokens,
     ...(reasoningTokens > 0 ? { reasoning: reasoningTokens } : {}),
     estimated: true,

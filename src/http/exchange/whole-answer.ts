@@ -58,7 +58,7 @@ export async function answerWhole<Answer extends Answered>(
 
 /** How the answer of an upstream is read. */
 export interface WholeCodec<Answer> {
-  decode(text: string): Answer;
+  decode(text: string): Answer | Promise<Answer>;
   decodeError(answer: UpstreamAnswer): GatewayError;
 }
 

@@ -5,6 +5,7 @@
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
+import type { Steps } from '../../codecs/steps.ts';
 
 /** Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive). */
 export interface ItemTexts {
@@ -76,12 +77,14 @@ export function outputItems({ output }: PastTurn): readonly JsonObject[] {
 }
 
 /** The items of a request's own input. A string is one user message, as the protocol defines it. */
-export function inputItems(text: string, json: JsonObject): ItemTexts {
+export function* inputItems(text: string, json: JsonObject): Steps<ItemTexts> {
   const { input } = json;
   if (typeof input === 'string') {
     return itemTexts([`{"type":"message","role":"user","content":${sliceJson(text, ['input']) ?? JSON.stringify(input)}}`]);
   }
-  return itemTexts(Array.isArray(input) ? (sliceElements(text, ['input']) ?? []) : []);
+  const items = Array.isArray(input) ? (sliceElements(text, ['input']) ?? []) : [];
+  yield;
+  return itemTexts(items);
 }
 
 /** The request's text with the history in front of its own input, and without `previous_response_id`. */

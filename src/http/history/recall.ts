@@ -3,7 +3,7 @@
  * dialect gets a whole conversation. Nothing else is inherited, not even `instructions`.
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
@@ -11,7 +11,6 @@ import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkFigures } from '../request/body.ts';
-import { isLarge } from '../request/large-work.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
@@ -80,9 +79,9 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
   const isKept = json['store'] !== false && (json['conversation'] === undefined || json['conversation'] === null);
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
-  const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
+  const own = isRemembered || past !== undefined ? await gateway.largeWork.of(text, inputItems(text, json)) : NO_ITEMS;
   const asked = past === undefined ? { text, json } : await expanded(gateway, text, own, past, slot);
-  const whole = withSummaries(asked, gateway.envelopes.opener(principal.account.id), parsed);
+  const whole = await gateway.largeWork.of(asked.text, withSummaries(asked, gateway.envelopes.opener(principal.account.id)));
   const turns = await turnsOfItems(gateway, principal, whole.json);
   let storedBy: ReadonlyMap<string, string> | undefined;
   return {
@@ -160,7 +159,7 @@ async function expanded(
   own: ItemTexts,
   past: PastTurn,
   slot: KeySlot,
-): Promise<ReturnType<typeof parsed>> {
+): Promise<{ readonly text: string; readonly json: JsonObject }> {
   const { jsonBytes, jsonValues } = config.current().limits;
   const bytes = past.totalBytes + text.length;
   if (bytes > jsonBytes)
@@ -168,14 +167,16 @@ async function expanded(
       param: 'previous_response_id',
     });
   slot.growTo(bytes);
-  const whole = withHistory(text, own, past);
-  checkFigures(whole, { maxValues: jsonValues, weigh: (values) => slot.setWeight(whole.length, values) });
-  if (!isLarge(whole)) return parsed(whole);
-  return { text: whole, json: bodyOf(await largeWork.run(parseInSteps(whole))) };
-}
-
-export function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
-  return { text, json: bodyOf(parseJson(text)) };
+  return await largeWork.of(
+    { length: bytes },
+    (function* () {
+      const whole = withHistory(text, own, past);
+      yield;
+      yield* checkFigures(whole, { maxValues: jsonValues, weigh: (values) => slot.setWeight(whole.length, values) });
+      yield;
+      return { text: whole, json: bodyOf(yield* parseInSteps(whole)) };
+    })(),
+  );
 }
 
 function bodyOf(json: JsonValue): JsonObject {

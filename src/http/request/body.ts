@@ -9,7 +9,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
-import { scanJson } from '../../codecs/json/scan.ts';
+import { scanInSteps } from '../../codecs/json/scan.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
@@ -107,7 +107,7 @@ export function parseJsonBodyInTurns(bytes: Uint8Array, limit: ValueLimit, work:
 export function* parseJsonBodyInSteps(bytes: Uint8Array, limit = UNBOUNDED): Steps<JsonBody> {
   const text = readText(bytes);
   yield;
-  const members = checkFigures(text, limit);
+  const members = yield* checkFigures(text, limit);
   yield;
   return yield* parseText(text, members);
 }
@@ -137,8 +137,8 @@ function* parseText(text: string, members: number): Steps<JsonBody> {
 }
 
 /** Bounds a text that is about to be parsed, and returns how many members its object has, repeated ones included. Throws as {@link parseJsonBody} does. */
-export function checkFigures(text: string, { maxValues, weigh }: ValueLimit): number {
-  const figures = scanJson(text, { depth: MAX_DEPTH, values: maxValues });
+export function* checkFigures(text: string, { maxValues, weigh }: ValueLimit): Steps<number> {
+  const figures = yield* scanInSteps(text, { depth: MAX_DEPTH, values: maxValues });
   if (figures === 'depth') throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
   if (figures === 'values') throw new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
   weigh?.(figures.values);

@@ -1,20 +1,17 @@
 /**
  * Work on a large body is done in steps (read as text, scanned, parsed, decoded, encoded): in a turn of the event loop as many as take a few
- * milliseconds, and those of one body only. So what others wait for is neither the whole of a body nor the sum over many of them.
+ * milliseconds, whosever they are. So what others wait for is neither the whole of a body nor the sum over many of them.
  */
 import { atOnce, type Steps } from '../../codecs/steps.ts';
-import { OneATurn } from '../one-a-turn.ts';
+import { Turns } from '../turns.ts';
 
 /** Characters or bytes. All steps on less take a few milliseconds at most. */
-const LARGE = 256 * 1024;
+const LARGE = 32 * 1024;
 
 export const isLarge = ({ length }: { readonly length: number }): boolean => length >= LARGE;
 
-/** How long the steps of a turn go on: milliseconds. The last one may take longer. */
-const TURN_MS = 5;
-
 export class LargeWork {
-  readonly #turns = new OneATurn();
+  readonly #turns = new Turns();
 
   /** Bodies that wait for their next turn. */
   get waiting(): number {
@@ -29,17 +26,13 @@ export class LargeWork {
   /** Rejects with what a step throws, and with the reason of `signal` once that is aborted. */
   async run<Result>(steps: Steps<Result>, signal?: AbortSignal): Promise<Result> {
     for (;;) {
-      await this.#turn();
+      const entered = this.#turns.enter();
+      if (entered !== undefined) await entered;
       signal?.throwIfAborted();
-      const until = performance.now() + TURN_MS;
       do {
         const step = steps.next();
         if (step.done === true) return step.value;
-      } while (performance.now() < until);
+      } while (!this.#turns.isOver);
     }
-  }
-
-  #turn(): Promise<void> {
-    return new Promise((resolve) => this.#turns.do(resolve));
   }
 }

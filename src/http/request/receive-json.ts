@@ -25,6 +25,8 @@ export async function receiveJson(
   const { slot, weigh } = arriving instanceof Promise ? await arriving : arriving;
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
+  const entered = gateway.turns.enter();
+  if (entered !== undefined) await entered;
   const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };
   const parsed = parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
   const { text, json } = parsed instanceof Promise ? await parsed : parsed;

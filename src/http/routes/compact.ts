@@ -22,11 +22,11 @@ import { conversationOf } from '../dispatch/affinity.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/dispatch.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { completedUsage, estimateInput, estimateOutput } from '../exchange/estimate.ts';
+import { completedUsage, estimateInSteps, estimateOutput } from '../exchange/estimate.ts';
 import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
-import { findPrevious, parsed, recall } from '../history/recall.ts';
+import { findPrevious, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
 import { bySummary, needOf, refusablesIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
@@ -59,7 +59,8 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
     : native;
   const isCapable = (channel: Channel): boolean => native.has(channel.type) || canSummarise(channel);
   const channels = eligibleChannels(config, { ...need, types, isCapable });
-  const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
+  const input = await gateway.largeWork.of(prepared.text, estimateInSteps(request), call.gone);
+  const estimate = { input, output: estimateOutput(request, model) };
   const whole: WholeExchange<Compaction> = {
     search: {
       channels,
@@ -125,7 +126,8 @@ async function summarise(target: Target, call: Call, { client, prepared, facts }
   const codec = gateway.codecs.upstream(channel.type);
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const accountId = prepared.principal.account.id;
-  const { text, json } = parsed(summaryRequest(prepared.text, prepared.json));
+  const asking = summaryRequest(prepared.text, prepared.json);
+  const { text, json } = await gateway.largeWork.of(prepared.text, asking, target.signal);
   const history = { open: gateway.envelopes.opener(accountId), ...(prepared.item === undefined ? {} : { item: prepared.item }) };
   const request = await gateway.largeWork.of(text, client.decodeInSteps(text, json, history), target.signal);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
@@ -145,14 +147,16 @@ async function summarise(target: Target, call: Call, { client, prepared, facts }
     target,
     { path, headers, body: applyParameters(encoded.body, channel) },
     {
-      decode: (answer) =>
-        compactionOf(fold(codec.decodeResponse(answer, context).events), prepared.text, prepared.json, {
+      decode: (answer) => {
+        const steps = compactionOf(fold(codec.decodeResponse(answer, context).events), prepared.text, prepared.json, {
           responseId: prepared.responseId ?? mint(client.idPrefix),
           createdAt: Math.floor(startedAtMs / 1000),
           seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
           mint,
           owner,
-        }),
+        });
+        return gateway.largeWork.of(prepared.text, steps, target.signal);
+      },
       decodeError: (answer) => codec.decodeError(answer),
     },
   );

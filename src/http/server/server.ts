@@ -124,7 +124,9 @@ export class GatewayServer {
       if (this.#draining) this.#closeIfSilent(request.socket);
     });
     if (this.#draining) response.setHeader('connection', 'close');
-    void serveRequest(this.#gateway, this.#handlers, request, open);
+    const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
+    const entered = this.#gateway.turns.enter();
+    void (entered === undefined ? serve() : entered.then(serve));
   }
 
   /** What Node could not read as a request, or not in time. */

@@ -12,7 +12,7 @@ import type { DecodeContext, UpstreamCodec, UpstreamRequest } from '../../codecs
 import { namingMembers } from '../../codecs/errors/member-words.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
-import { atOnce } from '../../codecs/steps.ts';
+import { atOnce, type Steps } from '../../codecs/steps.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
 import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -26,7 +26,6 @@ import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
 import { framingOf } from '../platforms/session.ts';
-import { parsed } from '../history/recall.ts';
 import { isLarge } from '../request/large-work.ts';
 import { bySummary } from './need.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
@@ -121,19 +120,18 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
   const { call } = options;
   const { codecs, mint, largeWork } = call.gateway;
   const isSummary = asksForCompaction(options.request) && bySummary(channel, options.model);
-  const request = isSummary ? summaryRequestOf(options.request, parsed) : options.request;
   const codec = codecs.upstream(channel.type);
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
   const stored = options.stored?.(channel.id);
-  const steps = codec.encodeInSteps(request, {
+  const steps = encodeInSteps(codec, isSummary ? summaryRequestOf(options.request) : options.request, {
     owner,
     options: channel.codec,
     facts: factsByName(options.model.facts, channel.type, upstreamModel),
     without: target.without,
     ...(stored === undefined ? {} : { stored }),
   });
-  const sendEncoded = (encoded: UpstreamRequest) =>
+  const sendEncoded = ({ request, encoded }: Encoded) =>
     callUpstream(
       call,
       target,
@@ -154,7 +152,23 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
         return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
       },
     );
-  return isLarge(request.text) ? largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
+  const { text } = options.request;
+  return isLarge(text) ? largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
+}
+
+interface Encoded {
+  /** As it was asked of the upstream. */
+  readonly request: CanonicalRequest;
+  readonly encoded: UpstreamRequest;
+}
+
+function* encodeInSteps(
+  codec: UpstreamCodec,
+  asked: CanonicalRequest | Steps<CanonicalRequest>,
+  target: Parameters<UpstreamCodec['encodeInSteps']>[1],
+): Steps<Encoded> {
+  const request = 'next' in asked ? yield* asked : asked;
+  return { request, encoded: yield* codec.encodeInSteps(request, target) };
 }
 
 /** A client that speaks messages sends its own version and betas to a messages upstream; betas that the request needs are added. */

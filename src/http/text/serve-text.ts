@@ -11,7 +11,7 @@ import type { Channel, Model } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
+import { estimateInSteps, estimateOutput } from '../exchange/estimate.ts';
 import { ratesOfUpstreamModel } from '../exchange/bill.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
@@ -80,7 +80,7 @@ function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedR
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model, 'text');
-  const input = estimateInput(request);
+  const input = yield* estimateInSteps(request);
   yield;
   const estimateFor = (its: Model) => ({ input, output: estimateOutput(request, its) });
   const candidate = (its: Model) => {

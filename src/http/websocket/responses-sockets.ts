@@ -48,6 +48,8 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     maxFragments: MAX_FRAGMENTS,
     maxBufferedChunks: MAX_PIECES,
     autoPong: false,
+    // A client may put thousands of messages into one packet: others come to their turn between any two of them.
+    allowSynchronousEvents: false,
     closeTimeout: CLOSE_TIMEOUT_MS,
     // Compression costs more CPU time and memory than the saved bytes are worth.
     perMessageDeflate: false,

@@ -17,7 +17,7 @@ import { routeOf } from '../server/route-table.ts';
 import { refuseCall } from '../exchange/refusal.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import { isLarge } from '../request/large-work.ts';
-import { checkSolvent, FREE_BODY_BYTES } from '../request/solvency.ts';
+import { checkSolvent } from '../request/solvency.ts';
 import { type ClientEvent, invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
@@ -198,16 +198,19 @@ export class Session {
     this.#options.onClosed();
   }
 
-  /** A large message is read once it is known that its key has money, and what came behind it after that. */
+  /** Each message is read in its turn, a large one once it is known that its key has money, and what came behind it after that. */
   #onMessage(bytes: Uint8Array, isBinary: boolean): void {
     this.#missedPings = 0;
-    if (this.#reading === undefined && bytes.length <= FREE_BODY_BYTES) {
+    const { gateway, ws } = this.#options;
+    const before = this.#reading;
+    const entered = before === undefined ? gateway.turns.enter() : undefined;
+    if (before === undefined && entered === undefined && !isLarge(bytes)) {
       this.#read(bytes, isBinary);
       return;
     }
-    const { ws } = this.#options;
     ws.pause();
-    const reading = (this.#reading ?? Promise.resolve()).then(async () => {
+    const reading = (before ?? entered ?? Promise.resolve()).then(async () => {
+      if (before !== undefined) await gateway.turns.enter();
       if (this.#state === 'closed') return;
       const error = await this.#unpaid(bytes.length);
       if (error === undefined) await this.#read(bytes, isBinary);

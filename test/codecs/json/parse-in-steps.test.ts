@@ -1,6 +1,7 @@
 /** A large text parsed in steps is what `JSON.parse` makes of it, whether that is a value or an error; and the same of writing it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { parseInSteps } from '../../../src/codecs/json/parse-in-steps.ts';
 import { writeInSteps } from '../../../src/codecs/json/write-in-steps.ts';
@@ -27,6 +28,38 @@ const SAMPLES: readonly string[] = [
   `${'['.repeat(50)}${long}${']'.repeat(50)}`,
   `{${Array.from({ length: 5_000 }, (_, at) => `"key ${at % 4_000}":"value"`).join()}}`,
 ];
+
+/** Strings that are read and written in pieces, with whatever may stand where two meet. */
+const MEGABYTE = 1024 * 1024;
+const LONG_STRINGS: readonly string[] = [
+  'x'.repeat(3 * MEGABYTE),
+  `\\`.repeat(MEGABYTE),
+  `a${'\\\\'.repeat(MEGABYTE)}`,
+  ...[0, 1, 2, 3, 4, 5].map((at) => `${'x'.repeat(MEGABYTE - at)}${'\\u00e9'.repeat(9)}${'y'.repeat(MEGABYTE)}`),
+  ...[0, 1].map((at) => `${'x'.repeat(MEGABYTE - at)}${'😀'.repeat(9)}${'y'.repeat(MEGABYTE)}`),
+  ...[0, 1].map((at) => `${'x'.repeat(at)}${'😀'.repeat(MEGABYTE)}`),
+  `${'\\ud83d\\ude00'.repeat(MEGABYTE / 6)}\\ud83d`,
+  `${'\\n\\"\\u0041'.repeat(MEGABYTE / 5)}`,
+];
+
+test('long strings are the same, whatever stands where two pieces meet', () => {
+  for (const [index, string] of LONG_STRINGS.entries()) {
+    const text = `{"a":"${string}","b":["${string}" , 1],"${string}":{"c":"${string}"}}`;
+    const value = JSON.parse(text);
+    assert.ok(isDeepStrictEqual(atOnce(parseInSteps(text)), value), `string ${index} is read as another`);
+    assert.ok(atOnce(writeInSteps(value)) === JSON.stringify(value), `string ${index} is written as another`);
+    let steps = 0;
+    for (const parse = parseInSteps(text); parse.next().done !== true; ) steps += 1;
+    assert.ok(steps > 6, `${steps} steps`);
+    for (const broken of [
+      text.replace('"a"', '"a'),
+      `${text.slice(0, -2)}}`,
+      text.replace(' , 1', ' 1'),
+      text.replace('"b":', '"b"'),
+    ])
+      assert.throws(() => atOnce(parseInSteps(broken)), SyntaxError);
+  }
+});
 
 test('what is valid is the same value, with members in the same order', () => {
   for (const text of SAMPLES) {

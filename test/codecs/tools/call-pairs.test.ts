@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Item } from '../../../src/codecs/canonical/item.ts';
-import { withAnsweredCalls } from '../../../src/codecs/tools/call-pairs.ts';
+import { whole } from '../../../src/codecs/steps.ts';
+import { withAnsweredCalls as inSteps } from '../../../src/codecs/tools/call-pairs.ts';
+
+const withAnsweredCalls = whole(inSteps);
 
 const user = (text: string): Item => ({ kind: 'text', role: 'user', text, citations: [] });
 const said = (text: string): Item => ({ kind: 'text', role: 'assistant', text, citations: [] });

@@ -43,7 +43,9 @@ const BEDROCK: readonly Case[] = [
   aws(403, 'AccessDeniedException', 'Your account is not authorized to invoke this API operation.', 'channel'),
   aws(400, 'ValidationException', 'Your account is not authorized to invoke this API operation.', 'channel'),
   aws(400, 'ValidationException', 'messages: at least one message is required', 'nothing', { client: [400, /at least one/] }),
-  aws(400, 'ValidationException', 'Input is too long for requested model.', 'nothing', { client: [400, /too long/] }),
+  aws(400, 'ValidationException', 'Input is too long for requested model.', 'nothing', {
+    ...{ client: [400, /too long/], shown: 'context_length_exceeded' },
+  }),
   aws(400, 'ValidationException', 'The provided model identifier is invalid.', 'model'),
   aws(400, 'ValidationException', 'Operation not allowed', 'model'),
   aws(400, 'ValidationException', 'The model is not supported in this region.', 'model'),

@@ -1,5 +1,8 @@
 /** The console in a real browser, on a real gateway with a day behind it: what operators do, what they see, and what is not theirs. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { AdminRole } from '../../../src/store/admin-tokens.ts';
@@ -307,6 +310,12 @@ test('while the gateway or its store is away it says so, keeps what it showed, a
   assert.equal(await page.locator('h1', { hasText: 'Channels' }).isVisible(), true, 'what was shown stays');
   await page.unroute('**/admin/v1/channels');
   await banner.waitFor({ state: 'hidden', timeout: 20_000 });
+  await page.route('**/admin/v1/channels', (route) => route.fulfill(refusal));
+  await banner.locator('p', { hasText: 'The store is away' }).waitFor({ timeout: 20_000 });
+  await page.evaluate("location.hash = '#/exchange/req_nowhere'");
+  await page.locator('.problem', { hasText: 'there is no request' }).waitFor();
+  assert.equal(await banner.isHidden(), true, 'a refusal is an answer');
+  await page.unroute('**/admin/v1/channels');
   // A gateway that started again knows no session.
   await page.context().clearCookies();
   await page.evaluate("location.hash = '#/prices'");
@@ -335,6 +344,58 @@ test('a gateway that restarts: the console waits, asks for the token again and g
   await page.fill('#token', tokens.read);
   await page.press('#token', 'Enter');
   await page.locator('h1', { hasText: 'Channels' }).waitFor();
+});
+
+test(
+  'a gateway that was upgraded: the files of the older console are gone, and the page loads the new one where one was',
+  options,
+  async () => {
+    await using opened = await signedIn('read', 'accounts');
+    const { page } = opened;
+    let isOlder = true;
+    await page.route('**/assets/keys.*.js', (route) => (isOlder ? route.fulfill({ status: 404, body: '' }) : route.continue()));
+    await page.route('**/console', (route) => {
+      if (!route.request().isNavigationRequest())
+        return route.fulfill({ contentType: 'text/html', body: '<script src="assets/console.0123456789abcdef.js">' });
+      isOlder = false;
+      return route.continue();
+    });
+    await page.evaluate("self.isOlder = true; location.hash = '#/keys'");
+    await page.locator('h1', { hasText: 'Keys' }).waitFor();
+    assert.equal(await page.evaluate('self.isOlder'), undefined);
+  },
+);
+
+test('while the store is copied the console goes on, and what it changes meanwhile is kept', options, async (t) => {
+  const backups = mkdtempSync(join(tmpdir(), 'mizu-console-backup-'));
+  t.after(() => rmSync(backups, { recursive: true, force: true }));
+  const gateway = await adminGateway(t, { backups });
+  const on = { origin: `http://127.0.0.1:${gateway.port}`, tokens: gateway.tokens };
+  await using opened = await signedIn('write', 'accounts', {}, on);
+  const { page, complaints } = opened;
+  let copies = 0;
+  let isOver = false;
+  const copying = (async () => {
+    for (; !isOver; copies += 1) {
+      const { status, text } = await gateway.ask('store/backup', { body: { folder: join(backups, String(copies)) } });
+      assert.equal(status, 201, text);
+    }
+  })();
+  for (const name of ['first', 'second', 'third']) {
+    await page.click('#new-account');
+    const dialog = page.locator('dialog');
+    await dialog.locator('[name=name]').fill(name);
+    await dialog.locator('button[type=submit]').click();
+    await dialog.waitFor({ state: 'detached' });
+    await go(page, 'accounts');
+    await page.locator('tbody th', { hasText: name }).waitFor();
+  }
+  isOver = true;
+  await copying;
+  assert.ok(copies > 0);
+  assert.equal((await gateway.store.accounts.list()).length, 3);
+  assert.equal(await page.locator('#banner').isHidden(), true);
+  assert.deepEqual(own(complaints), []);
 });
 
 test('a gateway that nobody used yet says what comes next', options, async (t) => {

@@ -132,6 +132,42 @@ for (const [name, bodyOf] of Object.entries(ATTACKS)) {
   });
 }
 
+/** Sends the same to many connections at once, and waits for so many answers on each; returns their statuses. */
+async function flood(rig: Rig, connections: number, sent: string, answers: number): Promise<ReadonlySet<string>> {
+  const { hostname, port } = new URL(rig.url);
+  const sockets = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  const statuses = new Set<string>();
+  const answered = sockets.map(
+    (socket) =>
+      new Promise<void>((resolve, reject) => {
+        let seen = 0;
+        socket.on('close', () => reject(new Error(`the connection was closed after ${seen} answers`)));
+        socket.on('data', (data) => {
+          for (const [, status] of data.toString('latin1').matchAll(/HTTP\/1\.1 (\d+)/g)) {
+            statuses.add(status ?? '');
+            seen += 1;
+          }
+          if (seen >= answers) resolve();
+        });
+      }),
+  );
+  for (const socket of sockets) socket.write(sent);
+  await Promise.all(answered);
+  for (const socket of sockets) socket.destroy();
+  return statuses;
+}
+
+const request = (line: string, body = '', key = KEY): string =>
+  `${line} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const branches = (count: number): string =>
+  ask({ model: 'lowered', ...tool({ type: 'object', allOf: list(count, (at) => property(`p${at}`)) }) });
+
 /** A socket of the attacking key, whose messages are answered one after another. */
 async function talk(rig: Rig, messages: readonly (readonly [data: string, fin: boolean])[]): Promise<string> {
   const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
@@ -140,12 +176,41 @@ async function talk(rig: Rig, messages: readonly (readonly [data: string, fin: b
     ws.on('message', (data) => {
       if (/"type":"(response\.(completed|failed|incomplete)|error)"/.test(String(data))) resolve(String(data));
     });
-    ws.on('close', () => resolve('closed'));
+    ws.on('close', (code) => resolve(`closed ${code}`));
   });
   for (const [data, fin] of messages) ws.send(data, { fin });
   const end = await ended;
   ws.terminate();
   return end;
+}
+
+/** A turn in so many frames, all but the last of one byte. */
+function fragments(count: number): [string, boolean][] {
+  const text = JSON.stringify({ type: 'response.create', model: 'lowered', input: 'x'.repeat(count) });
+  return [...text.slice(0, count - 1).split(''), text.slice(count - 1)].map((data, at) => [data, at === count - 1]);
+}
+
+/** Many messages on many sockets at once, each of which is answered. */
+async function chatter(rig: Rig, sockets: number, count: number, text: string): Promise<void> {
+  const open = await Promise.all(
+    Array.from({ length: sockets }, async () => {
+      const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+      await once(ws, 'open');
+      return ws;
+    }),
+  );
+  const answered = open.map(
+    (ws) =>
+      new Promise<void>((resolve) => {
+        let seen = 0;
+        ws.on('message', () => {
+          if (++seen === count) resolve();
+        });
+      }),
+  );
+  for (const ws of open) for (let sent = 0; sent < count; sent++) ws.send(text);
+  await Promise.all(answered);
+  for (const ws of open) ws.terminate();
 }
 
 const input = list(30_000, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` }));
@@ -163,25 +228,48 @@ const SEQUENCES: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
       assert.ok([200, 400, 413].includes(answer.status), `${answer.status}`);
     }
   },
+  'a thousand small requests at once': async (rig) => {
+    assert.deepEqual([...(await flood(rig, 1_000, request('POST /v1/messages', ask({})), 1))], ['200']);
+  },
+  'three hundred requests in one packet': async (rig) => {
+    assert.deepEqual([...(await flood(rig, 1, request('POST /v1/messages', ask({})).repeat(300), 300))], ['200']);
+  },
+  'ten thousand questions for the models, a hundred in a packet': async (rig) => {
+    assert.deepEqual([...(await flood(rig, 100, request('GET /v1/models').repeat(100), 100))], ['200']);
+  },
+  'ten thousand requests with a key that nobody has, a hundred in a packet': async (rig) => {
+    assert.deepEqual([...(await flood(rig, 100, request('POST /v1/messages', '', 'x').repeat(100), 100))], ['401']);
+  },
+  'forty bodies of 235 KB at once, each a schema of 5,500 branches': async (rig) => {
+    const [status, ...others] = await flood(rig, 40, request('POST /v1/messages', branches(5_500)), 1);
+    assert.deepEqual([status, others], ['200', []]);
+  },
+  'four hundred bodies of 30 KB at once, each a schema of 700 branches': async (rig) => {
+    const [status, ...others] = await flood(rig, 400, request('POST /v1/messages', branches(700)), 1);
+    assert.deepEqual([status, others], ['200', []]);
+  },
+  '180,000 tiny messages on sixty WebSockets': (rig) => chatter(rig, 60, 3_000, '{}'),
+  '6,000 turns that are refused on sixty WebSockets': (rig) =>
+    chatter(rig, 60, 100, JSON.stringify({ type: 'response.create', model: 'none', input: 'x' })),
   'a message of 30,000 items on a WebSocket': async (rig) => {
-    await talk(rig, [[JSON.stringify({ type: 'response.create', model: 'lowered', input }), true]]);
+    assert.match(await talk(rig, [[JSON.stringify({ type: 'response.create', model: 'lowered', input }), true]]), /completed/);
+  },
+  'a thousand frames of one byte, the most that a message may have': async (rig) => {
+    assert.match(await talk(rig, fragments(1_000)), /completed/);
   },
   '20,000 frames of one byte': async (rig) => {
-    const text = JSON.stringify({ type: 'response.create', model: 'lowered', input: 'x'.repeat(20_000) });
-    await talk(
-      rig,
-      [...text].map((byte, at) => [byte, at === text.length - 1] as const),
-    );
+    assert.equal(await talk(rig, fragments(20_000)), 'closed 1008');
   },
   'a compaction of 30,000 items': async (rig) => {
     const answer = await rig.post({ model: 'lowered', input }, KEY, '/v1/responses/compact');
-    await answer.text();
+    const said = await answer.text();
+    assert.equal(answer.status, 200, said.slice(0, 300));
   },
 };
 
 for (const [name, attack] of Object.entries(SEQUENCES)) {
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
-    await withRig({ models: { m: CHEAP, free: CHEAP, lowered: CHEAP } }, async (rig) => {
+    await withRig({ models: { m: CHEAP, free: CHEAP, lowered: { ...CHEAP, compaction: 'summary' } } }, async (rig) => {
       const least = await longestTurn(rig, STALL_MS, () => attack(rig));
       figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
       assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);

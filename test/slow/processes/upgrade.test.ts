@@ -28,7 +28,9 @@ eachStore((engine) => {
       const port = await freePort();
       const { models } = JSON.parse(readFileSync(join(fixture, 'mizu.config.json'), 'utf8'));
       const channel = { id: 'one', type: 'messages', base_url: simulator.url, api_key: 'k', models: ['messages'] };
-      const file = { operations: { port }, channels: [channel], models: { messages: models.messages } };
+      // Its rows are of another year, and would be pruned.
+      const log = { retention_days: 3_650 };
+      const file = { operations: { port }, log, channels: [channel], models: { messages: models.messages } };
       // It makes a store of its own to begin with, which is left alone.
       await using place = await install(file);
       const at = (store: string) => (isFolder ? { path: store } : { url: store, path: join(place.folder, 'local') });

@@ -275,7 +275,7 @@ export function everyRequest(dialect: CanonicalRequest['dialect'], owner: Owner)
         dialect,
         text: '{"model":"logical-model"}',
         json: { model: 'logical-model' },
-        reads: new Set(['model']),
+        reads: { own: new Set(['model']) },
         model: 'logical-model',
         stream,
         items: [...lead.value, ...begins, ...held, last],

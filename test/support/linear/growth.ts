@@ -84,7 +84,7 @@ interface Bound {
 }
 
 /** What parsing costs: a body of small objects, as conversations and schemas are, in bytes. */
-const PLAIN = JSON.stringify(Array.from({ length: 8_000 }, (_, at) => ({ role: 'user', content: `word ${at}` })));
+export const PLAIN = JSON.stringify(Array.from({ length: 8_000 }, (_, at) => ({ role: 'user', content: `word ${at}` })));
 /**
  * What a request may cost beside `JSON.parse` of as many bytes of small objects. Not of its own bytes: a long string is copied when it is parsed, and
  * nothing is cheap beside that. A keyword of a schema is read, weighed, lowered for an upstream, perhaps more than once, and written.

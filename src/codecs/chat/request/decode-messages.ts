@@ -22,7 +22,7 @@ export function* readMessages(value: JsonValue | undefined, text: string, contex
   const reader = new MessageReader(text, context);
   for (const [turn, message] of messages.entries()) {
     if (endsStep(turn)) yield;
-    reader.read(objectAt(message, `messages[${turn}]`), turn);
+    yield* reader.read(objectAt(message, `messages[${turn}]`), turn);
   }
   return reader.items;
 }
@@ -40,9 +40,9 @@ class MessageReader {
     this.#context = context;
   }
 
-  read(message: JsonObject, turn: number): void {
+  *read(message: JsonObject, turn: number): Steps<void> {
     const from = this.items.length;
-    this.#read(message, turn);
+    yield* this.#read(message, turn);
     this.#markLast(from, readCacheControl(message, `messages[${turn}]`));
   }
 
@@ -53,52 +53,53 @@ class MessageReader {
     this.items[this.items.length - 1] = { ...last, breakpoint };
   }
 
-  #read(message: JsonObject, turn: number): void {
+  *#read(message: JsonObject, turn: number): Steps<void> {
     const at = `messages[${turn}]`;
     const role = requiredString(message, 'role', at);
     if (isObject(message['configuration_update']) || role === 'configuration_update') {
       const itemRole = role === 'developer' ? 'developer' : 'system';
       this.items.push({ kind: 'native', dialect: 'chat', role: itemRole, body: message, at, turn });
       const { content } = message;
-      if (present(content) && content !== '') append(this.items, readContent(content, `${at}.content`, { role: itemRole, turn }));
+      if (present(content) && content !== '')
+        append(this.items, yield* readContent(content, `${at}.content`, { role: itemRole, turn }));
       return;
     }
     switch (role) {
       case 'system':
       case 'developer':
       case 'user':
-        append(this.items, readContent(message['content'], `${at}.content`, { role, turn }));
+        append(this.items, yield* readContent(message['content'], `${at}.content`, { role, turn }));
         return;
       case 'assistant':
-        this.#assistant(message, turn, at);
+        yield* this.#assistant(message, turn, at);
         return;
       case 'tool':
-        this.#result(requiredString(message, 'tool_call_id', at), message, turn, at);
+        yield* this.#result(requiredString(message, 'tool_call_id', at), message, turn, at);
         return;
       case 'function':
-        this.#result(this.#legacyId(requiredString(message, 'name', at)), message, turn, at);
+        yield* this.#result(this.#legacyId(requiredString(message, 'name', at)), message, turn, at);
         return;
       default:
         throw invalid(`${at}.role`, `'${at}.role' must be one of system, developer, user, assistant, tool and function.`);
     }
   }
 
-  #result(callId: string, message: JsonObject, turn: number, at: string): void {
+  *#result(callId: string, message: JsonObject, turn: number, at: string): Steps<void> {
     if (callId === '') throw invalid(`${at}.tool_call_id`, `'${at}.tool_call_id' must not be empty.`);
     const toolType = this.#toolTypes.get(callId) ?? 'function';
-    const content = readResultParts(message['content'], `${at}.content`);
+    const content = yield* readResultParts(message['content'], `${at}.content`);
     const breakpoint = breakpointIn(message['content'], `${at}.content`);
     const marked = breakpoint === undefined ? {} : { breakpoint };
     this.items.push({ kind: 'toolResult', toolType, callId, content, isError: false, at, turn, ...marked });
   }
 
-  #assistant(message: JsonObject, turn: number, at: string): void {
-    const calls = this.#calls(message, turn, at);
-    const reasoning = new HistoryReasoning(message, at, turn, this.#context);
+  *#assistant(message: JsonObject, turn: number, at: string): Steps<void> {
+    const calls = yield* this.#calls(message, turn, at);
+    const reasoning = yield* HistoryReasoning.read(message, at, turn, this.#context);
     const from = this.items.length;
     append(this.items, reasoning.items());
     if (present(message['content'])) {
-      const content = readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
+      const content = yield* readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
       append(this.items, signTexts(content, this.#signedTexts(message, reasoning)));
     }
     const refusal = optionalString(message, 'refusal', at);
@@ -115,6 +116,7 @@ class MessageReader {
       });
     }
     for (const [index, image] of (present(message['images']) ? arrayAt(message['images'], `${at}.images`) : []).entries()) {
+      if (endsStep(index)) yield;
       const path = `${at}.images[${index}]`;
       const body = objectAt(image, path);
       requiredString(objectAt(body['image_url'], `${path}.image_url`), 'url', `${path}.image_url`);
@@ -144,7 +146,7 @@ class MessageReader {
     }
   }
 
-  #calls(message: JsonObject, turn: number, at: string): ToolCallItem[] {
+  *#calls(message: JsonObject, turn: number, at: string): Steps<ToolCallItem[]> {
     const legacy = message['function_call'];
     const modern = present(message['tool_calls']) ? arrayAt(message['tool_calls'], `${at}.tool_calls`) : [];
     if (modern.length === 0) {
@@ -158,14 +160,17 @@ class MessageReader {
       const callId = this.#legacyId(name);
       return [{ kind: 'toolCall', toolType: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
     }
-    return modern.map((value, index) => {
+    const calls: ToolCallItem[] = [];
+    for (const [index, value] of modern.entries()) {
+      if (endsStep(index)) yield;
       const path = `${at}.tool_calls[${index}]`;
       const inBody = ['messages', turn, 'tool_calls', index, 'function', 'arguments'];
       const call = readCall(objectAt(value, path), path, turn, () => this.#slice(inBody));
       this.#toolTypes.set(call.callId, call.toolType);
       const opaque = readOpaque(signatureOf(value), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
-      return opaque === undefined ? call : { ...call, opaque };
-    });
+      calls.push(opaque === undefined ? call : { ...call, opaque });
+    }
+    return calls;
   }
 
   #legacyId(name: string): string {

@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFile, sniffMime, sourceOfUrl } from '../../media.ts';
 import { readCacheControl, readPromptBreakpoint } from '../../requests/cache-breakpoints.ts';
 import { objectAt, optionalString, present, requiredName, requiredString, stringAt, wrongType } from '../../requests/members.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 
 /** The types of text parts; some clients use those of responses. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
@@ -16,10 +17,15 @@ export interface Source {
 }
 
 /** The items of a message's `content`: one for a string, one for each part of a list. */
-export function readContent(content: JsonValue | undefined, at: string, source: Source): Item[] {
+export function* readContent(content: JsonValue | undefined, at: string, source: Source): Steps<Item[]> {
   if (typeof content === 'string') return [{ kind: 'text', text: content, citations: [], at, ...source }];
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts');
-  return content.map((part: JsonValue, index) => readPart(part, `${at}[${index}]`, source));
+  const items: Item[] = [];
+  for (const [index, part] of content.entries()) {
+    if (endsStep(index)) yield;
+    items.push(readPart(part, `${at}[${index}]`, source));
+  }
+  return items;
 }
 
 function readPart(value: JsonValue, at: string, { role, turn }: Source): Item {
@@ -42,18 +48,24 @@ export function breakpointOf(part: JsonObject, at: string): CacheBreakpoint | un
 }
 
 /** The parts of a tool result; images and files in it are an extension of routers. */
-export function readResultParts(content: JsonValue | undefined, at: string): Part[] {
+export function* readResultParts(content: JsonValue | undefined, at: string): Steps<Part[]> {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   if (!present(content)) return [];
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts');
-  return content.map((value: JsonValue, index): Part => {
-    const path = `${at}[${index}]`;
-    const part = objectAt(value, path);
-    const type = requiredString(part, 'type', path);
-    if (TEXT_TYPES.has(type)) return { kind: 'text', text: requiredString(part, 'text', path) };
-    const media = readMedia(type, part, path);
-    return media === undefined ? { kind: 'native', dialect: 'chat', body: part } : { kind: 'media', media };
-  });
+  const parts: Part[] = [];
+  for (const [index, part] of content.entries()) {
+    if (endsStep(index)) yield;
+    parts.push(readResultPart(part, `${at}[${index}]`));
+  }
+  return parts;
+}
+
+function readResultPart(value: JsonValue, at: string): Part {
+  const part = objectAt(value, at);
+  const type = requiredString(part, 'type', at);
+  if (TEXT_TYPES.has(type)) return { kind: 'text', text: requiredString(part, 'text', at) };
+  const media = readMedia(type, part, at);
+  return media === undefined ? { kind: 'native', dialect: 'chat', body: part } : { kind: 'media', media };
 }
 
 function readMedia(type: string, part: JsonObject, at: string): Media | undefined {

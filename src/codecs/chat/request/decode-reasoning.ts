@@ -5,6 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.
 import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { RequestContext } from '../../codec.ts';
 import { arrayAt, optionalString, present } from '../../requests/members.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import {
   type Detail,
   type DetailIdentity,
@@ -36,7 +37,7 @@ export class HistoryReasoning {
   readonly #scalar: Opaque | undefined;
   readonly #facts: { readonly at: string; readonly turn: number };
 
-  constructor(message: JsonObject, at: string, turn: number, context: RequestContext) {
+  private constructor(message: JsonObject, at: string, turn: number, context: RequestContext) {
     this.#facts = { at: `${at}.reasoning_details`, turn };
     this.#raw = optionalString(message, 'reasoning_content', at);
     this.#display = typeof message['reasoning'] === 'string' ? message['reasoning'] : undefined;
@@ -45,11 +46,20 @@ export class HistoryReasoning {
       value,
       form: SCALAR_FORM,
     }));
-    const callIds = callIdsOf(message);
+  }
+
+  /** Of the message at `at`, the one of this ordinal. */
+  static *read(message: JsonObject, at: string, turn: number, context: RequestContext): Steps<HistoryReasoning> {
+    const reasoning = new HistoryReasoning(message, at, turn, context);
     const details = message['reasoning_details'];
-    // Clients that store entries by index leave null where an index was not used.
-    const entries = present(details) ? arrayAt(details, `${at}.reasoning_details`).filter(present) : [];
-    for (const entry of entries) this.#add(entry, callIds, context);
+    if (!present(details)) return reasoning;
+    const callIds = callIdsOf(message);
+    for (const [index, entry] of arrayAt(details, `${at}.reasoning_details`).entries()) {
+      if (endsStep(index)) yield;
+      // Clients that store entries by index leave null where an index was not used.
+      if (present(entry)) reasoning.#add(entry, callIds, context);
+    }
+    return reasoning;
   }
 
   signatureOf(id: string): Opaque | undefined {

@@ -19,27 +19,15 @@ import {
 } from '../../requests/members.ts';
 import { inheritLifetime, readAutomatic, readPromptOptions } from '../../requests/cache-breakpoints.ts';
 import { uniqueTools } from '../../tools/names.ts';
-import { READ_IN } from './read-members.ts';
+import { READ, READ_EXCEPT_FORMAT } from './read-members.ts';
 import { readMessages } from './decode-messages.ts';
 import { readFormat, readLogprobs, readToolChoice, readTools } from './decode-tools.ts';
 import type { Steps } from '../../steps.ts';
-
-/** The members of a body that have a canonical form. */
-const READ: ReadonlySet<string> = new Set([
-  ...['model', 'messages', 'stream', 'stream_options', 'n', 'session_id', 'user', 'metadata', 'store', 'service_tier'],
-  ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
-  ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'stop', 'logprobs'],
-  ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort', 'thinking'],
-  ...['prompt_cache_key', 'prompt_cache_options', 'safety_identifier', 'cache_control'],
-]);
 
 const SCHEMAS: SchemaPlaces = {
   inTool: ['parameters'],
   format: ['response_format', 'json_schema', 'schema'],
 };
-
-/** The same for a format without a canonical form: a grammar, or that of another vendor. */
-const READ_EXCEPT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
 
 export function* decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest> {
   const model = requiredName(json, 'model');
@@ -79,7 +67,6 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
     text,
     json,
     reads: optional.format === undefined ? READ_EXCEPT_FORMAT : READ,
-    readsIn: READ_IN,
     schemas: SCHEMAS,
     model,
     ...readStreaming(json),

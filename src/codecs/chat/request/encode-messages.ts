@@ -61,7 +61,7 @@ export function* encodeMessages(
     losses,
   });
   yield;
-  for (const [index, item] of withAnsweredCalls(items, (feature) => losses.note(feature)).entries()) {
+  for (const [index, item] of (yield* withAnsweredCalls(items, (feature) => losses.note(feature))).entries()) {
     if (endsStep(index)) yield;
     writer.add(item);
   }

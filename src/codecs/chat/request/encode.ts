@@ -6,6 +6,7 @@ import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { cacheControlOf, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
 import { editJson } from '../../json/edit.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { shortUser } from '../../requests/short-id.ts';
@@ -34,7 +35,7 @@ export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<U
     losses,
   );
   yield;
-  const toolNames = nameAllTools(request, NAME_RULE);
+  const toolNames = yield* nameAllTools(request, NAME_RULE);
   yield;
   const tools = yield* encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
@@ -55,9 +56,9 @@ export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<U
     ...wholeCache(request, target),
   };
   yield;
-  const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
+  const schemas = yield* schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
   yield;
-  const written = JSON.stringify(body);
+  const written = yield* writeInSteps(body);
   yield;
   return {
     path: PATH,

@@ -19,7 +19,7 @@ import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
 import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
 import type { Losses } from '../../requests/losses.ts';
-import type { Steps } from '../../steps.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 
 const NONE: Effort = 'none';
 
@@ -27,13 +27,16 @@ export function* spliceRequest(request: CanonicalRequest, target: Target, losses
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const key of gatewayMembers(json)) edits.push({ path: [key], value: undefined });
+  yield;
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
   if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
-  shortenCallIds(json, edits);
+  yield;
+  yield* shortenCallIds(json, edits);
+  yield;
   fillEmptyAnswers(json, edits);
   yield;
   openEnvelopes(request, target, edits, losses);
@@ -83,16 +86,20 @@ function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: L
 const MAX_FOREIGN_ID = 256;
 
 /** Ids of other vendors that OpenAI would refuse for their length, call by call; a result goes with its call. */
-function shortenCallIds({ messages }: JsonObject, edits: JsonEdit[]): void {
+function* shortenCallIds({ messages }: JsonObject, edits: JsonEdit[]): Steps<void> {
   const shortened = new Map<JsonValue | undefined, string>();
   for (const [turn, message] of (Array.isArray(messages) ? messages : []).entries()) {
+    if (endsStep(turn)) yield;
     if (!isObject(message)) continue;
     const { tool_calls: calls, tool_call_id: resultOf } = message;
     for (const [at, call] of (Array.isArray(calls) ? calls : []).entries()) {
       const id = isObject(call) ? call['id'] : undefined;
-      if (typeof id !== 'string' || id.length > MAX_FOREIGN_ID || wireCallId(id) === id) continue;
-      shortened.set(id, wireCallId(id));
-      edits.push({ path: ['messages', turn, 'tool_calls', at, 'id'], value: JSON.stringify(wireCallId(id)) });
+      if (endsStep(at)) yield;
+      if (typeof id !== 'string' || id.length > MAX_FOREIGN_ID) continue;
+      const short = wireCallId(id);
+      if (short === id) continue;
+      shortened.set(id, short);
+      edits.push({ path: ['messages', turn, 'tool_calls', at, 'id'], value: JSON.stringify(short) });
     }
     const id = shortened.get(resultOf);
     if (id !== undefined) edits.push({ path: ['messages', turn, 'tool_call_id'], value: JSON.stringify(id) });

@@ -1,13 +1,14 @@
 /** A legacy completions body into a canonical request: the prompt is one user text (spec: "POST /v1/completions"). */
 import { GatewayError, invalid } from '../../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../../canonical/json.ts';
-import type { CanonicalRequest } from '../../canonical/request.ts';
+import type { CanonicalRequest, ReadMembers } from '../../canonical/request.ts';
 import { defined } from '../../defined.ts';
 import {
   optionalInteger,
   optionalNumber,
   optionalObject,
   optionalString,
+  own,
   present,
   readSeed,
   readStop,
@@ -20,10 +21,10 @@ import {
 const REFUSED = ['suffix', 'echo', 'best_of', 'logprobs'] as const;
 
 /** Everything else that has a canonical reading. */
-const READ: ReadonlySet<string> = new Set([
+const READ: ReadMembers = own(
   ...['model', 'prompt', 'stream', 'stream_options', 'n', 'user', 'max_tokens', 'temperature', 'top_p', 'seed'],
   ...['presence_penalty', 'frequency_penalty', 'logit_bias', 'stop'],
-]);
+);
 
 export function decodeRequest(text: string, json: JsonObject): CanonicalRequest {
   const model = requiredName(json, 'model');

@@ -47,7 +47,7 @@ class Writer {
   readonly #losses: Losses;
   readonly #options: Target['options'];
   readonly #signatures: Signatures;
-  readonly #results: ReadonlyMap<ToolCallItem, ToolResultItem>;
+  #results: ReadonlyMap<ToolCallItem, ToolResultItem> = new Map();
   readonly #system: Part[] = [];
   readonly #contents: DraftContent[] = [];
   /** Calls of the current content of the model, which have no responses yet. */
@@ -59,11 +59,12 @@ class Writer {
     this.#losses = losses;
     this.#options = target.options;
     this.#signatures = new Signatures(request.items, target);
-    this.#results = pairCalls(request.items);
   }
 
   *write(): Steps<Conversation> {
+    this.#results = yield* pairCalls(this.#request.items);
     const answered = new Set(this.#results.values());
+    yield;
     for (const [index, item] of this.#request.items.entries()) {
       if (endsStep(index)) yield;
       const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
@@ -74,11 +75,11 @@ class Writer {
       if (isOfModel(item)) {
         this.#writeOfModel(item);
       } else {
-        this.#answerCalls();
+        yield* this.#answerCalls();
         this.#writeOfUser(item, answered);
       }
     }
-    this.#answerCalls();
+    yield* this.#answerCalls();
     if (this.#signatures.droppedForeign) this.#losses.note('reasoning: opaque of another owner');
     this.#refuseEmpty();
     if (this.#contents[0]?.role === 'model') this.#losses.note('assistant turn first');
@@ -182,12 +183,13 @@ class Writer {
     return [{ text: `<system_message>\n${item.text}\n</system_message>` }];
   }
 
-  #answerCalls(): void {
+  *#answerCalls(): Steps<void> {
     const calls = this.#unansweredCalls;
     if (calls.length === 0) return;
     this.#unansweredCalls = [];
     const parts: Part[] = [];
-    for (const call of calls) {
+    for (const [index, call] of calls.entries()) {
+      if (endsStep(index)) yield;
       const result = this.#results.get(call);
       if (result !== undefined) parts.push({ functionResponse: this.#response(call, result) });
     }

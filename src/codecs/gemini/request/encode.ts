@@ -8,7 +8,6 @@ import { withoutLosses } from '../../requests/without-losses.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools } from '../../tools/names.ts';
-import type { JsonValue } from '../../canonical/json.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { encodeConversation } from './encode-contents.ts';
@@ -28,7 +27,7 @@ export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<U
     losses,
   );
   yield;
-  const toolNames = nameAllTools(request, NAME_RULE);
+  const toolNames = yield* nameAllTools(request, NAME_RULE);
   yield;
   const { systemInstruction, contents } = yield* encodeConversation(request, target, toolNames, losses);
   const { tools, toolConfig } = yield* encodeTools(request, toolNames, target.options, losses);
@@ -55,7 +54,7 @@ function* writeBody(contents: readonly Content[], rest: Readonly<Record<string, 
   const members = [`"contents":[${written.join(',')}]`];
   for (const [name, value] of Object.entries(rest)) {
     yield;
-    if (value !== undefined) members.push(`"${name}":${yield* writeInSteps(value as JsonValue)}`);
+    if (value !== undefined) members.push(`"${name}":${yield* writeInSteps(value as object)}`);
   }
   return `{${members.join(',')}}`;
 }

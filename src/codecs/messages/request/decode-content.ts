@@ -61,7 +61,7 @@ export class ConversationReader {
     const items: Item[] = [];
     const { system } = body;
     if (system !== undefined && system !== null) {
-      this.#content(system, { role: 'system', turn: 0, at: 'system', path: ['system'] }, items);
+      yield* this.#content(system, { role: 'system', turn: 0, at: 'system', path: ['system'] }, items);
     }
     const messages = body['messages'];
     if (!Array.isArray(messages)) throw wrongType('messages', 'an array');
@@ -70,13 +70,13 @@ export class ConversationReader {
     yield;
     for (const [index, message] of messages.entries()) {
       if (endsStep(index)) yield;
-      const read = this.#message(message, index);
+      const read = yield* this.#message(message, index);
       if (index > cleared || !isForOneTurn(message)) append(items, read);
     }
     return items;
   }
 
-  #message(value: JsonValue, index: number): Item[] {
+  *#message(value: JsonValue, index: number): Steps<Item[]> {
     const at = `messages[${index}]`;
     const message = objectAt(value, at);
     const role = requiredString(message, 'role', at);
@@ -85,11 +85,11 @@ export class ConversationReader {
     // A system message without content may set options alone (beta).
     if ((content === undefined || content === null) && role === 'system') return [];
     const items: Item[] = [];
-    this.#content(content, { role, turn: index + 1, at: `${at}.content`, path: ['messages', index, 'content'] }, items);
+    yield* this.#content(content, { role, turn: index + 1, at: `${at}.content`, path: ['messages', index, 'content'] }, items);
     return role === 'assistant' ? restoreSignatures(items) : items;
   }
 
-  #content(content: JsonValue | undefined, place: Place, items: Item[]): void {
+  *#content(content: JsonValue | undefined, place: Place, items: Item[]): Steps<void> {
     if (typeof content === 'string') {
       if (content !== '')
         items.push({ kind: 'text', role: place.role, text: content, citations: [], turn: place.turn, at: place.at });
@@ -99,6 +99,7 @@ export class ConversationReader {
     /** The type of the block that gave the last item. */
     let before: JsonValue | undefined;
     for (const [index, value] of content.entries()) {
+      if (endsStep(index)) yield;
       const inner = { ...place, at: `${place.at}[${index}]`, path: [...place.path, index] };
       const block = objectAt(value, inner.at);
       const read = this.#block(block, inner);

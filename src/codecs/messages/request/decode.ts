@@ -3,7 +3,7 @@ import { GatewayError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool, ToolChoice } from '../../canonical/request.ts';
 import type { RequestContext } from '../../codec.ts';
-import { READ_IN } from './read-members.ts';
+import { READ } from './read-members.ts';
 import { defined } from '../../defined.ts';
 import {
   objectAt,
@@ -28,13 +28,6 @@ import type { Steps } from '../../steps.ts';
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
-
-/** Top-level members that have a canonical reading. */
-const READ: ReadonlySet<string> = new Set([
-  ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
-  ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
-  'fallbacks',
-]);
 
 const SCHEMAS: SchemaPlaces = { inTool: ['input_schema'], format: ['output_config', 'format', 'schema'] };
 
@@ -72,7 +65,6 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
     text,
     json,
     reads: READ,
-    readsIn: READ_IN,
     schemas: SCHEMAS,
     model,
     stream,

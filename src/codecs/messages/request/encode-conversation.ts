@@ -47,7 +47,7 @@ export interface ConversationOptions {
 
 export function* encodeConversation(items: readonly Item[], options: ConversationOptions): Steps<Conversation> {
   const builder = new ConversationBuilder(options);
-  const settled = withAnsweredCalls(items, (feature, item) => {
+  const settled = yield* withAnsweredCalls(items, (feature, item) => {
     options.losses.note(feature);
     if (item.kind === 'toolCall') builder.inputOf(item);
   });

@@ -48,7 +48,7 @@ export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<U
     losses,
   );
   yield;
-  const toolNames = nameAllTools(request, TOOL_NAME_RULE);
+  const toolNames = yield* nameAllTools(request, TOOL_NAME_RULE);
   const stops = splitStops(request.stop, Number.POSITIVE_INFINITY, (sequence) => sequence.trim() !== '');
   yield;
   const body = yield* buildBody(request, target, { toolNames, stops, losses });
@@ -63,7 +63,7 @@ interface Built {
 }
 
 function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): Steps<string> {
-  const schemas = schemaTexts(request);
+  const schemas = yield* schemaTexts(request);
   yield;
   const declared = yield* encodeTools(request, toolNames, schemas, target, losses);
   const choice = encodeToolChoice(request, toolNames, declared.length > 0);
@@ -96,10 +96,10 @@ function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stop
   const value = (json: JsonValue | undefined) => (json === undefined ? undefined : JSON.stringify(json));
   add('model', JSON.stringify(target.owner.model));
   add('max_tokens', String(maxTokens));
-  if (system.length > 0) add('system', renderAll(system));
+  if (system.length > 0) add('system', yield* renderAll(system));
   add('messages', `[${written.join(',')}]`);
   yield;
-  if (tools.length > 0) add('tools', renderAll(tools));
+  if (tools.length > 0) add('tools', yield* renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
   if (stops.own !== undefined) losses.note('stop sequences');
@@ -131,7 +131,7 @@ function* writeTurns(turns: readonly Turn[]): Steps<string[]> {
   const written: string[] = [];
   for (const [index, turn] of turns.entries()) {
     if (endsStep(index)) yield;
-    written.push(`{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`);
+    written.push(`{"role":"${turn.role}","content":${yield* renderAll(blocksOf(turn))}}`);
   }
   return written;
 }

@@ -1,6 +1,6 @@
-/** What is read inside a messages request, so that whatever else stands there can be named as lost. */
+/** The members that are read of a messages request. Any other member is reported as lost. */
 import type { ReadMembers } from '../../canonical/request.ts';
-import { ofType, own } from '../../requests/unread-members.ts';
+import { ofType, own } from '../../requests/members.ts';
 
 const SOURCE = own('type', 'media_type', 'data', 'url', 'file_id', 'content');
 
@@ -21,17 +21,24 @@ const BLOCK: ReadMembers = {
   within: { source: SOURCE, content: RESULT_PART },
 };
 
-export const READ_IN: Readonly<Record<string, ReadMembers>> = {
-  system: BLOCK,
-  messages: {
-    ...own('role', 'content', 'output_config', 'clear_at'),
-    within: { content: BLOCK, output_config: own('effort') },
+export const READ: ReadMembers = {
+  own: new Set([
+    ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
+    ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
+    'fallbacks',
+  ]),
+  within: {
+    system: BLOCK,
+    messages: {
+      ...own('role', 'content', 'output_config', 'clear_at'),
+      within: { content: BLOCK, output_config: own('effort') },
+    },
+    tools: {
+      ...own('type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'allowed_callers', 'defer_loading'),
+      of: ofType('custom'),
+    },
+    thinking: own('type', 'budget_tokens', 'display'),
+    output_config: own('effort', 'format'),
+    metadata: own('user_id'),
   },
-  tools: {
-    ...own('type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'allowed_callers', 'defer_loading'),
-    of: ofType('custom'),
-  },
-  thinking: own('type', 'budget_tokens', 'display'),
-  output_config: own('effort', 'format'),
-  metadata: own('user_id'),
 };

@@ -30,6 +30,7 @@ import {
 } from '../../media.ts';
 import { readPromptBreakpoint } from '../../requests/cache-breakpoints.ts';
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../../requests/members.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { readAnnotation } from '../annotations.ts';
 import { joinRaw } from '../answer/decode-items.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
@@ -52,13 +53,13 @@ interface Place {
 }
 
 /** One element of `input` (or of an `instructions` array, whose messages need no role). */
-export function readInputItem(
+export function* readInputItem(
   reader: InputReader,
   value: JsonValue,
   path: readonly (string | number)[],
   turn: number,
   role?: Role,
-): Item[] {
+): Steps<Item[]> {
   const place = placeOf(path, turn);
   const { at } = place;
   if (typeof value === 'string') return [textItem(value, role ?? 'user', place)];
@@ -66,7 +67,7 @@ export function readInputItem(
   const type = optionalString(item, 'type', at) ?? implicitType(item, at, role);
   switch (type) {
     case 'message':
-      return readMessage(item, place, role);
+      return yield* readMessage(item, place, role);
     case 'function_call':
     case 'custom_tool_call':
       return [readCall(reader, item, type, place)];
@@ -76,7 +77,7 @@ export function readInputItem(
     case 'reasoning':
       return readReasoning(reader, item, place);
     case 'image_generation_call':
-      return isReference(item) ? readReference(reader, item, path, turn) : [readImageCall(item, place)];
+      return isReference(item) ? yield* readReference(reader, item, path, turn) : [readImageCall(item, place)];
     case 'input_text':
     case 'input_image':
     case 'input_file':
@@ -84,7 +85,7 @@ export function readInputItem(
       // A part outside of a message: content of the user is never left out.
       return [readContent(item, role ?? 'user', place)];
     case 'item_reference':
-      return readReference(reader, item, path, turn);
+      return yield* readReference(reader, item, path, turn);
     case 'additional_tools':
       return [];
     default:
@@ -96,14 +97,14 @@ export function readInputItem(
  * A reference to an item of an earlier answer (the AI SDK sends one wherever answers are stored): reads the item itself, so that every
  * protocol can be sent it. The text of the request keeps the reference for the upstream that stored the item.
  */
-function readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Item[] {
+function* readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Steps<Item[]> {
   const { id } = item;
   // Its content stands in the conversation already.
   if (typeof id === 'string' && reader.named.has(id)) return [];
   const named = typeof id === 'string' ? reader.context.item?.(id) : undefined;
   if (typeof id !== 'string' || named === undefined || isReference(named)) return [nativeItem(item, placeOf(path, turn))];
   reader.named.set(id, named);
-  return readInputItem(reader, named, path, turn);
+  return yield* readInputItem(reader, named, path, turn);
 }
 
 /** True for an item that refers to another by its id. So does an image call without its result, as in the vendor's guide. */
@@ -148,14 +149,19 @@ export function textItem(text: string, role: Role, place: Place): Item {
   return { kind: 'text', role, text, citations: [], ...place };
 }
 
-function readMessage(item: JsonObject, place: Place, fallback: Role | undefined): Item[] {
+function* readMessage(item: JsonObject, place: Place, fallback: Role | undefined): Steps<Item[]> {
   const role = item['role'] ?? fallback;
   if (!isRole(role)) throw invalid(`${place.at}.role`, `${place.at}.role must be one of ${ROLES.join(', ')}.`);
   const { content } = item;
   const facts = { ...idOf(item), ...phaseOf(item, place.at), ...place };
   if (typeof content === 'string') return [{ kind: 'text', role, text: content, citations: [], ...facts }];
   if (!Array.isArray(content)) throw wrongType(`${place.at}.content`, 'a string or an array of parts');
-  return content.map((part, index) => readContent(part, role, { ...facts, at: `${place.at}.content[${index}]` }));
+  const items: Item[] = [];
+  for (const [index, part] of content.entries()) {
+    if (endsStep(index)) yield;
+    items.push(readContent(part, role, { ...facts, at: `${place.at}.content[${index}]` }));
+  }
+  return items;
 }
 
 function phaseOf(item: JsonObject, at: string): { phase?: string } {

@@ -25,19 +25,11 @@ import {
 import { inheritLifetime, readPromptOptions } from '../../requests/cache-breakpoints.ts';
 import { uniqueTools } from '../../tools/names.ts';
 import { type InputReader, readInputItem, textItem } from './decode-input.ts';
-import { READ_IN } from './read-members.ts';
+import { READ } from './read-members.ts';
 import { namesIn, readToolChoice, readTools } from './decode-tools.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
-
-/** Top-level members that have a canonical reading, or that concern only the client's own stream (`stream_options`). */
-const READ: ReadonlySet<string> = new Set([
-  ...['model', 'input', 'instructions', 'prompt', 'previous_response_id', 'conversation', 'background', 'store', 'include'],
-  ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens', 'temperature', 'top_p'],
-  ...['top_logprobs', 'text', 'reasoning', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'safety_identifier'],
-  'prompt_cache_options',
-]);
 
 const SCHEMAS: SchemaPlaces = { inTool: ['parameters'], format: ['text', 'format', 'schema'] };
 
@@ -83,7 +75,6 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
     text,
     json,
     reads: READ,
-    readsIn: READ_IN,
     schemas: SCHEMAS,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
@@ -120,7 +111,7 @@ function* readInstructions(reader: InputReader, value: JsonValue | undefined): S
   const items: Item[] = [];
   for (const [index, item] of value.entries()) {
     if (endsStep(index)) yield;
-    append(items, readInputItem(reader, item, ['instructions', index], index, 'developer'));
+    append(items, yield* readInputItem(reader, item, ['instructions', index], index, 'developer'));
   }
   return items;
 }
@@ -133,7 +124,7 @@ function* readInput(reader: InputReader, json: JsonObject): Steps<Item[]> {
     const items: Item[] = [];
     for (const [index, item] of input.entries()) {
       if (endsStep(index)) yield;
-      append(items, readInputItem(reader, item, ['input', index], first + index));
+      append(items, yield* readInputItem(reader, item, ['input', index], first + index));
     }
     return items;
   }

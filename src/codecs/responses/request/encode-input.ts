@@ -65,7 +65,7 @@ export function* writeInput(items: readonly Item[], writer: InputWriter): Steps<
     }
     open.content.push(part);
   };
-  for (const [index, item] of withAnsweredCalls(items, (feature) => writer.losses.note(feature)).entries()) {
+  for (const [index, item] of (yield* withAnsweredCalls(items, (feature) => writer.losses.note(feature))).entries()) {
     if (endsStep(index)) yield;
     noteLosses(item, writer);
     switch (item.kind) {

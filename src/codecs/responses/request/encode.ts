@@ -15,6 +15,7 @@ import { isMarked, placeBreakpoints, promptOptionsOf } from '../../requests/cach
 import { withDirectTools } from '../../tools/function-members.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
 import { editJson } from '../../json/edit.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { shortUser } from '../../requests/short-id.ts';
@@ -46,13 +47,13 @@ export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<U
   const stops = splitStops(request.stop, 0);
   if (stops.own !== undefined) losses.note('stop sequences');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
-  const names = nameAllTools(request, TOOL_NAME_RULE);
+  const names = yield* nameAllTools(request, TOOL_NAME_RULE);
   yield;
   const body = yield* writeBody(request, target, names, losses);
   yield;
-  const schemas = schemaEdits(request, ['parameters'], ['text', 'format', 'schema']);
+  const schemas = yield* schemaEdits(request, ['parameters'], ['text', 'format', 'schema']);
   yield;
-  const written = JSON.stringify(body);
+  const written = yield* writeInSteps(body);
   yield;
   return {
     path: PATH,

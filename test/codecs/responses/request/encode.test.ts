@@ -11,7 +11,7 @@ const chat: CanonicalRequest = {
   dialect: 'chat',
   text: '{}',
   json: {},
-  reads: new Set(),
+  reads: { own: new Set() },
   model: 'logical',
   stream: false,
   items: [],

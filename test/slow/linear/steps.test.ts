@@ -1,0 +1,34 @@
+/** The longest step of every request at the limits that are there by default: see test/support/linear/steps.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PLAIN } from '../../support/linear/growth.ts';
+import { LARGEST_REQUESTS } from '../../support/linear/steps.ts';
+
+/** Measured again before it fails: collections count, too. */
+const TRIES = 4;
+/** What the engine takes to parse the plain body of the linearity law is a little more than a millisecond. */
+const PLAIN_MS = 1.2;
+/** With the five milliseconds of a turn that may go before it: fifty. */
+const STEP_MS = 45;
+
+/** How many times slower than an idle machine this one is now. */
+function slowness(): number {
+  // The kernel counts in ticks of some milliseconds.
+  const runs = 30;
+  const before = process.threadCpuUsage();
+  for (let run = 0; run < runs; run++) JSON.parse(PLAIN);
+  const { user, system } = process.threadCpuUsage(before);
+  return Math.max(1, (user + system) / 1000 / runs / PLAIN_MS);
+}
+
+for (const { name, longestStep } of LARGEST_REQUESTS) {
+  test(`steps: ${name}`, () => {
+    let least = Number.POSITIVE_INFINITY;
+    let most = 0;
+    for (let tried = 0; tried < TRIES && least >= most; tried++) {
+      most = STEP_MS * slowness();
+      least = Math.min(least, longestStep());
+    }
+    assert.ok(least <= most, `a step took ${least.toFixed(1)} ms, and this machine may take ${most.toFixed(1)}`);
+  });
+}
