@@ -6,6 +6,7 @@
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
+import { atOnce } from '../../codecs/steps.ts';
 import { inputItems, type ItemTexts, joinItems } from '../history/past-turn.ts';
 import type { ClientEvent } from './client-event.ts';
 import type { RequestText } from './continuation.ts';
@@ -118,7 +119,7 @@ export class Steering implements SteerListener {
     const before = inputOf(this.#accepted);
     if (before.count === 0) return own;
     this.#committing = this.#accepted.splice(0);
-    const input = `[${joinItems([before, inputItems(request.text, json)]).bytes.toString()}]`;
+    const input = `[${joinItems([before, atOnce(inputItems(request.text, json))]).bytes.toString()}]`;
     const text = editJson(request.text, [{ path: ['input'], value: input }]);
     return { request: { text, json: { ...json, input: parseJson(input) } }, itemsBefore: before.count };
   }
@@ -216,7 +217,7 @@ export class Steering implements SteerListener {
 
 /** Of what was accepted, in order: a text is one message of the user. */
 function inputOf(steers: readonly Steer[]): ItemTexts {
-  return joinItems(steers.map(({ input }) => inputItems(`{"input":${input}}`, { input: parseJson(input) })));
+  return joinItems(steers.map(({ input }) => atOnce(inputItems(`{"input":${input}}`, { input: parseJson(input) }))));
 }
 
 /** Before anything was passed on. */
