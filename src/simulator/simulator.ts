@@ -14,6 +14,7 @@ import { Journal, type ReceivedRequest } from './journal.ts';
 import { play } from './player.ts';
 import { coloursOf, makePng } from './png.ts';
 import { seedOf } from './random.ts';
+import { responsesSockets } from './responses-socket.ts';
 import { receive } from './received.ts';
 import { ResponseMemory } from './response-memory.ts';
 import { answerRoute, dialectOf, plainPath } from './routes.ts';
@@ -81,9 +82,13 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const server = createServer({ keepAliveTimeout: 60_000 });
   const context = createContext(options, () => `http://${options.host ?? '127.0.0.1'}:${portOf(server)}`);
   const door = cloudDoors(options.clouds ?? {}, context.now, context.mint);
+  const parts = { book, journal, asides, options, context, door };
   server.on('request', (request, response) => {
-    void serve(request, response, { book, journal, asides, options, context, door });
+    void serve(request, response, parts);
   });
+  const { mint, now } = context;
+  const sockets = responsesSockets({ mint, now, answer: (entry) => prepare(entry, false, parts) });
+  server.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket, head));
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -106,6 +111,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     },
     async close() {
       const closed = once(server, 'close');
+      sockets.close();
       server.close();
       server.closeAllConnections();
       await closed;

@@ -37,6 +37,11 @@ export const CASES: readonly Case[] = [
     ...{ body: { type: 'response.create', model: 'm', input: 'hi' } },
     ...{ success: /"type":"response\.completed"/, failure: /"type":"(response\.failed|error)"/ },
   },
+  {
+    ...{ name: 'a turn over a WebSocket of the upstream', path: '/v1/responses', over: 'websocket', exchanges: 1 },
+    ...{ body: { type: 'response.create', model: 's', input: 'hi' } },
+    ...{ success: /"type":"response\.completed"/, failure: /"type":"(response\.failed|error)"/ },
+  },
   whole('compaction', '/v1/responses/compact', { model: 'c', input: 'hi' }, /response\.compaction/),
   whole(
     'a long prompt',
@@ -117,7 +122,7 @@ export async function run(rig: Rig, each: Case, faults: ReadonlyMap<string, Mode
     left = true;
     exchange.leave();
   };
-  const isUpstream = [...faults.keys()].some((id) => id.startsWith('upstream.'));
+  const isUpstream = [...faults.keys()].some((id) => /^upstreams?\./.test(id));
   await rig.pass(() => said === undefined && broken === undefined, isUpstream ? UPSTREAM_SECONDS : CLIENT_SECONDS);
   const lines = [...rig.takeLines()];
   const count = (what: RegExp): number => lines.filter(({ msg }) => what.test(msg)).length;

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { AddressInfo } from 'node:net';
+import { WebSocketServer } from 'ws';
 import { codecs } from '../../src/codecs/registry.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
 import { fixedConfig } from '../../src/http/config/source.ts';
@@ -79,6 +80,26 @@ const CHAT_WHOLE = [
   '{"index":0,"message":{"role":"assistant","content":"hello there"},"finish_reason":"stop"}]}',
 ];
 
+const RESPONSE = { id: 'resp_1', object: 'response', created_at: 1, model: 's', output: [] };
+const ITEM = { type: 'message', id: 'msg_1', role: 'assistant' };
+const PART = { type: 'output_text', text: '', annotations: [] };
+const SAID = { ...PART, text: 'hello there, how are you' };
+const AT = { output_index: 0, content_index: 0, item_id: 'msg_1' };
+/** Without usage, so that it is counted here. */
+const SOCKET_STEPS = [
+  { type: 'response.created', response: { ...RESPONSE, status: 'in_progress' } },
+  { type: 'response.output_item.added', output_index: 0, item: { ...ITEM, status: 'in_progress', content: [] } },
+  { type: 'response.content_part.added', ...AT, part: PART },
+  { type: 'response.output_text.delta', ...AT, delta: SAID.text },
+  { type: 'response.output_text.done', ...AT, text: SAID.text },
+  { type: 'response.content_part.done', ...AT, part: SAID },
+  { type: 'response.output_item.done', output_index: 0, item: { ...ITEM, status: 'completed', content: [SAID] } },
+  {
+    type: 'response.completed',
+    response: { ...RESPONSE, status: 'completed', output: [{ ...ITEM, status: 'completed', content: [SAID] }] },
+  },
+].map((event) => JSON.stringify(event));
+
 async function startUpstream(injector: Injector): Promise<{ readonly url: string; readonly asked: string[]; close(): void }> {
   const asked: string[] = [];
   const upstream = createServer((request, response) => {
@@ -111,12 +132,25 @@ async function startUpstream(injector: Injector): Promise<{ readonly url: string
       return fate === 'go';
     };
   });
+  const sockets = new WebSocketServer({ server: upstream });
+  sockets.on('connection', (ws) => {
+    ws.on('error', () => undefined);
+    ws.on('message', () => {
+      for (const event of SOCKET_STEPS) {
+        const fate = injector.step('upstream.message');
+        if (fate === 'cut') ws.terminate();
+        if (fate !== 'go') return;
+        ws.send(event);
+      }
+    });
+  });
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
   const { port } = upstream.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
     asked,
     close: () => {
+      for (const ws of sockets.clients) ws.terminate();
       upstream.closeAllConnections();
       upstream.close();
     },
@@ -190,10 +224,11 @@ export async function exchangeRig(
             channel('vectors', 'chat_completion', 'e'),
             channel('pictures', 'openai_image', 'i'),
             channel('compaction', 'responses', 'c'),
+            { ...channel('socket', 'responses', 's'), options: { websocket: true } },
             { ...channel('videos', 'ark_video', 'v'), timeouts: { first_data_ms: 20_000 }, options: { poll_interval_ms: 1000 } },
           ],
           models: {
-            ...{ m: { price }, e: { kind: 'embedding', price }, c: { price } },
+            ...{ m: { price }, e: { kind: 'embedding', price }, c: { price }, s: { price } },
             ...{ i: { kind: 'image', price: { image: '1' } }, v: { kind: 'video', price: { video: '1' } } },
           },
         }),

@@ -134,6 +134,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
       maxConcurrency: raw.max_concurrency,
     }),
     ...('compaction' in raw ? defined({ compaction: raw.compaction }) : {}),
+    websocket: 'websocket' in raw && raw.websocket,
     auth: ('auth' in raw ? raw.auth : undefined) ?? CHANNEL_FACTS[entry.type].auth,
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),

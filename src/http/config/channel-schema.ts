@@ -150,9 +150,17 @@ const OWN = {
   openai_image: { image_defaults },
 };
 
+const websocket = withDefault(
+  Type.Boolean({
+    description:
+      'Ask the turns of WebSocket clients over a WebSocket of the upstream, so that they can steer answers. An upstream that opens none is asked over HTTP.',
+  }),
+  false,
+);
+
 const OPTIONS = {
   chat_completion: Type.Object({ ...synchronous, ...OWN.chat_completion }, closed),
-  responses: Type.Object({ ...synchronous, ...OWN.responses }, closed),
+  responses: Type.Object({ ...synchronous, ...OWN.responses, websocket }, closed),
   messages: Type.Object({ ...synchronous, ...OWN.messages }, closed),
   gemini: Type.Object({ ...synchronous, ...OWN.gemini }, closed),
   openai_image: Type.Object({ ...synchronous, ...OWN.openai_image }, closed),

@@ -38,6 +38,8 @@ export interface ChannelOptions {
   readonly retries: number;
   /** Compaction by a summary of the model, in place of the upstream's own endpoint. */
   readonly compaction?: 'summary';
+  /** The turns of WebSocket clients are asked over a WebSocket. */
+  readonly websocket: boolean;
 }
 
 export interface Channel {

@@ -14,6 +14,7 @@ import type { Gateway } from '../gateway.ts';
 import { isHosted } from '../platforms/session.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing } from './outgoing.ts';
+import type { SendOptions } from './upstream.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
 
@@ -25,7 +26,18 @@ export interface Asker {
   readonly trace?: ExchangeTrace;
 }
 
+/** A request that is under way, over whatever connection. */
+export type OpenCall = Pick<UpstreamCall, 'head' | 'abortedFor' | 'signedAt'> & { abort(reason: unknown): void };
+
+/** Another way to ask a Channel than a request of its own. */
+export interface UpstreamLink {
+  /** Undefined: this Channel, or this request, is asked over HTTP. */
+  open(channel: Channel, outgoing: Outgoing, options: SendOptions): OpenCall | undefined;
+}
+
 export interface CallOptions {
+  /** Tried first. */
+  readonly link?: UpstreamLink | undefined;
   /** Asks for an event stream. */
   readonly stream: boolean;
   /** Default: POST. */
@@ -60,18 +72,18 @@ async function callOnce<Answer>(
   first: boolean,
 ): Promise<Answer> {
   const { channel, upstreamModel, model, note, signal } = target;
-  const { stream, method } = options;
+  const { stream, method, link } = options;
   const { gateway, request, trace } = asker;
   const { upstreams, clock } = gateway;
-  const call = upstreams.open(channel, outgoing, {
+  const sending: SendOptions = {
     stream,
     signal,
     clientHeaders: request.headers,
     upstreamModel,
     ...(method === undefined ? {} : { method }),
     ...(trace === undefined ? {} : { traceHeaders: trace.nextAttempt() }),
-  });
-  options.onOpen?.(call);
+  };
+  const call = link?.open(channel, outgoing, sending) ?? openRequest(upstreams.open(channel, outgoing, sending), options);
   let head: UpstreamHead | undefined;
   const timers = createIdleTimers(clock, channel.timeouts, (error) => call.abort(timeoutOf(error, head)));
   try {
@@ -99,6 +111,11 @@ async function callOnce<Answer>(
     timers.stop();
     throw call.abortedFor ?? thrown;
   }
+}
+
+function openRequest(call: UpstreamCall, options: CallOptions): UpstreamCall {
+  options.onOpen?.(call);
+  return call;
 }
 
 function repeatable(error: GatewayError, repeats: number | undefined): GatewayError {

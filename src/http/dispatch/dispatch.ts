@@ -49,6 +49,8 @@ export interface Plan {
   readonly circuit?: string;
   /** {@link Affinity}; undefined where an endpoint has no conversations. */
   readonly conversation?: string;
+  /** Asked first, whatever answered the conversation before. */
+  readonly preferred?: string;
   /** What of the request a Channel may refuse that can do without it; absent: nothing. */
   readonly carries?: ReadonlySet<Refusable>;
   readonly maxAttempts: number;
@@ -325,8 +327,8 @@ class AttemptLoop<Answer> {
   }
 
   #preferred(): string | undefined {
-    const { conversation } = this.#plan;
-    return conversation === undefined ? undefined : this.#dispatcher.affinity.channelOf(conversation);
+    const { conversation, preferred } = this.#plan;
+    return preferred ?? (conversation && this.#dispatcher.affinity.channelOf(conversation));
   }
 
   #slot(channel: Channel): Release | Promise<Release | undefined> {

@@ -5,6 +5,7 @@
 import { AssertionError } from 'node:assert';
 import { type Dispatcher, errors } from 'undici';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
+import type { Framing } from '../../codecs/pipeline.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { ReceivedBody } from './received-body.ts';
 
@@ -13,6 +14,8 @@ export interface UpstreamHead {
   /** One that was sent twice is a list, whichever it is: undici's own types do not say so. */
   readonly headers: UpstreamAnswer['headers'];
   readonly body: ReceivedBody;
+  /** How its events are framed; absent: as the Channel frames them. */
+  readonly framing?: Framing;
 }
 
 /** The first value of a header; empty where the upstream sent none. */

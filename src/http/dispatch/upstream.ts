@@ -8,12 +8,15 @@ import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { bodyBytes, bodyLength } from '../../codecs/bodies/pieces.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { StreamError } from '../../streams/stream-error.ts';
 import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
 import type { Channel } from '../config/config.ts';
 import { type HostedChannel, isHosted, PlatformSession } from '../platforms/session.ts';
 import { isPieces, type Outgoing } from './outgoing.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
+import { errorCode } from '../errors.ts';
 import { UpstreamCall, type UpstreamHead } from './upstream-call.ts';
+import { SocketUpgrade, UpstreamSocket } from './upstream-socket.ts';
 
 export interface SendOptions {
   readonly stream: boolean;
@@ -29,6 +32,10 @@ export interface SendOptions {
 }
 
 const KEEP_ALIVE_MS = 30_000;
+/** A Channel that opened no WebSocket is asked over HTTP for this long: its server may learn to. */
+const HTTP_ONLY_MS = 600_000;
+/** Refusals of a handshake that say nothing of what the server speaks: the same request over HTTP is told why. */
+const PASSING: ReadonlySet<number> = new Set([401, 403, 408, 429]);
 
 interface Wire {
   readonly method: 'GET' | 'POST';
@@ -44,6 +51,8 @@ export class Upstreams {
   readonly #socketPath: string | undefined;
   readonly #pools = new Map<string, Dispatcher>();
   readonly #sessions = new Map<string, PlatformSession>();
+  /** Until when Channels are asked over HTTP alone, by the monotonic clock. */
+  readonly #httpOnly = new Map<string, number>();
 
   /** With `socketPath` every Channel without a proxy is reached at that socket of this machine, whatever its address. */
   constructor(clock: Clock, socketPath?: string) {
@@ -72,6 +81,53 @@ export class Upstreams {
     return this.open(channel, outgoing, options).head;
   }
 
+  /**
+   * A WebSocket at the path of a request; undefined where the Channel opens none, and is asked over HTTP. Rejects with the reason of the abort,
+   * and where there was no connection in time.
+   */
+  async connect(
+    channel: Channel,
+    path: string,
+    options: SendOptions,
+    maxMessageBytes: number,
+  ): Promise<UpstreamSocket | undefined> {
+    const until = this.#httpOnly.get(channel.fingerprint);
+    if (until !== undefined && this.#clock.monotonic() < until) return undefined;
+    const { signal, upstreamModel } = options;
+    const upgrade = new SocketUpgrade(this.#clock, channel.timeouts.connectMs);
+    const onAbort = (): void => upgrade.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const { accept: _, 'accept-encoding': _encoding, ...headers } = upstreamHeaders(channel, { path, headers: {} }, options);
+    try {
+      this.#pool(channel, channel.origin).dispatch(
+        {
+          origin: channel.origin,
+          path: upstreamPath(channel, path, upstreamModel),
+          method: 'GET',
+          upgrade: 'websocket',
+          headers: { ...headers, ...upgrade.headers() },
+          headersTimeout: 0,
+          bodyTimeout: 0,
+        },
+        upgrade,
+      );
+      const answer = await upgrade.answered;
+      if (answer.kind === 'open') return new UpstreamSocket(answer, maxMessageBytes);
+      if (answer.status < 500 && !PASSING.has(answer.status)) this.#onlyHttp(channel);
+    } catch (thrown) {
+      if (signal.aborted || errorCode(thrown) === 'UND_ERR_CONNECT_TIMEOUT') throw thrown;
+      // Whatever else went wrong with the handshake, the request over HTTP finds out whether the upstream is well.
+      if (thrown instanceof StreamError) this.#onlyHttp(channel);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+    return undefined;
+  }
+
+  #onlyHttp({ fingerprint }: Channel): void {
+    this.#httpOnly.set(fingerprint, this.#clock.monotonic() + HTTP_ONLY_MS);
+  }
+
   /** What is known of the credential of a Channel behind a platform. */
   session(channel: HostedChannel): PlatformSession {
     const known = this.#sessions.get(channel.fingerprint);
@@ -89,6 +145,7 @@ export class Upstreams {
       this.#pools.delete(key);
       void pool.close().catch(() => pool.destroy());
     }
+    for (const fingerprint of this.#httpOnly.keys()) if (!wanted.has(fingerprint)) this.#httpOnly.delete(fingerprint);
     for (const [fingerprint, session] of this.#sessions) {
       if (wanted.has(fingerprint)) continue;
       this.#sessions.delete(fingerprint);

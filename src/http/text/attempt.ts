@@ -20,7 +20,7 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { type Asker, callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
+import { type Asker, callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
 import { joinList, applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
@@ -36,6 +36,7 @@ export interface TextAttemptOptions {
   readonly model: Model;
   /** Makes an envelope of the client's account. */
   readonly seal: (opaque: Opaque) => string;
+  readonly link?: UpstreamLink | undefined;
   /** Which items the Channel stored, as far as the history knows. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
 }
@@ -140,6 +141,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
         body: applyParameters(encoded.body, channel),
       },
       {
+        link: options.link,
         stream: request.stream,
         goesOn: true,
         decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
@@ -147,7 +149,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       (head, timers) => {
         const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
         const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
-        return read({ codec, context, encoded, head, timers, word, isSummary, framing: framingOf(channel) });
+        return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
       },
     );
   const { text } = options.request;

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { RequestContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
+import type { UpstreamLink } from '../dispatch/call-upstream.ts';
 import type { OwnInput } from '../history/client-path.ts';
 import type { Remember } from '../history/remembering.ts';
 
@@ -23,6 +24,8 @@ export interface PreparedRequest {
   readonly remember?: Remember;
   /** Refuses a decoded request that this transport does not take. */
   readonly inspect?: (request: CanonicalRequest) => void;
+  /** The connection over which its Channel may be asked; `preferred` is the Channel that has begun to answer it there. */
+  readonly link?: UpstreamLink & { readonly preferred: string | undefined };
   /** Where the client's own input stands in `text`, when it is not all of it. */
   readonly own?: OwnInput;
 }

@@ -93,9 +93,11 @@ function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedR
   const { channels, flags, estimate } = own;
   const fallbacks = fallbacksOf(config, principal, model, candidate);
   yield;
+  const preferred = prepared.link?.preferred;
   const search = {
     channels,
     model: request.model,
+    ...(preferred === undefined ? {} : { preferred }),
     // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
     carries: refusablesIn(request, channels),

@@ -72,6 +72,7 @@ export class TextAnswer {
       model,
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
+      link: prepared.link,
     };
     this.#upstreams = { search, options };
   }

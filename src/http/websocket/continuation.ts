@@ -11,7 +11,6 @@ import type { Gateway } from '../gateway.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';
 import { ownerOf, type KeptTurn } from '../history/response-history.ts';
 import { type PastTurn, TURN_BYTES } from '../history/past-turn.ts';
-import type { Answered } from '../history/remembering.ts';
 
 /** A request as its exact text and its value. */
 export interface RequestText {
@@ -98,9 +97,9 @@ export class Continuation {
     );
   }
 
-  /** After an answer that did not complete the response before stays; one that is too large to be continued leaves nothing. */
-  retain(principal: Principal, turn: PastTurn, { responseId: id, status }: Answered, request: RequestText): void {
-    if (status !== 'completed' || this.#closed) return;
+  /** The next turn may continue this response; one that is too large to be continued leaves nothing. */
+  retain(principal: Principal, turn: PastTurn, id: string, request: RequestText): void {
+    if (this.#closed) return;
     this.#forget();
     if (turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes()) return;
     const controls = controlsOf(request);

@@ -22,11 +22,12 @@ import { type ClientEvent, invalidEvent, readClientEvent } from './client-event.
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
-import { steerFailed } from './steer.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Inbound, type UnfinishedBytes } from './inbound.ts';
 import { Outlet } from './outlet.ts';
 import { answerTurn, type TurnEvent } from './turn.ts';
+import { Steering } from './steering.ts';
+import { SocketLink } from './upstream-link.ts';
 import { announcedVersion, type Version } from './version.ts';
 
 export interface SessionOptions {
@@ -74,6 +75,8 @@ export class Session {
   #reading: Promise<void> | undefined;
   #refused: Timer | undefined;
   readonly #inbound: Inbound;
+  readonly #steering: Steering;
+  readonly #link: SocketLink;
   /** When the last turn was over. */
   #lastTurnAt: number;
   #missedPings = 0;
@@ -87,6 +90,17 @@ export class Session {
     this.#openedAt = gateway.clock.monotonic();
     this.#lastTurnAt = this.#openedAt;
     this.#inbound = this.#watchInbound(options);
+    this.#link = new SocketLink({
+      clock: gateway.clock,
+      upstreams: gateway.upstreams,
+      maxEventBytes: () => gateway.config.current().limits.eventBytes,
+      listener: () => this.#steering,
+    });
+    this.#steering = new Steering({
+      link: this.#link,
+      send: (text) => this.#outlet.send(text),
+      begin: (create, lane) => this.#beginOwn(create, lane),
+    });
     ws.on('message', (data, isBinary) => this.#onMessage(bytesOf(data), isBinary));
     ws.on('ping', (data) => this.#outlet.pong(data));
     ws.on('pong', () => {
@@ -173,6 +187,7 @@ export class Session {
       'websocket closed',
     );
     this.#continuation.close();
+    this.#link.drop();
     this.#inbound.close();
     this.#refused?.cancel();
     this.#queued?.slot.release();
@@ -249,7 +264,7 @@ export class Session {
       if (event.kind === 'notice') return;
       streamId = streamIdOf(event.envelope);
       if (event.kind === 'cancel') this.#cancel();
-      else if (event.kind === 'steer') this.#outlet.send(steerFailed(event, this.#state === 'busy', this.#continuation.lastId));
+      else if (event.kind === 'steer') this.#steering.steer(event, this.#state === 'busy', this.#continuation.lastId);
       else isTaken = this.#begin({ event, streamId, slot });
     } catch (thrown) {
       this.#outlet.send(errorText(toGatewayError(thrown), streamId));
@@ -260,16 +275,13 @@ export class Session {
 
   /** False where the turn is refused and the connection closes. */
   #begin(turn: ReadTurn): boolean {
-    const { gateway } = this.#options;
     const { event, streamId } = turn;
     if (event.kind === 'append' && this.#version === 'v2') throw invalidEvent('response.append is not supported.', 'type');
     if (this.#state === 'busy' || this.#state === 'queued') {
       throw new GatewayError('websocket_busy', 'A response is being generated on this connection: wait for its end.');
     }
     if (this.#state === 'draining' || this.#state === 'closed') throw shuttingDown();
-    const { turns, lifetimeMs } = gateway.config.current().websocket;
-    const now = gateway.clock.monotonic();
-    if (this.#turns >= turns || now - this.#openedAt >= lifetimeMs) {
+    if (this.#isSpent) {
       // Nothing was done for this turn, so the client can repeat it on a new connection (known failure W11).
       this.#outlet.send(errorText(limitReached(), streamId));
       // Not 1000: after that official clients do not reconnect.
@@ -277,12 +289,33 @@ export class Session {
       return false;
     }
     if (event.kind === 'append') this.#version = 'v1';
+    this.#start(turn);
+    return true;
+  }
+
+  get #isSpent(): boolean {
+    const { gateway } = this.#options;
+    const { turns, lifetimeMs } = gateway.config.current().websocket;
+    return this.#turns >= turns || gateway.clock.monotonic() - this.#openedAt >= lifetimeMs;
+  }
+
+  /** The successor of a steered response: the upstream has begun it, and the client did not ask. */
+  #beginOwn(create: string, streamId: string | undefined): boolean {
+    if (this.#state !== 'idle' || this.#isSpent) return false;
+    const { gateway, keyId } = this.#options;
+    const slot = gateway.keySlots.hold(keyId, gateway.config.current().limits.key);
+    const event = atOnce(readClientEvent(Buffer.from(create), false));
+    if (event.kind !== 'create') throw new Error('a successor is a create');
+    this.#start({ event, streamId, slot });
+    return true;
+  }
+
+  #start(turn: ReadTurn): void {
     this.#turns += 1;
     const isIdle = this.#state === 'idle';
     this.#move('turn');
     if (isIdle) void this.#run(turn);
     else this.#queued = turn;
-    return true;
   }
 
   #cancel(): void {
@@ -302,6 +335,7 @@ export class Session {
     gateway.metrics.requestStarted(call.route);
     gateway.inFlight.begin();
     let failure: GatewayError | undefined;
+    this.#steering.turnBegan();
     try {
       await answerTurn({
         call,
@@ -312,6 +346,8 @@ export class Session {
         streamId,
         outlet: this.#outlet,
         continuation: this.#continuation,
+        steering: this.#steering,
+        link: this.#link,
         onEnding: () => this.#move('ending'),
       });
     } catch (thrown) {
@@ -320,8 +356,9 @@ export class Session {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
       refuseCall(call, failure);
-      this.#outlet.send(errorText(failure, streamId, call.notes.limitHeaders));
     } finally {
+      const isTold = this.#steering.turnEnded();
+      if (failure !== undefined && !isTold) this.#outlet.send(errorText(failure, streamId, call.notes.limitHeaders));
       call.notes.limit?.release();
       const status = failure?.status ?? 200;
       const code = failure?.code ?? call.notes.failure ?? '';
@@ -335,6 +372,7 @@ export class Session {
       const next = this.#queued;
       this.#queued = undefined;
       if (next !== undefined && this.#state === 'busy') void this.#run(next);
+      else this.#steering.goOn();
       // The key is not valid any more, and what the connection retains belongs to it.
       if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');
       else if (this.#state === 'draining') ws.close(CLOSE.goingAway, 'shutting down');

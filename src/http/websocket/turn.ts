@@ -18,6 +18,8 @@ import type { ClientEvent } from './client-event.ts';
 import type { Continuation, RequestText } from './continuation.ts';
 import { eventText, type Spelling } from './event-text.ts';
 import type { Outlet } from './outlet.ts';
+import type { Steering } from './steering.ts';
+import type { SocketLink } from './upstream-link.ts';
 import type { Version } from './version.ts';
 import { warmUp } from './warm-up.ts';
 
@@ -35,6 +37,8 @@ export interface TurnOptions {
   readonly streamId: string | undefined;
   readonly outlet: Outlet;
   readonly continuation: Continuation;
+  readonly steering: Steering;
+  readonly link: SocketLink;
   /** The last event is about to be sent: the client may send its next turn before this one is settled. */
   readonly onEnding: () => void;
 }
@@ -57,34 +61,39 @@ export async function answerTurn(options: TurnOptions): Promise<void> {
 
 async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
   const { call, event, continuation } = options;
-  const request = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
+  const resumed = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
+  const { request, itemsBefore } = options.steering.claim(resumed);
   const evict = (): void => {
     // A turn that the client cancelled, or that a drain ended, does no harm to what it continued.
     if (!call.gone.aborted) continuation.evict(request.json['previous_response_id']);
   };
   try {
-    await answerRequest(principal, request, options, evict);
+    await answerRequest(principal, request, itemsBefore, options, evict);
   } catch (thrown) {
     evict();
     throw thrown;
   }
 }
 
-/** `onFailure`: the answer ends in a failure that the client is sent. */
+/** `itemsBefore`: of its input, those that the client has not sent now. `onFailure`: the answer ends in a failure that the client is sent. */
 async function answerRequest(
   principal: Principal,
   request: RequestText,
+  itemsBefore: number,
   options: TurnOptions,
   onFailure: () => void,
 ): Promise<void> {
-  const { call, codec, event, slot, version, streamId, outlet, continuation, onEnding } = options;
+  const { call, codec, event, slot, version, streamId, outlet, continuation, steering, link, onEnding } = options;
   const { gateway } = call;
   const spelling: Spelling = { isV1: version === 'v1', streamId };
   const past = await continuation.find(principal, request);
-  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(principal, turn, answered, request);
+  const onTurn = (turn: PastTurn, answered: Answered): void => {
+    if (answered.status === 'completed' || steering.goesOn) continuation.retain(principal, turn, answered.responseId, request);
+  };
   const { text, json } = request;
   const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
-  const prepared: PreparedRequest = { ...recalled, stream: true };
+  const own = recalled.own && { ...recalled.own, itemsBefore: recalled.own.itemsBefore + itemsBefore };
+  const prepared: PreparedRequest = { ...recalled, stream: true, link, ...(own === undefined ? {} : { own }) };
   if (event.envelope['generate'] === false) {
     const frames = await warmUp(call, codec, prepared).catch((thrown: unknown) => {
       throw atClientPath(thrown, prepared.own);
@@ -95,6 +104,7 @@ async function answerRequest(
   const spell = (frame: Frame): string => {
     if (FAILURES.has(frame.event ?? '')) onFailure();
     if (ENDINGS.has(frame.event ?? '')) onEnding();
+    else if (frame.event === 'response.created') steering.responding(recalled.responseId ?? '', streamId);
     return eventText(frame, spelling);
   };
   const reply: Reply = {

@@ -59,6 +59,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [value: unknown, file: string,
   'options.retries': [1, 'processes/running-options', 'options.retries'],
   'options.accept_done_without_finish': [true, 'codecs/chat', 'acceptDoneWithoutFinish'],
   'options.compaction': ['summary', 'e2e/open-responses', "compaction: 'summary'"],
+  'options.websocket': [true, 'http/websocket/steering.test.ts', 'websocket: true'],
   'options.poll_interval_ms': [5, 'http/videos/outcomes.test.ts', 'poll_interval_ms'],
   'options.poll_deadline_s': [60, 'http/videos/outcomes.test.ts', 'poll_deadline_s'],
 };

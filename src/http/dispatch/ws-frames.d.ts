@@ -1,0 +1,15 @@
+/** The two halves of `ws` that its types leave out: they read and write frames on a connection that somebody else has opened. */
+import type { Duplex, Writable } from 'node:stream';
+
+declare module 'ws' {
+  /** Emits `message` (data, isBinary), `ping` (data) and `conclude`; `error` where a frame is wrong. */
+  export const Receiver: new (options: { readonly isServer: boolean; readonly maxPayload: number }) => Writable;
+
+  export const Sender: new (
+    socket: Duplex,
+  ) => {
+    send(data: string, options: { fin: boolean; mask: boolean; binary: boolean; compress: boolean }): void;
+    pong(data: Buffer, mask: boolean): void;
+    close(code: number, reason: string, mask: boolean): void;
+  };
+}

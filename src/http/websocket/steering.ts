@@ -1,0 +1,250 @@
+/**
+ * `response.steer`: input for a response that is being generated. It is passed to the upstream where that is asked over a WebSocket, and what
+ * the upstream says of it is passed back under the client's own ids. What the upstream has accepted is answered by a successor, which becomes
+ * the next turn; until a response begins with it, the gateway keeps it, and gives it back where none will. Elsewhere a steer is refused at once.
+ */
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { editJson } from '../../codecs/json/edit.ts';
+import { sliceJson } from '../../codecs/json/text.ts';
+import { atOnce } from '../../codecs/steps.ts';
+import { inputItems, type ItemTexts, joinItems } from '../history/past-turn.ts';
+import type { ClientEvent } from './client-event.ts';
+import type { RequestText } from './continuation.ts';
+import type { SteerListener } from './upstream-link.ts';
+
+type SteerCode =
+  | 'invalid_input'
+  | 'response_already_completed'
+  | 'response_not_found'
+  | 'response_not_active'
+  | 'steering_not_supported'
+  | 'successor_creation_failed';
+
+const MESSAGES: Readonly<Record<SteerCode, string>> = {
+  invalid_input: 'A steer needs previous_response_id, and input: a string or an array of user messages.',
+  response_already_completed: 'The response is complete and takes no more input.',
+  response_not_found: 'There is no such response on this connection.',
+  response_not_active: 'The response takes no more input.',
+  steering_not_supported: 'Responses cannot be steered here. Send the input as the next turn.',
+  successor_creation_failed: 'The response that was to continue with this input could not be created.',
+};
+
+type SteerEvent = ClientEvent & { readonly kind: 'steer' };
+
+interface Steer {
+  /** The client's own text of it. */
+  readonly input: string;
+  /** The response that it steers, by the client's id. */
+  readonly responseId: string;
+  readonly lane: string | undefined;
+  /** The upstream's, once it has accepted it. */
+  id?: string | undefined;
+  /** The client must answer calls of the response first. */
+  isPending?: boolean;
+}
+
+export interface SteeringOptions {
+  readonly link: {
+    /** Whether the upstream got it: false where its response takes no more. Undefined: no upstream can be steered. */
+    steer(input: string | undefined): boolean | undefined;
+    drop(): void;
+  };
+  readonly send: (text: string) => void;
+  /** Begins the turn of this create. False where the connection takes none. */
+  readonly begin: (create: string, lane: string | undefined) => boolean;
+}
+
+export class Steering implements SteerListener {
+  readonly #options: SteeringOptions;
+  /** What the client reads. */
+  #response: { readonly id: string; readonly lane: string | undefined } | undefined;
+  #isAnswering = false;
+  /** The upstream has not said yet what becomes of these. In order. */
+  #sent: Steer[] = [];
+  #accepted: Steer[] = [];
+  /** The turn that begins says these. */
+  #committing: readonly Steer[] = [];
+  /** That turn is the upstream's own: the client did not ask for it. */
+  #isOwn = false;
+  /** Told once the end of the response is out. */
+  #late: string[] = [];
+  /** The upstream has begun a successor before the end of the response was out. */
+  #isWaiting = false;
+
+  constructor(options: SteeringOptions) {
+    this.#options = options;
+  }
+
+  /** The response that ends now goes on with what was accepted for it, and must be found for that. */
+  get goesOn(): boolean {
+    return this.#accepted.length > 0;
+  }
+
+  /** `isBusy`: a response is being generated; `lastId`: the last one that was completed. */
+  steer(event: SteerEvent, isBusy: boolean, lastId: string | undefined): void {
+    const input = sliceJson(event.text, ['input']) ?? 'null';
+    const code = this.#pass(event.envelope, input, isBusy, lastId);
+    if (code !== undefined) this.#options.send(refusal(event, input, code));
+  }
+
+  /** Why it is refused; undefined where the upstream has it. */
+  #pass({ previous_response_id: id, input }: JsonObject, text: string, isBusy: boolean, lastId?: string): SteerCode | undefined {
+    if (typeof id !== 'string' || !isSteerInput(input)) return 'invalid_input';
+    const ended = id === lastId ? 'response_already_completed' : 'response_not_found';
+    if (!isBusy) return ended;
+    const response = this.#response?.id === id ? this.#response : undefined;
+    const isPassed = this.#options.link.steer(response && text);
+    if (isPassed === undefined) return 'steering_not_supported';
+    if (response === undefined) return ended;
+    if (!isPassed) return 'response_not_active';
+    this.#sent.push({ input: text, responseId: id, lane: response.lane });
+    return undefined;
+  }
+
+  turnBegan(): void {
+    this.#isAnswering = true;
+  }
+
+  /** The request of the turn that begins, with what was accepted for the response that it continues in front of its own input. */
+  claim(request: RequestText): { readonly request: RequestText; readonly itemsBefore: number } {
+    const own = { request, itemsBefore: 0 };
+    if (this.#isOwn || (this.#accepted.length === 0 && this.#sent.length === 0)) return own;
+    // The upstream would answer the same input a second time.
+    this.#options.link.drop();
+    this.#isWaiting = false;
+    const { json } = request;
+    const isContinued = this.#accepted[0]?.responseId === json['previous_response_id'];
+    this.#giveBack(this.#sent.splice(0), 'response_not_active');
+    if (!isContinued) this.#giveBack(this.#accepted.splice(0), 'successor_creation_failed');
+    const before = inputOf(this.#accepted);
+    if (before.count === 0) return own;
+    this.#committing = this.#accepted.splice(0);
+    const input = `[${joinItems([before, atOnce(inputItems(request.text, json))]).bytes.toString()}]`;
+    const text = editJson(request.text, [{ path: ['input'], value: input }]);
+    return { request: { text, json: { ...json, input: parseJson(input) } }, itemsBefore: before.count };
+  }
+
+  /** The client is sent the beginning of a response: what it was begun with is said. */
+  responding(id: string, lane: string | undefined): void {
+    this.#response = { id, lane };
+    this.#committing = [];
+    this.#isOwn = false;
+  }
+
+  /** True where the turn was the upstream's own and the client was told, in words of its steer, that it came to nothing. */
+  turnEnded(): boolean {
+    this.#isAnswering = false;
+    const steers = this.#committing;
+    const isTold = this.#isOwn;
+    this.#committing = [];
+    this.#isOwn = false;
+    if (isTold) this.#giveBack(steers, 'successor_creation_failed');
+    else this.#accepted.push(...steers);
+    for (const text of this.#late.splice(0)) this.#options.send(text);
+    return isTold;
+  }
+
+  /** No turn of the client's waits: the successor that does may begin. */
+  goOn(): void {
+    if (this.#isWaiting) this.#begin();
+  }
+
+  onSteer(event: JsonObject, text: string, isLate: boolean): void {
+    const steer = this.#steerOf(event);
+    if (steer === undefined) return;
+    const edits = [{ path: ['steer', 'previous_response_id'], value: JSON.stringify(steer.responseId) }];
+    const lane = steer.lane === undefined ? [] : [{ path: ['stream_id'], value: JSON.stringify(steer.lane) }];
+    const own = editJson(text, [...edits, ...lane]);
+    if (isLate && this.#isAnswering) this.#late.push(own);
+    else this.#options.send(own);
+  }
+
+  onSuccessor(): boolean {
+    if (this.#accepted.length === 0) return false;
+    this.#isWaiting = true;
+    if (!this.#isAnswering) this.#begin();
+    return true;
+  }
+
+  /** What waits for results of the client is continued all the same; nobody will answer the rest. */
+  onLost(): void {
+    this.#isWaiting = false;
+    this.#giveBack(this.#sent.splice(0), 'response_not_active');
+    const [pending, rest] = [
+      this.#accepted.filter(({ isPending }) => isPending),
+      this.#accepted.filter((each) => !each.isPending),
+    ];
+    this.#accepted = pending;
+    this.#giveBack(rest, 'successor_creation_failed');
+  }
+
+  #steerOf({ type, steer }: JsonObject): Steer | undefined {
+    const id = isObject(steer) ? steer['id'] : undefined;
+    const known = this.#accepted.findIndex((each) => each.id === id && id !== undefined);
+    if (type === 'response.steer.pending') {
+      const waits = this.#accepted[known];
+      if (waits !== undefined) waits.isPending = true;
+      return waits;
+    }
+    if (type === 'response.steer.failed' && known >= 0) return this.#accepted.splice(known, 1)[0];
+    const answered = this.#sent.shift();
+    if (type === 'response.steer.accepted' && answered !== undefined) {
+      if (typeof id === 'string') answered.id = id;
+      this.#accepted.push(answered);
+    }
+    return answered;
+  }
+
+  #begin(): void {
+    this.#isWaiting = false;
+    const steers = this.#accepted.splice(0);
+    const [{ responseId, lane } = { responseId: '', lane: undefined }] = steers;
+    const input = inputOf(steers).bytes.toString();
+    this.#committing = steers;
+    this.#isOwn = true;
+    const create = `{"type":"response.create","previous_response_id":${JSON.stringify(responseId)},"input":[${input}]}`;
+    if (this.#options.begin(create, lane)) return;
+    this.#options.link.drop();
+    this.turnEnded();
+  }
+
+  #giveBack(steers: readonly Steer[], code: SteerCode): void {
+    for (const { id, responseId, input, lane } of steers) {
+      this.#options.send(failed({ code, input, id, responseId: JSON.stringify(responseId), lane }));
+    }
+  }
+}
+
+/** Of what was accepted, in order: a text is one message of the user. */
+function inputOf(steers: readonly Steer[]): ItemTexts {
+  return joinItems(steers.map(({ input }) => atOnce(inputItems(`{"input":${input}}`, { input: parseJson(input) }))));
+}
+
+/** Before anything was passed on. */
+function refusal({ envelope }: SteerEvent, input: string, code: SteerCode): string {
+  const { previous_response_id: id, stream_id: lane } = envelope;
+  const responseId = JSON.stringify(id ?? null);
+  return failed({ code, input, id: undefined, responseId, lane: typeof lane === 'string' ? lane : undefined });
+}
+
+interface Failed extends Omit<Steer, 'isPending'> {
+  readonly code: SteerCode;
+}
+
+/** The `response.steer.failed` event; `responseId` is JSON. */
+function failed({ code, input, id, responseId, lane }: Failed): string {
+  const error = JSON.stringify({ type: 'invalid_request_error', code, message: MESSAGES[code] });
+  const steer = `{"input":${input},"previous_response_id":${responseId}${id === undefined ? '' : `,"id":${JSON.stringify(id)}`}}`;
+  const at = lane === undefined ? '' : `,"stream_id":${JSON.stringify(lane)}`;
+  return `{"type":"response.steer.failed","sequence_number":0,"error":${error},"steer":${steer}${at}}`;
+}
+
+/** A text, or messages of the user, and results that the response waits for. */
+function isSteerInput(input: JsonValue | undefined): boolean {
+  if (typeof input === 'string') return input !== '';
+  if (!Array.isArray(input) || input.length === 0) return false;
+  return input.every((item) => {
+    if (!isObject(item)) return false;
+    return item['type'] === 'function_call_output' || (item['role'] === 'user' && (item['type'] ?? 'message') === 'message');
+  });
+}

@@ -1,0 +1,255 @@
+/**
+ * The WebSocket of an upstream that the turns of one client's connection are asked over, one at a time. It is opened by the first turn whose
+ * Channel declares it, and kept for the next one. A turn on it is an attempt like any other: only its bytes come another way. The upstream may
+ * begin an answer of its own accord, the successor of a response that was steered; the next turn is given that one.
+ */
+import { errors } from 'undici';
+import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
+import { editJson } from '../../codecs/json/edit.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+import type { Channel } from '../config/config.ts';
+import type { OpenCall, UpstreamLink } from '../dispatch/call-upstream.ts';
+import type { Outgoing } from '../dispatch/outgoing.ts';
+import type { SendOptions, Upstreams } from '../dispatch/upstream.ts';
+import type { UpstreamSocket } from '../dispatch/upstream-socket.ts';
+import { isHosted } from '../platforms/session.ts';
+import { LinkedCall, notable, refusalIn, SocketTurn } from './socket-turn.ts';
+
+export interface SteerListener {
+  /** A `response.steer.accepted`, `pending` or `failed`. `isLate`: the response that it belongs to has ended on the wire. */
+  onSteer(event: JsonObject, text: string, isLate: boolean): void;
+  /** The upstream has begun the successor of a steered response. False: nobody waits for one. */
+  onSuccessor(): boolean;
+  /** The connection is gone, and with it what the upstream had accepted. */
+  onLost(): void;
+}
+
+export interface LinkOptions {
+  readonly clock: Clock;
+  readonly upstreams: Upstreams;
+  /** The longest message of an upstream. */
+  readonly maxEventBytes: () => number;
+  readonly listener: () => SteerListener;
+}
+
+/** A socket that has been idle for longer is not trusted with a turn. */
+const IDLE_MS = 60_000;
+const PATH = '/responses';
+const LIMIT_REACHED = 'websocket_connection_limit_reached';
+
+interface Connection {
+  readonly socket: UpstreamSocket;
+  readonly channel: Channel;
+}
+
+/** The answer that is being read. */
+interface Current {
+  readonly turn: SocketTurn;
+  /** The upstream's own id, once it has said it. */
+  responseId?: string;
+  /** Asks the same again on a connection of its own; undefined where this one was made for it. */
+  readonly again?: () => void;
+}
+
+export class SocketLink implements UpstreamLink {
+  readonly #options: LinkOptions;
+  #connection: Connection | undefined;
+  #current: Current | undefined;
+  /** What the upstream has begun by itself, until a turn takes it: read on meanwhile, and perhaps ended. */
+  #successor: Current | undefined;
+  #idleSince = 0;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  /** The Channel whose answer waits to be taken. */
+  get preferred(): string | undefined {
+    return this.#successor === undefined ? undefined : this.#connection?.channel.id;
+  }
+
+  open(channel: Channel, outgoing: Outgoing, options: SendOptions): OpenCall | undefined {
+    const { body, path } = outgoing;
+    const isPlain = options.stream && path === PATH && typeof body === 'string' && !isHosted(channel);
+    if (!channel.options.websocket || !isPlain) {
+      this.drop();
+      return undefined;
+    }
+    const call = new LinkedCall(options.signal);
+    const connection = this.#usable(channel);
+    const successor = this.#successor;
+    if (connection !== undefined && successor !== undefined) {
+      this.#successor = undefined;
+      this.#follow(call, successor);
+    } else if (connection !== undefined && this.#current === undefined) {
+      this.#send(connection, call, body, () => void this.#connect(channel, outgoing, options, call, body));
+    } else void this.#connect(channel, outgoing, options, call, body);
+    return call;
+  }
+
+  /** Passes the input on: false where the response takes no more. Undefined where no answer is read over a WebSocket. Without input it only tells. */
+  steer(input: string | undefined): boolean | undefined {
+    const { socket } = this.#connection ?? {};
+    if (socket === undefined) return undefined;
+    const id = this.#current?.responseId;
+    if (id === undefined || input === undefined || this.#successor !== undefined) return false;
+    socket.send(`{"type":"response.steer","previous_response_id":${JSON.stringify(id)},"input":${input}}`);
+    return true;
+  }
+
+  /** Lets go of the connection, with whatever the upstream has begun on it. */
+  drop(reason: Error = new StreamError('cancelled', 'the connection was given up')): void {
+    const { socket } = this.#connection ?? {};
+    const current = this.#current;
+    this.#forget();
+    if (current === undefined) socket?.close();
+    else {
+      socket?.cut();
+      current.turn.fail(reason);
+    }
+  }
+
+  #forget(): void {
+    this.#connection = undefined;
+    this.#current = undefined;
+    this.#successor = undefined;
+  }
+
+  #usable(channel: Channel): Connection | undefined {
+    const connection = this.#connection;
+    if (connection === undefined || connection.channel.fingerprint !== channel.fingerprint) return undefined;
+    const isStale = this.#current === undefined && this.#options.clock.monotonic() - this.#idleSince > IDLE_MS;
+    return isStale ? undefined : connection;
+  }
+
+  async #connect(channel: Channel, outgoing: Outgoing, options: SendOptions, call: LinkedCall, body: string): Promise<void> {
+    const { upstreams, maxEventBytes } = this.#options;
+    this.drop();
+    try {
+      const asking = { ...options, signal: call.signal };
+      const socket = await upstreams.connect(channel, outgoing.path, asking, maxEventBytes());
+      if (call.signal.aborted) return socket?.cut();
+      if (socket === undefined) {
+        call.follow(upstreams.open(channel, outgoing, asking).head);
+        return;
+      }
+      const connection = { socket, channel };
+      this.#connection = connection;
+      socket.listen({
+        onMessage: (bytes) => this.#onMessage(connection, bytes),
+        onClosed: (error) => this.#onClosed(connection, error),
+      });
+      this.#send(connection, call, body);
+    } catch (thrown) {
+      call.fail(thrown instanceof Error ? thrown : new Error('no connection', { cause: thrown }));
+    }
+  }
+
+  /** `again`: the connection has been used before, and may have come to the end of what its upstream allows it. */
+  #send(connection: Connection, call: LinkedCall, body: string, again?: () => void): void {
+    const current: Current = { turn: this.#newTurn(connection), ...(again === undefined ? {} : { again }) };
+    this.#current = current;
+    this.#follow(call, current);
+    const edits = [
+      { path: ['type'], value: '"response.create"' },
+      { path: ['stream'], value: undefined },
+    ];
+    connection.socket.send(editJson(body, edits));
+  }
+
+  #follow(call: LinkedCall, current: Current): void {
+    call.follow(current.turn.head);
+    call.signal.addEventListener('abort', () => this.#leave(current, call.signal.reason), { once: true });
+  }
+
+  #newTurn({ socket }: Connection): SocketTurn {
+    const isCurrent = (): boolean => this.#current?.turn === turn;
+    const flow = {
+      pause: () => (isCurrent() ? socket.pause() : undefined),
+      resume: () => (isCurrent() ? socket.resume() : undefined),
+      abort: (reason: Error) => (isCurrent() ? this.#lose(reason) : undefined),
+    };
+    const turn = new SocketTurn(flow, this.#options.clock, socket.requestId);
+    return turn;
+  }
+
+  /** Nobody reads the answer any more, and the protocol has no word to stop it. */
+  #leave(current: Current, reason: Error): void {
+    if (this.#current === current) this.#lose(reason);
+    else current.turn.fail(reason);
+  }
+
+  #lose(reason: Error): void {
+    this.drop(reason);
+    this.#options.listener().onLost();
+  }
+
+  #onMessage(connection: Connection, bytes: Buffer): void {
+    if (this.#connection !== connection) return;
+    const event = notable(bytes);
+    const type = event?.['type'];
+    if (event !== undefined && typeof type === 'string' && type.startsWith('response.steer.')) {
+      this.#options.listener().onSteer(event, bytes.toString(), this.#current === undefined || this.#successor !== undefined);
+      return;
+    }
+    if (this.#current === undefined && type === 'response.created') this.#beginSuccessor(connection);
+    const current = this.#current;
+    if (current === undefined) return;
+    const refused = event === undefined || current.turn.begun ? undefined : refusalIn(event);
+    if (refused !== undefined && current.again !== undefined && codeOf(refused) === LIMIT_REACHED) {
+      // Nothing was done for this turn.
+      this.#current = undefined;
+      current.again();
+      return;
+    }
+    if (type === 'response.created') noteId(current, event);
+    current.turn.feed(bytes, refused);
+    if (typeof type === 'string' && ENDINGS.has(type)) this.#ended(connection, current);
+  }
+
+  #ended({ socket }: Connection, current: Current): void {
+    this.#current = undefined;
+    this.#idleSince = this.#options.clock.monotonic();
+    current.turn.end();
+    socket.resume();
+  }
+
+  #beginSuccessor(connection: Connection): void {
+    this.#current = { turn: this.#newTurn(connection) };
+    this.#successor = this.#current;
+    if (!this.#options.listener().onSuccessor()) this.drop();
+  }
+
+  #onClosed(connection: Connection, error: Error): void {
+    if (this.#connection !== connection) return;
+    const current = this.#current;
+    this.#forget();
+    if (current !== undefined) current.turn.fail(current.turn.begun ? error : closedBefore(error, connection));
+    this.#options.listener().onLost();
+  }
+}
+
+const ENDINGS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'response.cancelled',
+  'error',
+]);
+
+function noteId(current: Current, event: JsonObject | undefined): void {
+  const response = event?.['response'];
+  const id = isObject(response) ? response['id'] : undefined;
+  if (typeof id === 'string') current.responseId = id;
+}
+
+function codeOf({ error }: JsonObject): unknown {
+  return isObject(error) ? error['code'] : undefined;
+}
+
+/** As undici says it of a kept connection, so that one that had been closed meanwhile is told from one that was never answered. */
+function closedBefore(error: Error, { socket: { bytesRead } }: Connection): Error {
+  if (error instanceof StreamError && error.reason !== 'source_closed') return error;
+  return Object.assign(new errors.SocketError('other side closed', undefined), { socket: { bytesRead }, cause: error });
+}
