@@ -7,7 +7,7 @@ import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { FIXTURES, placeOf } from '../../store/support/committed.ts';
 import { eachStore } from '../../store/support/stores.ts';
 import { server } from '../../support/postgres.ts';
-import { freePort, type Installation, install } from '../../support/processes.ts';
+import { freePort, type Installation, install, waitFor } from '../../support/processes.ts';
 
 /** What a verb prints; it must succeed. */
 async function said(place: Installation, ...verb: readonly string[]): Promise<string> {
@@ -45,7 +45,10 @@ eachStore((engine) => {
 
       // Start and look.
       const serving = await place.serve();
-      assert.equal((await fetch(`${serving.url}/readyz`)).status, 200);
+      await waitFor(
+        async () => ((await fetch(`${serving.url}/readyz`)).ok ? true : undefined),
+        () => `it is never ready: ${serving.text()}`,
+      );
       assert.match(await said(place, 'channels', 'test'), /^one +ok/m);
       assert.match(await said(place, 'ledger', 'verify', '--head', head), /no difference/);
       assert.match(await said(place, 'ledger', 'verify', '--rebuild-rollups'), /no difference/);
