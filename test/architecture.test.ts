@@ -42,6 +42,11 @@ test('imports run in one direction: streams <- codecs <- http -> store, and no r
   assert.deepEqual(wrong, []);
 });
 
+test('a file of src has at most 360 lines', () => {
+  const long = files.filter((file) => (text.get(file) ?? '').split('\n').length > 361);
+  assert.deepEqual(long, []);
+});
+
 test('no file imports itself by way of others, types included', () => {
   const targets = Map.groupBy(imports, ({ from }) => from);
   const sound = new Set<string>();

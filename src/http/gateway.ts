@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
-import type { Dispatcher } from './dispatch/dispatch.ts';
+import type { Dispatcher } from './dispatch/plan.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
 import type { Limits, LimitTicket } from './limits/limits.ts';
 import type { KeySlots } from './request/key-slots.ts';

@@ -12,7 +12,7 @@ import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Channel } from '../config/config.ts';
 import type { Gateway } from '../gateway.ts';
 import { isHosted } from '../platforms/session.ts';
-import type { Target } from './dispatch.ts';
+import type { Target } from './plan.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { SendOptions } from './upstream.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';

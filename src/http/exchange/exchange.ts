@@ -11,7 +11,7 @@ import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
 import { within } from '../../streams/clock.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import type { Attempt, Plan } from '../dispatch/dispatch.ts';
+import type { Attempt, Plan } from '../dispatch/plan.ts';
 import { isClientGone } from '../errors.ts';
 import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';

@@ -7,7 +7,7 @@ import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
 import { callUpstream } from '../dispatch/call-upstream.ts';
-import type { Attempt, Target } from '../dispatch/dispatch.ts';
+import type { Attempt, Target } from '../dispatch/plan.ts';
 import type { Outgoing } from '../dispatch/outgoing.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
 import { toGatewayError } from '../errors.ts';

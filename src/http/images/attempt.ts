@@ -21,7 +21,7 @@ import { StreamError } from '../../streams/stream-error.ts';
 import { tap } from '../../streams/tap.ts';
 import type { Channel } from '../config/config.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
-import type { Target } from '../dispatch/dispatch.ts';
+import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';

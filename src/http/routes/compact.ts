@@ -20,7 +20,7 @@ import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
-import type { Target } from '../dispatch/dispatch.ts';
+import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
 import { completedUsage, estimateInSteps, estimateOutput } from '../exchange/estimate.ts';
 import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';

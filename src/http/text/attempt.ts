@@ -19,7 +19,7 @@ import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
-import type { Target } from '../dispatch/dispatch.ts';
+import type { Target } from '../dispatch/plan.ts';
 import { type Asker, callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
 import { joinList, applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';

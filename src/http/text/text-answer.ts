@@ -9,7 +9,7 @@ import type { ClientCodec, Frame, ResponseContext } from '../../codecs/codec.ts'
 import { type Timer, within } from '../../streams/clock.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import type { Attempt, Target } from '../dispatch/dispatch.ts';
+import type { Attempt, Target } from '../dispatch/plan.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import type { Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';

@@ -9,7 +9,7 @@ import { toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Channel, Config } from '../config/config.ts';
 import { type Asker, callUpstream, withoutKey } from '../dispatch/call-upstream.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
-import type { Target } from '../dispatch/dispatch.ts';
+import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
 import type { UpstreamCall, UpstreamHead } from '../dispatch/upstream-call.ts';

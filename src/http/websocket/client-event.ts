@@ -78,3 +78,9 @@ function shown(type: JsonValue | undefined): string {
   if (typeof type !== 'string') return '(none)';
   return JSON.stringify(type.length > 60 ? `${type.slice(0, 60)}…` : type);
 }
+
+/** The lane that a client names, up to 256 characters. */
+export function streamIdOf(envelope: JsonObject): string | undefined {
+  const id = envelope['stream_id'];
+  return typeof id === 'string' && id.length <= 256 ? id : undefined;
+}

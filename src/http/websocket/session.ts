@@ -4,9 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { RawData } from 'ws';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import { atOnce } from '../../codecs/steps.ts';
 import type { Timer } from '../../streams/clock.ts';
@@ -16,14 +14,13 @@ import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
 import { refuseCall } from '../exchange/refusal.ts';
 import type { KeySlot } from '../request/key-slots.ts';
-import { isLarge } from '../request/large-work.ts';
-import { checkSolvent } from '../request/solvency.ts';
-import { type ClientEvent, invalidEvent, readClientEvent } from './client-event.ts';
+import { type ClientEvent, invalidEvent, readClientEvent, streamIdOf } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Inbound, type UnfinishedBytes } from './inbound.ts';
+import { MessageReader } from './message-reader.ts';
 import { Outlet } from './outlet.ts';
 import { answerTurn, type TurnEvent } from './turn.ts';
 import { Steering } from './steering.ts';
@@ -71,8 +68,6 @@ export class Session {
   #turns = 0;
   #turn: AbortController | undefined;
   #queued: ReadTurn | undefined;
-  /** Settled when every message so far was read; undefined while none waits. */
-  #reading: Promise<void> | undefined;
   #refused: Timer | undefined;
   readonly #inbound: Inbound;
   readonly #steering: Steering;
@@ -101,7 +96,18 @@ export class Session {
       send: (text) => this.#outlet.send(text),
       begin: (create, lane) => this.#beginOwn(create, lane),
     });
-    ws.on('message', (data, isBinary) => this.#onMessage(bytesOf(data), isBinary));
+    const reader = new MessageReader({
+      gateway,
+      ws,
+      keyId: options.keyId,
+      isClosed: () => this.#state === 'closed',
+      take: (slot, read) => this.#take(slot, read),
+      onUnpaid: (error) => this.#outlet.send(errorText(error)),
+    });
+    ws.on('message', (data, isBinary) => {
+      this.#missedPings = 0;
+      reader.read(data, isBinary);
+    });
     ws.on('ping', (data) => this.#outlet.pong(data));
     ws.on('pong', () => {
       this.#missedPings = 0;
@@ -196,63 +202,6 @@ export class Session {
     const turn = this.#turn;
     if (turn !== undefined) gateway.leavers.do(() => turn.abort(clientGone()));
     this.#options.onClosed();
-  }
-
-  /** Each message is read in its turn, a large one once it is known that its key has money, and what came behind it after that. */
-  #onMessage(bytes: Uint8Array, isBinary: boolean): void {
-    this.#missedPings = 0;
-    const { gateway, ws } = this.#options;
-    const before = this.#reading;
-    const entered = before === undefined ? gateway.turns.enter() : undefined;
-    if (before === undefined && entered === undefined && !isLarge(bytes)) {
-      this.#read(bytes, isBinary);
-      return;
-    }
-    ws.pause();
-    const reading = (before ?? entered ?? Promise.resolve()).then(async () => {
-      if (before !== undefined) await gateway.turns.enter();
-      if (this.#state === 'closed') return;
-      const error = await this.#unpaid(bytes.length);
-      if (error === undefined) await this.#read(bytes, isBinary);
-      else this.#outlet.send(errorText(error));
-    });
-    this.#reading = reading;
-    void reading.finally(() => {
-      if (this.#reading !== reading) return;
-      this.#reading = undefined;
-      ws.resume();
-    });
-  }
-
-  /** Why the message is not read: its key has no money, or nobody knows. */
-  async #unpaid(bytes: number): Promise<GatewayError | undefined> {
-    const { gateway, keyId } = this.#options;
-    try {
-      await checkSolvent(gateway.solvency, keyId, bytes);
-      return undefined;
-    } catch (thrown) {
-      return toGatewayError(thrown);
-    }
-  }
-
-  /** A promise where the message is so large that it is read in several turns of the event loop. */
-  #read(bytes: Uint8Array, isBinary: boolean): Promise<void> | undefined {
-    const { gateway, keyId } = this.#options;
-    const { limits } = gateway.config.current();
-    const slot = gateway.keySlots.hold(keyId, limits.key);
-    const weigh = (values: number): void => slot.setWeight(bytes.length, values);
-    const steps = readClientEvent(bytes, isBinary, { maxValues: limits.jsonValues, weigh });
-    if (isLarge(bytes)) return this.#takeLate(slot, gateway.largeWork.run(steps));
-    this.#take(slot, () => atOnce(steps));
-    return undefined;
-  }
-
-  async #takeLate(slot: KeySlot, reading: Promise<ClientEvent>): Promise<void> {
-    const [read] = await Promise.allSettled([reading]);
-    this.#take(slot, () => {
-      if (read.status === 'rejected') throw read.reason;
-      return read.value;
-    });
   }
 
   /** `read` gives the event of a message, or throws what is wrong with it. */
@@ -406,14 +355,4 @@ function limitReached(): GatewayError {
     'websocket_connection_limit_reached',
     'Responses websocket connection limit reached. Create a new websocket connection to continue.',
   );
-}
-
-function streamIdOf(envelope: JsonObject): string | undefined {
-  const id = envelope['stream_id'];
-  return typeof id === 'string' && id.length <= 256 ? id : undefined;
-}
-
-function bytesOf(data: RawData): Uint8Array {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
 }
