@@ -473,4 +473,6 @@ function bombs(): RequestShape[] {
   return requestBombs(1).map(({ name, dialect }, index) => ({ name, dialect, body: (count) => at(count, index) }));
 }
 
-export const REQUEST_SHAPES: readonly RequestShape[] = [...schemas, ...histories, ...bombs()];
+/** Those of which one of any size is made by itself. */
+export const SINGLE_SHAPES: readonly RequestShape[] = [...schemas, ...histories];
+export const REQUEST_SHAPES: readonly RequestShape[] = [...SINGLE_SHAPES, ...bombs()];

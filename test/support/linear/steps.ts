@@ -10,7 +10,7 @@ import type { Steps } from '../../../src/codecs/steps.ts';
 import { estimateInSteps } from '../../../src/http/exchange/estimate.ts';
 import { parseJsonBodyInSteps } from '../../../src/http/request/body.ts';
 import { openForTests, ownerOf, targetOf } from '../wire.ts';
-import { REQUEST_SHAPES, type RequestShape } from './request-shapes.ts';
+import { type RequestShape, SINGLE_SHAPES } from './request-shapes.ts';
 
 /** Just under `limits.json_values`, and half of `limits.json_bytes`. */
 const MOST = { values: 249_000, bytes: 16_000_000, count: 400_000 };
@@ -24,7 +24,7 @@ export interface LargestRequest {
 }
 
 /** Every shape of every client for one upstream of each dialect. */
-export const LARGEST_REQUESTS: readonly LargestRequest[] = REQUEST_SHAPES.flatMap((shape) =>
+export const LARGEST_REQUESTS: readonly LargestRequest[] = SINGLE_SHAPES.flatMap((shape) =>
   UPSTREAMS.filter((one, at) => UPSTREAMS.findIndex(({ dialect }) => dialect === one.dialect) === at).map((upstream) => ({
     name: `${shape.dialect} to ${upstream.dialect}: ${shape.name}`,
     longestStep: () => longestStep(shape, upstream),

@@ -137,8 +137,8 @@ class Writer {
     const custom = customToolOf(this.#request.tools, call.tool);
     const isFreeform = call.toolType === 'custom' && custom?.inputSchema === undefined;
     const isLowered = isFreeform && this.#options.lowerCustomTools === true;
-    const isObjectInput = call.input.trim() === '' || isObjectText(call.input);
-    if (isFreeform && !isLowered && !isObjectInput) this.#losses.note('custom tool: freeform', call.at);
+    if (isFreeform && !isLowered && call.input.trim() !== '' && !isObjectText(call.input))
+      this.#losses.note('custom tool: freeform', call.at);
     const opaque = this.#signatures.of(call);
     this.#unansweredCalls.push(call);
     this.#add('model', [

@@ -49,7 +49,7 @@ function* writeBody(contents: readonly Content[], rest: Readonly<Record<string, 
   const written: string[] = [];
   for (const [index, content] of contents.entries()) {
     if (endsStep(index)) yield;
-    written.push(writeJson(content));
+    written.push(yield* writeContent(content));
   }
   const members = [`"contents":[${written.join(',')}]`];
   for (const [name, value] of Object.entries(rest)) {
@@ -57,6 +57,15 @@ function* writeBody(contents: readonly Content[], rest: Readonly<Record<string, 
     if (value !== undefined) members.push(`"${name}":${yield* writeInSteps(value as object)}`);
   }
   return `{${members.join(',')}}`;
+}
+
+function* writeContent({ role, parts }: Content): Steps<string> {
+  const written: string[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (endsStep(index)) yield;
+    written.push(writeJson(part));
+  }
+  return `{"role":${JSON.stringify(role)},"parts":[${written.join(',')}]}`;
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);
