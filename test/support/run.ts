@@ -33,7 +33,10 @@ const SUITES: Readonly<Record<string, Suite>> = {
   examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
   linear: slow(['test/slow/linear/*.test.ts'], 2),
   // Its tests share one database server.
-  postgres: slow(['test/store/**/*.test.ts', 'test/slow/{postgres/*,processes/upgrade}.test.ts'], 1, { MIZU_STORES: 'postgres' }),
+  postgres: {
+    ...slow(['test/store/**/*.test.ts', 'test/slow/{postgres/*,processes/upgrade}.test.ts'], 1, { MIZU_STORES: 'postgres' }),
+    patience: 600_000,
+  },
   processes: slow(['test/slow/processes/*.test.ts'], 2),
 };
 
