@@ -83,9 +83,22 @@ function roughCount(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN);
 }
 
+/** One for all gateways of a process: it never changes, and takes a tenth of a second to make. A failure is not kept. */
+let vocabulary: Promise<TokenTable> | undefined;
+
+function readVocabulary(): Promise<TokenTable> {
+  vocabulary ??= readFile(fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken')))
+    .then((ranks) => new TokenTable(ranks))
+    .catch((error: unknown) => {
+      vocabulary = undefined;
+      throw error;
+    });
+  return vocabulary;
+}
+
 async function loadTables(): Promise<CountTokens> {
   const { O200K_TOKEN_SPLIT_REGEX: pieces } = await import('gpt-tokenizer/encodingParams/constants');
-  const table = new TokenTable(await readFile(fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))));
+  const table = await readVocabulary();
   return (text) => {
     let tokens = 0;
     for (const run of shortRuns(text)) for (const [piece] of run.matchAll(pieces)) tokens += table.count(piece);
