@@ -64,6 +64,7 @@ class Lowering {
     const root = withoutBareReference(lowered);
     const definitions: Entry[] = [];
     for (let entry = references.next(); entry !== undefined; entry = references.next()) {
+      if (endsStep(definitions.length)) yield;
       definitions.push([entry.name, (yield* this.#definition(entry.schema)) ?? {}]);
       yield* this.#later.write();
     }
@@ -205,16 +206,22 @@ class Lowering {
       if (endsStep(index)) yield;
       if (!isObject(branch)) continue;
       for (const [key, value] of this.#ownKeywords(branch, depth + 1)) out.add(key, value);
-      if (Array.isArray(branch['allOf'])) yield* this.#mergeAllOf(branch['allOf'], depth + 1, out);
+      if (!Array.isArray(branch['allOf'])) continue;
+      yield;
+      yield* this.#mergeAllOf(branch['allOf'], depth + 1, out);
     }
   }
 }
 
-/** A conjunction of so many branches is merged in several steps. */
+/** A conjunction of so many branches, or of conjunctions, is merged in several steps. */
 const MANY_BRANCHES = 256;
 
 function hasManyBranches({ allOf }: JsonObject): boolean {
-  return Array.isArray(allOf) && allOf.length > MANY_BRANCHES;
+  return Array.isArray(allOf) && (allOf.length > MANY_BRANCHES || allOf.some(isConjunction));
+}
+
+function isConjunction(branch: JsonValue): boolean {
+  return isObject(branch) && Array.isArray(branch['allOf']);
 }
 
 /** True for what {@link Lowering} makes a schema of. */

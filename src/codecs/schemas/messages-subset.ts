@@ -3,7 +3,7 @@
  * `oneOf` becomes `anyOf`, and keywords that the vendor refuses are told to the model in the description.
  */
 import { isObject, type JsonObject, type JsonValue, setMember } from '../canonical/json.ts';
-import type { Steps } from '../steps.ts';
+import { endsStep, type Steps } from '../steps.ts';
 import { withoutMarks } from './exact-text.ts';
 import { LaterSchemas } from './later-schemas.ts';
 import { SchemaReferences } from './references.ts';
@@ -46,10 +46,12 @@ class Lowering {
     yield* this.#later.write();
     const definitions: [string, JsonObject][] = [];
     for (let entry = this.#references.next(); entry !== undefined; entry = this.#references.next()) {
+      if (endsStep(definitions.length)) yield;
       this.#within = entry.name;
       definitions.push([entry.name, isObject(entry.schema) ? this.#rewrite(entry.schema, 1) : this.#unfaithful()]);
       yield* this.#later.write();
     }
+    yield;
     const schema = definitions.length === 0 ? root : { $defs: Object.fromEntries(definitions), ...root };
     return { schema, isFaithful: this.#isFaithful && !hasCircle(this.#uses) };
   }

@@ -44,7 +44,7 @@ export class SchemaReferences {
     if (this.#root['$ref'] === undefined) return this.#root;
     const chain: JsonObject[] = [];
     const followed = new Set<string>();
-    for (let schema: JsonValue | undefined = this.#root; isObject(schema); ) {
+    for (let schema: JsonValue | undefined = this.#root; isObject(schema) && chain.length < MOST_LINKS; ) {
       const { $ref: reference, ...siblings }: JsonObject = schema;
       chain.push(siblings);
       const pointer: string | undefined = typeof reference === 'string' ? normalise(reference) : undefined;
@@ -103,6 +103,9 @@ export class SchemaReferences {
     return value;
   }
 }
+
+/** Of references at the root, each to the next: what is behind more of them is left out. */
+const MOST_LINKS = 128;
 
 /** Percent signs decoded, so that equal pointers are equal text. Undefined for a malformed one. */
 function normalise(reference: string): string | undefined {
