@@ -15,7 +15,7 @@ test('every script reads its options strictly', () => {
 
 test('a script says how it is used, and refuses what it does not take in a line and its usage', () => {
   const run = (...args: string[]) => spawnSync(process.execPath, ['test/support/run.ts', ...args], { encoding: 'utf8' });
-  const usage = 'usage: npm test -- [PART …] [--suite fast|browser|examples|linear|postgres|processes]\n';
+  const usage = 'usage: npm test -- [PART …] [--suite fast|browser|examples|linear|steps|postgres|processes]\n';
   const help = run('--help');
   assert.deepEqual([help.status, help.stdout, help.stderr], [0, usage, '']);
   const unknown = run('--nonsense');

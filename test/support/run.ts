@@ -32,6 +32,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   browser: slow(['test/slow/browser/*.test.ts'], 2),
   examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
   linear: slow(['test/slow/linear/*.test.ts'], 2),
+  steps: slow(['test/slow/steps.test.ts'], 1),
   // Its tests share one database server.
   postgres: {
     ...slow(['test/store/**/*.test.ts', 'test/slow/{postgres/*,processes/upgrade}.test.ts'], 1, { MIZU_STORES: 'postgres' }),

@@ -1,8 +1,8 @@
 /** The longest step of every request at the limits that are there by default: see test/support/linear/steps.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PLAIN } from '../../support/linear/growth.ts';
-import { LARGEST_REQUESTS } from '../../support/linear/steps.ts';
+import { PLAIN } from '../support/linear/growth.ts';
+import { LARGEST_REQUESTS } from '../support/linear/steps.ts';
 
 /** Measured again before it fails: collections count, too. */
 const TRIES = 4;
