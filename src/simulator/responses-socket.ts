@@ -134,6 +134,7 @@ class Conversation {
     for (const [index, action] of plan.actions.entries()) {
       if (index > 0) await this.#wait(pace.ms ?? 0);
       if (this.#gone.signal.aborted) break;
+      // An abort of the wait is what is waited for.
       if (action.do === 'stall') await once(this.#gone.signal, 'abort').catch(() => undefined);
       else if (action.do === 'wait') await this.#wait(action.ms);
       else if (action.do === 'cut') this.#ws.terminate();
@@ -191,7 +192,7 @@ class Conversation {
     this.#ws.send(JSON.stringify(event));
   }
 
-  /** Shorter where the caller leaves. */
+  /** Shorter where the caller leaves: then the sleep is aborted, and the caller of this looks at the signal. */
   async #wait(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#gone.signal }).catch(() => undefined);
   }

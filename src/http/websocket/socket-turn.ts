@@ -103,6 +103,7 @@ export class LinkedCall implements OpenCall {
 
   constructor(signal: AbortSignal) {
     const { promise, resolve, reject } = Promise.withResolvers<UpstreamHead>();
+    // As above: it may be aborted before anybody waits for it.
     promise.catch(() => undefined);
     this.head = promise;
     this.#resolve = resolve;
