@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- compare A B [suite…]`: the suites at two commits, each in a checkout of its own, and how the figures moved. The commits
- * take turns several times; a figure has moved when all of its runs at one commit lie on one side of all those at the other.
+ * `npm run bench -- compare A B [suite…]`: the suites at two commits, each in a checkout of its own, and how the figures moved.
+ * The commits take turns several times; a figure has moved when all of its runs at one commit lie on one side of all those at the
+ * other.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -53,8 +54,8 @@ export interface Movement {
 }
 
 /**
- * Each argument holds the rows of the runs at one commit. Ratios to the floor where there is one, since two runs meet two machines; what was
- * added to it, or the bare figure, otherwise. Rows that one of the commits does not have are left out.
+ * Each argument holds the rows of the runs at one commit. Ratios to the floor where there is one, since two runs meet two
+ * machines; what was added to it, or the bare figure, otherwise. Rows that one of the commits does not have are left out.
  */
 export function movements(before: readonly (readonly Row[])[], after: readonly (readonly Row[])[]): Movement[] {
   const figures = new Map<string, number[]>();

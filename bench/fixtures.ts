@@ -1,6 +1,6 @@
 /**
- * Traffic shapes as literal upstream bytes, seeded, so that every run and every subject sees the same. `test/bench/fixtures.test.ts`
- * proves that they hold the events they claim: a benchmark cannot win by doing the wrong work.
+ * Traffic shapes as literal upstream bytes, seeded, so that every run and every subject sees the same.
+ * `test/bench/fixtures.test.ts` proves that they hold the events they claim: a benchmark cannot win by doing the wrong work.
  */
 
 export type BenchDialect = 'chat' | 'responses' | 'messages';

@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- guard`: fails when the conversion has become clearly slower. Compares work with work of the same run in the same
- * process (what `JSON.parse` and `JSON.stringify` of the same events cost), so a slow or busy machine does not trip it; the best of
- * many short rounds, floor and subject by turns. Bounds are about twice what is measured: it catches a mistake, not a percent.
+ * `npm run bench -- guard`: fails when the conversion has become clearly slower. Compares work with work of the same run in the
+ * same process (what `JSON.parse` and `JSON.stringify` of the same events cost), so a slow or busy machine does not trip it; the
+ * best of many short rounds, floor and subject by turns. Bounds are about twice what is measured: it catches a mistake, not a
+ * percent.
  */
 import { decode, DIALECTS, encode, pairOf, sseEventsOf } from './harness/pipeline.ts';
 import { microsOf } from './harness/timing.ts';

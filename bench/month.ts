@@ -1,8 +1,8 @@
 /**
- * A month of exchanges on LMDB or PostgreSQL: what the sums by hour and the index of the log's filters cost a settlement, what a live tail of
- * 1,000 exchanges a second costs each of them, and how long each view of the console takes (of ten looks the median and the worst). Prints one
- * JSON line. With `--at` the month is kept at that place, and a run that was stopped goes on where it was.
- * Usage: node bench/month.ts [lmdb|postgres] [--exchanges N] [--keys N] [--at FOLDER|postgres://…]
+ * A month of exchanges on LMDB or PostgreSQL: what the sums by hour and the index of the log's filters cost a settlement, what a
+ * live tail of 1,000 exchanges a second costs each of them, and how long each view of the console takes (of ten looks the median
+ * and the worst). Prints one JSON line. With `--at` the month is kept at that place, and a run that was stopped goes on where it
+ * was. Usage: node bench/month.ts [lmdb|postgres] [--exchanges N] [--keys N] [--at FOLDER|postgres://…]
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,8 +46,8 @@ const cpuSince = (before: NodeJS.CpuUsage): number => {
 const [WARM_TURNS, TURNS] = [4, 60];
 
 /**
- * What each part adds to the processor time of a settlement, microseconds: with and without it by turns, the median of the differences. A machine
- * that others use makes every turn slower, but neighbours alike.
+ * What each part adds to the processor time of a settlement, microseconds: with and without it by turns, the median of the
+ * differences. A machine that others use makes every turn slower, but neighbours alike.
  */
 async function parts(store: Store, owners: readonly Principal[]): Promise<Record<string, number>> {
   const [sum, enter] = [RollupChanges.prototype.exchange, LogIndexChanges.prototype.enter];
@@ -86,7 +86,10 @@ async function parts(store: Store, owners: readonly Principal[]): Promise<Record
   };
 }
 
-/** Processor time of a tail that is looked at twice a second, microseconds for each of 1,000 exchanges a second: the mean of several looks. */
+/**
+ * Processor time of a tail that is looked at twice a second, microseconds for each of 1,000 exchanges a second: the mean of
+ * several looks.
+ */
 async function tail(store: Store, owners: readonly Principal[], more: object): Promise<number> {
   const gone = new AbortController();
   // The next look follows at once: what waits between two of them is not measured.

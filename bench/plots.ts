@@ -1,4 +1,7 @@
-/** The plots of the report as SVG text: goals, ratios, series. Colors come from the classes that `report.ts` styles, for light and dark. */
+/**
+ * The plots of the report as SVG text: goals, ratios, series. Colors come from the classes that `report.ts` styles, for light and
+ * dark.
+ */
 import { held, judged, type Row } from './harness/statistics.ts';
 
 const WIDTH = 760;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench` runs every suite; `npm run bench -- relay memory --rounds 9` single ones; `compare A B` two commits; `guard` the
- * check of CI. Prints a table and writes JSON (`--out`) and, with `--html FILE`, a report. Method: bench/README.md.
+ * `npm run bench` runs every suite; `npm run bench -- relay memory --rounds 9` single ones; `compare A B` two commits; `guard`
+ * the check of CI. Prints a table and writes JSON (`--out`) and, with `--html FILE`, a report. Method: bench/README.md.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * How many settlements a second one database takes from several processes: each offers its share at a steady pace, admitted with a
- * warm cache, opened and settled, and the queue must not grow. Prints one JSON line. Needs a PostgreSQL server's binaries.
+ * How many settlements a second one database takes from several processes: each offers its share at a steady pace, admitted with
+ * a warm cache, opened and settled, and the queue must not grow. Prints one JSON line. Needs a PostgreSQL server's binaries.
  * Usage: node bench/settlements.ts [processes] [requests a second, in all] [seconds] [keys, each with an account]
  */
 import { type ChildProcess, fork } from 'node:child_process';

@@ -1,4 +1,7 @@
-/** Traffic shapes: what a network read brings, and what is in it. Literal bytes, seeded; `test/bench/fixtures.test.ts` proves them. */
+/**
+ * Traffic shapes: what a network read brings, and what is in it. Literal bytes, seeded; `test/bench/fixtures.test.ts` proves
+ * them.
+ */
 import { type BenchDialect, seeded, textFrames, tokens } from './fixtures.ts';
 
 export interface Shape {

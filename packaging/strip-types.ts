@@ -1,6 +1,6 @@
 /**
- * Before `npm pack`: src/ as JavaScript in dist/, because Node strips no types below node_modules. Types become spaces, so that lines and
- * columns of a stack trace are those of the sources.
+ * Before `npm pack`: src/ as JavaScript in dist/, because Node strips no types below node_modules. Types become spaces, so that
+ * lines and columns of a stack trace are those of the sources.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';

@@ -1,6 +1,7 @@
 /**
- * The entry point, and the only file that reads the environment and argv. It has neither types nor the words of a module, and `src/package.json` names
- * no type: so a Node of years ago reads it as CommonJS, whatever its name ends with, and is told what to do in place of a syntax error.
+ * The entry point, and the only file that reads the environment and argv. It has neither types nor the words of a module, and
+ * `src/package.json` names no type: so a Node of years ago reads it as CommonJS, whatever its name ends with, and is told what to
+ * do in place of a syntax error.
  */
 const OLDEST = 24;
 
@@ -10,7 +11,8 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST) {
   );
   process.exitCode = 1;
 } else {
-  // Without a listener a SIGHUP during the start would end the process. It can be ignored: the configuration is about to be read anyway.
+  // Without a listener a SIGHUP during the start would end the process. It can be ignored: the configuration is about to be read
+  // anyway.
   if (process.argv.includes('serve')) process.on('SIGHUP', () => undefined);
   const main = async () => {
     const { enter } = await import('./cli/enter.ts');

@@ -22,8 +22,8 @@ const imports = files.flatMap(importsOf);
 const room = (file: string) => file.split('/')[1] ?? file;
 
 /**
- * What each room may import, as prefixes of paths. The three annexes: the simulator sees nothing of ours, pages see codecs' names and http's
- * route rows as data, `cli` sees everything. `main.ts` is the entry.
+ * What each room may import, as prefixes of paths. The three annexes: the simulator sees nothing of ours, pages see codecs' names
+ * and http's route rows as data, `cli` sees everything. `main.ts` is the entry.
  */
 const ALLOWED: Record<string, readonly string[]> = {
   streams: ['src/streams/'],
@@ -42,8 +42,21 @@ test('imports run in one direction: streams <- codecs <- http -> store, and no r
   assert.deepEqual(wrong, []);
 });
 
+/** Tables whose columns stand under the names in a comment are as wide as they are. */
+const isLongComment = (line: string): boolean => /^\s*(\/\/|\/\*|\*)/.test(line) && line.length > 130 && !/\S {4,}\S/.test(line);
+
 test('a file of src has at most 360 lines', () => {
   const long = files.filter((file) => (text.get(file) ?? '').split('\n').length > 361);
+  assert.deepEqual(long, []);
+});
+
+test('a comment of src has lines of at most 130 columns', () => {
+  const long = files.flatMap((file) =>
+    (text.get(file) ?? '')
+      .split('\n')
+      .filter((line) => isLongComment(line))
+      .map((line) => `${file}: ${line}`),
+  );
   assert.deepEqual(long, []);
 });
 

@@ -1,4 +1,7 @@
-/** docs/dependencies.md is true: each package has its row, and the lock file has licences that are allowed and an entry for every platform. */
+/**
+ * docs/dependencies.md is true: each package has its row, and the lock file has licences that are allowed and an entry for every
+ * platform.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

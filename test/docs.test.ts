@@ -148,7 +148,10 @@ test('the tests that docs/threat-model.md and docs/reliability.md name exist', (
   assert.ok(checked > 40, `${checked} found`);
 });
 
-/** What stands between commas in the last column: a file or folder under test/, a fuzz target, or a script, each perhaps with titles. */
+/**
+ * What stands between commas in the last column: a file or folder under test/, a fuzz target, or a script, each perhaps with
+ * titles.
+ */
 const NAMED_TEST = /^(?:`npm run ([\w:]+)`|([a-z]+(?:\/[a-z.*-]+)*))(?: |$)/;
 
 test('each row of docs/threat-model.md names tests, and each of these exists', () => {

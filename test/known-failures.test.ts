@@ -1,4 +1,7 @@
-/** The checker of the ledger of known failures. The ledger itself is checked by `npm test` after a whole run (test/support/run.ts). */
+/**
+ * The checker of the ledger of known failures. The ledger itself is checked by `npm test` after a whole run
+ * (test/support/run.ts).
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { complaints, IDS, idsIn, type Ledger, readLedger } from './support/ledger.ts';

@@ -1,4 +1,7 @@
-/** The command line as a process: the demonstration, how it ends, and what it prints where. An operator's day: command-line.test.ts. */
+/**
+ * The command line as a process: the demonstration, how it ends, and what it prints where. An operator's day:
+ * command-line.test.ts.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,7 @@
-/** The files of packaging/: the rules and metrics are what promtool accepts, everything that is charted or alerted on exists, configurations are valid. */
+/**
+ * The files of packaging/: the rules and metrics are what promtool accepts, everything that is charted or alerted on exists,
+ * configurations are valid.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

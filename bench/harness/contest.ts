@@ -1,6 +1,6 @@
 /**
- * Subjects under the same load by turns. Each is warmed until its compilers rest: what is measured is a gateway that runs, not one that
- * starts. Then round by round, the order turned each time, so that a noisy neighbour hits all of them.
+ * Subjects under the same load by turns. Each is warmed until its compilers rest: what is measured is a gateway that runs, not
+ * one that starts. Then round by round, the order turned each time, so that a noisy neighbour hits all of them.
  */
 import type { LoadJob, LoadResult } from './load.ts';
 import { processorMicros } from './processes.ts';

@@ -1,4 +1,7 @@
-/** The time to the first token at concurrency 1: contestants by turns in small blocks, so that what else the machine does hits all alike. */
+/**
+ * The time to the first token at concurrency 1: contestants by turns in small blocks, so that what else the machine does hits all
+ * alike.
+ */
 import { FIRST_TOKEN } from '../fixtures.ts';
 import type { Client, Contestant, Each } from './contest.ts';
 import { percentile } from './statistics.ts';

@@ -1,4 +1,6 @@
-/** The subject: the whole gateway as an operator runs it, with an account, a key, prices and logs, in front of the bench upstream. */
+/**
+ * The subject: the whole gateway as an operator runs it, with an account, a key, prices and logs, in front of the bench upstream.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway with `--import` ({@link preload}): tells on a port of its own what its main thread has allocated, what young collections have left
- * of it, and how long its collector has held it up, since the process began.
+ * Loaded into a gateway with `--import` ({@link preload}): tells on a port of its own what its main thread has allocated, what
+ * young collections have left of it, and how long its collector has held it up, since the process began.
  */
 import { createServer, get } from 'node:http';
 import { pathToFileURL } from 'node:url';

@@ -1,7 +1,7 @@
 /**
- * The least that a converting gateway can do on the same stack: a chat-completions upstream for messages clients, text streams alone, and
- * nothing is checked, limited, timed or retried. It bounds from below what any gateway could cost here.
- * Usage: least-gateway.ts UPSTREAM_URL conversion|log|ledger FOLDER, where each of the three does what those before it do.
+ * The least that a converting gateway can do on the same stack: a chat-completions upstream for messages clients, text streams
+ * alone, and nothing is checked, limited, timed or retried. It bounds from below what any gateway could cost here. Usage:
+ * least-gateway.ts UPSTREAM_URL conversion|log|ledger FOLDER, where each of the three does what those before it do.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

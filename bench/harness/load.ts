@@ -1,6 +1,6 @@
 /**
- * The client: a closed loop of `concurrency` requests until `count` are done, in its own process so that it never shares a core's time with
- * what is measured more than it must. One JSON job a line on standard input, one JSON result a line on standard output.
+ * The client: a closed loop of `concurrency` requests until `count` are done, in its own process so that it never shares a core's
+ * time with what is measured more than it must. One JSON job a line on standard input, one JSON result a line on standard output.
  */
 import { Agent, request } from 'node:http';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,7 @@
-/** The second floor, where `nginx` is on the PATH: one worker that passes bytes on, unbuffered, with connections kept to the upstream. */
+/**
+ * The second floor, where `nginx` is on the PATH: one worker that passes bytes on, unbuffered, with connections kept to the
+ * upstream.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

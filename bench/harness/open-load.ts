@@ -1,6 +1,6 @@
 /**
- * The client of streams that stay open: opens as many as it is told, reads what comes, and says how many events there were. One JSON job a
- * line on standard input, one JSON result a line on standard output.
+ * The client of streams that stay open: opens as many as it is told, reads what comes, and says how many events there were. One
+ * JSON job a line on standard input, one JSON result a line on standard output.
  */
 import { Agent, type ClientRequest, request } from 'node:http';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,7 @@
-/** The floor: a bare node:http + undici proxy that copies bytes, checks nothing and knows nothing. Usage: pass-through.ts UPSTREAM_URL. */
+/**
+ * The floor: a bare node:http + undici proxy that copies bytes, checks nothing and knows nothing. Usage: pass-through.ts
+ * UPSTREAM_URL.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';

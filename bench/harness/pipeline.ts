@@ -1,4 +1,6 @@
-/** The conversion of one stream in this process, as the gateway wires it, without sockets: what the codecs and stages cost alone. */
+/**
+ * The conversion of one stream in this process, as the gateway wires it, without sockets: what the codecs and stages cost alone.
+ */
 import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import type { ClientCodec, DecodeContext, Frame, ResponseContext, UpstreamCodec } from '../../src/codecs/codec.ts';

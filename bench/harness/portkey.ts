@@ -1,4 +1,7 @@
-/** Portkey's gateway (`@portkey-ai/gateway`), which is installed elsewhere and told its upstream in each request. It takes chat requests alone. */
+/**
+ * Portkey's gateway (`@portkey-ai/gateway`), which is installed elsewhere and told its upstream in each request. It takes chat
+ * requests alone.
+ */
 import { spawn } from 'node:child_process';
 import { answerHolds, CLIENT_PATHS, requestBody } from '../fixtures.ts';
 import { answering, freePort } from './ports.ts';
@@ -6,8 +9,8 @@ import { stop } from './processes.ts';
 import type { Subject } from './subjects.ts';
 
 /**
- * Its streams fail on current Node versions as it comes from the registry: it appends to the headers of what `fetch` gave, and those are
- * immutable. Answers of its `fetch` that are streams get headers of their own; whole answers are left as they are.
+ * Its streams fail on current Node versions as it comes from the registry: it appends to the headers of what `fetch` gave, and
+ * those are immutable. Answers of its `fetch` that are streams get headers of their own; whole answers are left as they are.
  */
 const MUTABLE_HEADERS = `const { fetch } = globalThis;
 globalThis.fetch = async (...request) => {

@@ -14,7 +14,10 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** Until `url` answers a GET with one of `statuses` (any at all, if none is named). Throws `why()` when the process is gone or takes too long. */
+/**
+ * Until `url` answers a GET with one of `statuses` (any at all, if none is named). Throws `why()` when the process is gone or
+ * takes too long.
+ */
 export async function answering(
   url: string,
   gone: () => boolean,

@@ -1,6 +1,6 @@
 /**
- * The client on WebSockets: each worker keeps one connection and asks turn after turn, every turn new or continuing the one before; or
- * many connections that only stay open. The same jobs and results a line as `load.ts`.
+ * The client on WebSockets: each worker keeps one connection and asks turn after turn, every turn new or continuing the one
+ * before; or many connections that only stay open. The same jobs and results a line as `load.ts`.
  */
 import { createInterface } from 'node:readline';
 import { WebSocket } from 'ws';

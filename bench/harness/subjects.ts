@@ -1,6 +1,6 @@
 /**
- * Gateways side by side under one load: this one, the pass-through, and any number of others that run already or can be started. What each
- * serves is asked of all that serve it; an answer counts only if it is right.
+ * Gateways side by side under one load: this one, the pass-through, and any number of others that run already or can be started.
+ * What each serves is asked of all that serve it; an answer counts only if it is right.
  */
 import { readFileSync } from 'node:fs';
 import { answerHolds, type BenchDialect, CLIENT_PATHS, requestBody } from '../fixtures.ts';
@@ -66,7 +66,10 @@ export interface Peer {
   readonly pid?: number;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** By upstream, the name under which it serves the bench's upstream; `{shape}` stands for the shape, which the upstream must get as its model. */
+  /**
+   * By upstream, the name under which it serves the bench's upstream; `{shape}` stands for the shape, which the upstream must get
+   * as its model.
+   */
   readonly models: Readonly<Partial<Record<BenchDialect, string>>>;
   /** Protocols that it takes. Default: chat alone. */
   readonly clients?: readonly BenchDialect[];
@@ -99,8 +102,8 @@ export function peerOf(json: string): Peer {
 }
 
 /**
- * `FILE.json` is a {@link Peer}. `NAME=http://[KEY@]HOST:PORT[#PID]` is one that takes chat alone and has the upstream's shapes as models.
- * `portkey=PATH` starts Portkey's gateway, installed elsewhere.
+ * `FILE.json` is a {@link Peer}. `NAME=http://[KEY@]HOST:PORT[#PID]` is one that takes chat alone and has the upstream's shapes
+ * as models. `portkey=PATH` starts Portkey's gateway, installed elsewhere.
  */
 export async function startRival(description: string, upstreamUrl: string): Promise<Subject> {
   if (description.endsWith('.json')) return peerSubject(peerOf(readFileSync(description, 'utf8')));

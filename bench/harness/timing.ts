@@ -1,6 +1,6 @@
 /**
- * Work inside this process, by the clock: warmed up first, then the best of several rounds, which a noisy neighbour disturbs least. A thread's
- * processor time would be better, but the kernel counts it in ticks that are too long for such rounds.
+ * Work inside this process, by the clock: warmed up first, then the best of several rounds, which a noisy neighbour disturbs
+ * least. A thread's processor time would be better, but the kernel counts it in ticks that are too long for such rounds.
  */
 
 const WARM_MS = 150;

@@ -1,8 +1,8 @@
 /**
- * The upstream of every relay bench: serves prepared bytes as fast as it can, so that it is never what is measured. The shape is the
- * upstream model's name in the request: `full-flow`, `many-chunks` (each event an HTTP chunk of its own, all of them in one packet), `paced` and
- * `paced-2ms` (an event each so often), `short` (paced, and soon over), `whole`, `slow` (an event now and then, without end), `hold` (headers and
- * some events, then silence).
+ * The upstream of every relay bench: serves prepared bytes as fast as it can, so that it is never what is measured. The shape is
+ * the upstream model's name in the request: `full-flow`, `many-chunks` (each event an HTTP chunk of its own, all of them in one
+ * packet), `paced` and `paced-2ms` (an event each so often), `short` (paced, and soon over), `whole`, `slow` (an event now and
+ * then, without end), `hold` (headers and some events, then silence).
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,7 @@
 /**
- * What the first requests of a process cost beside warm ones: compiled code and filled caches are made by the first thousands. Two ways to meet a
- * fresh process: at once when `/readyz` says yes, with what its warm-up costs meanwhile counted, and after the line that tells the warm-up's end.
+ * What the first requests of a process cost beside warm ones: compiled code and filled caches are made by the first thousands.
+ * Two ways to meet a fresh process: at once when `/readyz` says yes, with what its warm-up costs meanwhile counted, and after the
+ * line that tells the warm-up's end.
  */
 import { startGateway } from '../harness/gateway.ts';
 import { Load, processorMicros, startHarness } from '../harness/processes.ts';

@@ -1,6 +1,7 @@
 /**
- * What can be counted instead of timed, and so does not depend on what else the machine does: bytes allocated an exchange and an event, bytes that
- * young collections leave of an exchange, and system calls a request. The collector's share is its pauses, by the clock.
+ * What can be counted instead of timed, and so does not depend on what else the machine does: bytes allocated an exchange and an
+ * event, bytes that young collections leave of an exchange, and system calls a request. The collector's share is its pauses, by
+ * the clock.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startGateway } from '../harness/gateway.ts';

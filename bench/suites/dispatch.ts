@@ -1,6 +1,7 @@
 /**
- * What dispatch itself costs a request: eligible Channels, the conversation's identity, order, circuit, the attempt loop and its row, with an
- * attempt that answers at once. Three Channels of one priority; each conversation has two turns, so that half of them are known.
+ * What dispatch itself costs a request: eligible Channels, the conversation's identity, order, circuit, the attempt loop and its
+ * row, with an attempt that answers at once. Three Channels of one priority; each conversation has two turns, so that half of
+ * them are known.
  */
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import { codecs } from '../../src/codecs/registry.ts';

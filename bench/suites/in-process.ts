@@ -103,7 +103,9 @@ function histories(rounds: number): Row[] {
   });
 }
 
-/** Bytes in to bytes out by shape, and the N × N table in full flow; fused. Floor: the bytes decoded to text and encoded again. */
+/**
+ * Bytes in to bytes out by shape, and the N × N table in full flow; fused. Floor: the bytes decoded to text and encoded again.
+ */
 export async function pipeline(rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
   const measure = (name: string, shape: Shape, client: (typeof DIALECTS)[number], upstream: (typeof DIALECTS)[number]): void => {

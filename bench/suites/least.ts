@@ -1,6 +1,6 @@
 /**
- * How far down a converting gateway could get: the least one (`harness/least-gateway.ts`), without and with a ledger, and Mizu, each beside
- * the pass-through. One dialect pair in full flow, and the first token of a paced stream.
+ * How far down a converting gateway could get: the least one (`harness/least-gateway.ts`), without and with a ledger, and Mizu,
+ * each beside the pass-through. One dialect pair in full flow, and the first token of a paced stream.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * One process of each gateway serves everything: whole answers and full flow of all pairs, then 32 streams that speak each 2 ms. That is what a
- * gateway in use is like, and harder than one pair alone: its code has met many shapes, and its caches hold all of them.
+ * One process of each gateway serves everything: whole answers and full flow of all pairs, then 32 streams that speak each 2 ms.
+ * That is what a gateway in use is like, and harder than one pair alone: its code has met many shapes, and its caches hold all of
+ * them.
  */
 import type { BenchDialect } from '../fixtures.ts';
 import { type Client, type Contestant, contest, type Laps } from '../harness/contest.ts';
@@ -56,7 +57,10 @@ const FIRST_TOKEN: readonly { readonly pair: Pair; readonly shape: string; reado
 ];
 const FIRST_TOKEN_GOALS = { p50: 0.2, p99: 0.6 } as const;
 
-/** Counts the answers of one subject, right and broken: broken answers are fast, so whoever gave one in a case has no figure there. */
+/**
+ * Counts the answers of one subject, right and broken: broken answers are fast, so whoever gave one in a case has no figure
+ * there.
+ */
 class Tally implements Client {
   readonly #load: Load;
   answers = 0;

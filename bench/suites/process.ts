@@ -6,7 +6,10 @@ import { median, ratioRow, type Row, spread } from '../harness/statistics.ts';
 import { modelOf } from '../harness/gateway.ts';
 import { historyBody } from '../shapes.ts';
 
-/** From the spawn to the first 200 of `/readyz`, beside the floor's start. The gateway finds what an earlier start compiled; the floor has one small file. */
+/**
+ * From the spawn to the first 200 of `/readyz`, beside the floor's start. The gateway finds what an earlier start compiled; the
+ * floor has one small file.
+ */
 export async function startUp(rounds: number, nodeArgs: readonly string[]): Promise<Row[]> {
   const floors: number[] = [];
   const subjects: number[] = [];
@@ -27,7 +30,10 @@ const MONITOR_MS = 20;
 
 const HISTORIES = 60;
 
-/** The longest delay that the gateway's own monitor saw in a round of converted 1 MB histories: the median round, since the clock sees neighbours too. */
+/**
+ * The longest delay that the gateway's own monitor saw in a round of converted 1 MB histories: the median round, since the clock
+ * sees neighbours too.
+ */
 export async function eventLoop(rounds: number, nodeArgs: readonly string[]): Promise<Row[]> {
   const upstream = await startHarness('upstream.ts');
   const gateway = await startGateway(`http://127.0.0.1:${upstream.port}`, [], nodeArgs);

@@ -1,6 +1,6 @@
 /**
- * The whole gateway through loopback beside the floors, by turns in one run: processor time a request of the subject's process, requests a
- * second, and what is added to the time to the first token at concurrency 1.
+ * The whole gateway through loopback beside the floors, by turns in one run: processor time a request of the subject's process,
+ * requests a second, and what is added to the time to the first token at concurrency 1.
  */
 import { answerHolds, type BenchDialect, CLIENT_PATHS, requestBody } from '../fixtures.ts';
 import { type Contestant, contest, type Laps } from '../harness/contest.ts';

@@ -1,4 +1,7 @@
-/** Other gateways beside this one and the pass-through: same upstream, load, machine and run. Named by `--rival`; without one there is nothing to do. */
+/**
+ * Other gateways beside this one and the pass-through: same upstream, load, machine and run. Named by `--rival`; without one
+ * there is nothing to do.
+ */
 import type { Row } from '../harness/statistics.ts';
 import { mixed, type MixedOptions } from './mixed.ts';
 

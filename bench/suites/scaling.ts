@@ -1,6 +1,6 @@
 /**
- * Cost against size: events, tool deltas, bytes of an event, turns and bytes of a history in this process by the clock; open streams by the
- * processor time of a whole gateway.
+ * Cost against size: events, tool deltas, bytes of an event, turns and bytes of a history in this process by the clock; open
+ * streams by the processor time of a whole gateway.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_PATHS, requestBody, textFrames, tokens } from '../fixtures.ts';

@@ -1,6 +1,6 @@
 /**
- * What authorising a request to a cloud costs: Signature Version 4 at two sizes of body, and a credential that is at hand. Floor: the hash of the
- * same body, which the signature holds.
+ * What authorising a request to a cloud costs: Signature Version 4 at two sizes of body, and a credential that is at hand. Floor:
+ * the hash of the same body, which the signature holds.
  */
 import { createHash } from 'node:crypto';
 import { Renewed } from '../../src/http/platforms/renewed.ts';

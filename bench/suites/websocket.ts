@@ -1,6 +1,6 @@
 /**
- * The responses endpoint on WebSockets: a turn beside the same turn over SSE, what a connection costs that says nothing, and a long
- * conversation that is continued turn by turn.
+ * The responses endpoint on WebSockets: a turn beside the same turn over SSE, what a connection costs that says nothing, and a
+ * long conversation that is continued turn by turn.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_PATHS, requestBody } from '../fixtures.ts';

@@ -1,8 +1,8 @@
 /**
- * Two workers beside one process. Client and upstream run on the same cores, so requests a second cannot double on two of them. What says how
- * workers scale is the processor time of all of their processes a request: two cores with nothing else to do give two workers
- * `2 × cost of one / cost of two` of what one process does on one. What they lose to each other (the shared store, the primary that hands out
- * connections) is in the cost of two. Each worker is kept on a core of its own where `taskset` exists.
+ * Two workers beside one process. Client and upstream run on the same cores, so requests a second cannot double on two of them.
+ * What says how workers scale is the processor time of all of their processes a request: two cores with nothing else to do give
+ * two workers `2 × cost of one / cost of two` of what one process does on one. What they lose to each other (the shared store,
+ * the primary that hands out connections) is in the cost of two. Each worker is kept on a core of its own where `taskset` exists.
  */
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -15,7 +15,10 @@ import { median, ratioRow, type Row, spread } from '../harness/statistics.ts';
 const WORKERS = 2;
 const GOAL = 1.8;
 const SHAPES = ['full-flow', 'whole'] as const;
-/** Requests in flight for each worker: the one process gets so many too, so that all gather what they write in batches of like size. */
+/**
+ * Requests in flight for each worker: the one process gets so many too, so that all gather what they write in batches of like
+ * size.
+ */
 const IN_FLIGHT = 16;
 const LAP = { count: 2_000, concurrency: IN_FLIGHT, warmAtMost: 40_000 } as const;
 

@@ -1,4 +1,6 @@
-/** What each route of the admin API does: the function of the verb, or one beside it. A route without an entry does not compile. */
+/**
+ * What each route of the admin API does: the function of the verb, or one beside it. A route without an entry does not compile.
+ */
 import type { ChannelType } from '../codecs/canonical/dialect.ts';
 import type { AdminActions, AdminCall } from '../http/admin/routes.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
@@ -134,8 +136,8 @@ export function createAdminActions(parts: AdminParts): AdminActions {
 }
 
 /**
- * What was made before under the same cause is given again; a key without its secret, which nobody knows any more. The caller has made sure that
- * the cause was used for this very request.
+ * What was made before under the same cause is given again; a key without its secret, which nobody knows any more. The caller has
+ * made sure that the cause was used for this very request.
  */
 async function made(
   context: VerbContext,

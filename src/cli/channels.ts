@@ -1,6 +1,6 @@
 /**
- * `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. A Channel that has no list, or
- * whose list proves nothing, is asked a question; with `--inference` each is.
+ * `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. A Channel
+ * that has no list, or whose list proves nothing, is asked a question; with `--inference` each is.
  */
 import type { Static } from 'typebox';
 import { isObject, tryJson } from '../codecs/canonical/json.ts';

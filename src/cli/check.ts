@@ -1,6 +1,7 @@
 /**
- * `mizu check`: reads the configuration as `serve` would, and reports what it found, without secrets. What is valid but hardly intended (a model
- * that no channel serves, an address with an endpoint in it) is a note, and so is where a price of the price book comes from.
+ * `mizu check`: reads the configuration as `serve` would, and reports what it found, without secrets. What is valid but hardly
+ * intended (a model that no channel serves, an address with an endpoint in it) is a note, and so is where a price of the price
+ * book comes from.
  */
 import type { ChannelType } from '../codecs/canonical/dialect.ts';
 import { EMBEDDING_TYPES } from '../codecs/embeddings/index.ts';

@@ -1,6 +1,6 @@
 /**
- * `serve` and the operator's verbs: reads the command line and passes in what the gateway needs of the outside world (time, randomness,
- * files, signals).
+ * `serve` and the operator's verbs: reads the command line and passes in what the gateway needs of the outside world (time,
+ * randomness, files, signals).
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -217,7 +217,8 @@ function runServe(
       process.on('SIGTERM', () => listener('stop'));
       process.on('SIGUSR2', () => listener('renew'));
       process.on('SIGINT', () => {
-        // Ctrl-C reaches the whole process group. A worker is stopped by its primary, and a second stop would cut its connections.
+        // Ctrl-C reaches the whole process group. A worker is stopped by its primary, and a second stop would cut its
+        // connections.
         if (!isWorker) listener('stop');
       });
     },

@@ -1,6 +1,6 @@
 /**
- * `mizu convert`: a recorded answer of an upstream, piped through the gateway's own stages into a client's protocol. It reads no configuration,
- * store or network, and its secret, clock and ids are fixed, so that the same input always gives the same output.
+ * `mizu convert`: a recorded answer of an upstream, piped through the gateway's own stages into a client's protocol. It reads no
+ * configuration, store or network, and its secret, clock and ids are fixed, so that the same input always gives the same output.
  */
 import { type Static, Type } from 'typebox';
 import { GatewayError } from '../codecs/canonical/error.ts';

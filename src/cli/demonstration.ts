@@ -1,6 +1,6 @@
 /**
- * The built-in demonstration: the simulator as every upstream, a funded account, one known key. Its configuration goes through the same
- * parser as an operator's file.
+ * The built-in demonstration: the simulator as every upstream, a funded account, one known key. Its configuration goes through
+ * the same parser as an operator's file.
  */
 import { USD } from '../store/money.ts';
 import type { Store } from '../store/store.ts';

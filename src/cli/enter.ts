@@ -1,6 +1,6 @@
 /**
- * From here on a Node that runs TypeScript. Compiled code is cached beside the dependencies, which halves the time of every start but the first. Where that
- * folder is not writable there is no cache.
+ * From here on a Node that runs TypeScript. Compiled code is cached beside the dependencies, which halves the time of every start
+ * but the first. Where that folder is not writable there is no cache.
  */
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -49,8 +49,8 @@ const WINDOW_MS = 8;
 const LOOK_MS = 180;
 
 /**
- * Newest first. Several filters together may fit few rows of many that each fits, so the log is looked through in windows, and for so long only:
- * the cursor then stands where it stopped, and the page may have less than `limit` rows, or none.
+ * Newest first. Several filters together may fit few rows of many that each fits, so the log is looked through in windows, and
+ * for so long only: the cursor then stands where it stopped, and the page may have less than `limit` rows, or none.
  */
 async function look(
   context: VerbContext,

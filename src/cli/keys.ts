@@ -57,7 +57,9 @@ function limitsOf(asked: { readonly [Window in keyof SpendLimits]?: string } = {
   return limits;
 }
 
-/** When a new key expires. Throws InputError for a time that is over: a key that never works is a mistake of the one who wrote it. */
+/**
+ * When a new key expires. Throws InputError for a time that is over: a key that never works is a mistake of the one who wrote it.
+ */
 function expiryAt(text: string, { clock }: VerbContext): number {
   const given = expiry(text, 'expires');
   const nowMs = clock.now();
@@ -120,8 +122,8 @@ interface Rotated extends KeyView {
 }
 
 /**
- * A new key with the restrictions of the old one, which ends at once or after `grace`. Spend windows begin anew; a sub-account goes along where the old key
- * ends at once. The same cause again goes on where an earlier try ended.
+ * A new key with the restrictions of the old one, which ends at once or after `grace`. Spend windows begin anew; a sub-account
+ * goes along where the old key ends at once. The same cause again goes on where an earlier try ended.
  */
 export async function rotateKey(context: VerbContext, { id, grace }: Static<typeof RotateKey>): Promise<Rotated> {
   const { cause } = context;

@@ -1,4 +1,7 @@
-/** `mizu logs`: the request log under a header, filtered, newest first; followed, oldest first; one request with all that was tried. */
+/**
+ * `mizu logs`: the request log under a header, filtered, newest first; followed, oldest first; one request with all that was
+ * tried.
+ */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, RefusedError } from '../http/admin/refusals.ts';

@@ -1,4 +1,6 @@
-/** Reads amounts, times and days that an operator wrote, strictly. An error names the member as it is called where it was written. */
+/**
+ * Reads amounts, times and days that an operator wrote, strictly. An error names the member as it is called where it was written.
+ */
 import { InputError, RefusedError } from '../http/admin/refusals.ts';
 import type { Account } from '../store/accounts.ts';
 import { parseUsd } from '../store/money.ts';
@@ -20,7 +22,9 @@ const SPAN_MS = new Map([
   ['d', 86_400_000],
 ]);
 
-/** An ISO 8601 date or time (a date is its midnight in UTC), or a span from now: `90s`, `45m`, `12h`, `30d`. Throws InputError. */
+/**
+ * An ISO 8601 date or time (a date is its midnight in UTC), or a span from now: `90s`, `45m`, `12h`, `30d`. Throws InputError.
+ */
 export function expiry(text: string, member: string): { readonly expiresAtMs: number } | { readonly expiresInMs: number } {
   const span = /^([1-9][0-9]{0,5})([smhd])$/.exec(text);
   if (span !== null) return { expiresInMs: Number(span[1]) * (SPAN_MS.get(span[2] ?? '') ?? 0) };

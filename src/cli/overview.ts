@@ -1,4 +1,7 @@
-/** What was asked, failed and charged in a time, in groups: read from the sums by hour, so that a month is a query of milliseconds. */
+/**
+ * What was asked, failed and charged in a time, in groups: read from the sums by hour, so that a month is a query of
+ * milliseconds.
+ */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError } from '../http/admin/refusals.ts';

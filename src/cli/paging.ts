@@ -12,7 +12,9 @@ export interface PageOf<Row> {
   readonly nextCursor?: string;
 }
 
-/** The rows behind the one with the id `after` whose texts contain `search`, whatever its case. An id that is gone begins anew. */
+/**
+ * The rows behind the one with the id `after` whose texts contain `search`, whatever its case. An id that is gone begins anew.
+ */
 export function pageOf<Row extends { readonly id: string }>(
   rows: readonly Row[],
   { search, limit = 100, after }: PageQuery,

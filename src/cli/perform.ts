@@ -36,7 +36,10 @@ export function optionsOfAll(verbs: readonly Verb[]): Record<string, { readonly 
 /** `keys` of `keys create`. */
 export const familyOf = ({ name }: Verb): string => name.split(' ', 1)[0] ?? name;
 
-/** The verb, and the arguments that follow it. Undefined where there is no such family. Throws UsageError where it has no such verb. */
+/**
+ * The verb, and the arguments that follow it. Undefined where there is no such family. Throws UsageError where it has no such
+ * verb.
+ */
 export function find(verbs: readonly Verb[], words: readonly string[]): { verb: Verb; args: readonly string[] } | undefined {
   const [family = '', action] = words;
   const named = verbs.find(({ name }) => name === `${family} ${action}`);
@@ -50,7 +53,10 @@ export function find(verbs: readonly Verb[], words: readonly string[]): { verb: 
   return undefined;
 }
 
-/** Resolves with the exit code. Rejects with UsageError for what makes no sense, and with RefusedError, both in words of the command line. */
+/**
+ * Resolves with the exit code. Rejects with UsageError for what makes no sense, and with RefusedError, both in words of the
+ * command line.
+ */
 export async function perform(
   { verb, args }: { readonly verb: Verb; readonly args: readonly string[] },
   values: Typed['values'],

@@ -1,6 +1,6 @@
 /**
- * The list of prices that the pages show: every priced model that an account of the class `default` may use, read from the same rates that
- * are charged.
+ * The list of prices that the pages show: every priced model that an account of the class `default` may use, read from the same
+ * rates that are charged.
  */
 import type { Config, Model } from '../http/config/config.ts';
 import type { ConfigSource } from '../http/config/source.ts';
@@ -23,8 +23,8 @@ function isPublic(config: Config, { name }: Model): boolean {
 }
 
 /**
- * The current list, made once for each configuration. A reload that changes no price keeps `updatedAt`, and a clock that went back does
- * not take it back.
+ * The current list, made once for each configuration. A reload that changes no price keeps `updatedAt`, and a clock that went
+ * back does not take it back.
  */
 export function createPriceLists(source: ConfigSource): () => PriceList {
   let revision = source.current().revision;

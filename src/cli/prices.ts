@@ -1,6 +1,7 @@
 /**
- * `mizu prices import --from litellm|models.dev FILE [--models A,B]`: a public catalogue, supplied by the operator, as the `models`
- * section of our configuration. `mizu prices check --from … FILE`: where the configured prices differ from it. Fetches nothing.
+ * `mizu prices import --from litellm|models.dev FILE [--models A,B]`: a public catalogue, supplied by the operator, as the
+ * `models` section of our configuration. `mizu prices check --from … FILE`: where the configured prices differ from it. Fetches
+ * nothing.
  */
 import { type Static, Type } from 'typebox';
 import { formatUsd } from '../store/money.ts';
@@ -121,7 +122,10 @@ function checkText({ checked, differences }: Checked): string {
     .join('\n');
 }
 
-/** Against the catalogue's entry of the same name (ours, or what a Channel calls it), the one that differs least where several fit. */
+/**
+ * Against the catalogue's entry of the same name (ours, or what a Channel calls it), the one that differs least where several
+ * fit.
+ */
 function deviationsOf(config: Config, model: Priced, book: PriceBook): Deviation[] {
   const names = new Set([model.name]);
   for (const { models } of config.channels) {

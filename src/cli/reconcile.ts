@@ -1,6 +1,6 @@
 /**
- * `mizu ledger reconcile --channel ID FILE`: the request log of a Channel against the vendor's own usage export, by UTC day and model, with the
- * rows behind each difference. Changes nothing. Exit code 1 where they differ.
+ * `mizu ledger reconcile --channel ID FILE`: the request log of a Channel against the vendor's own usage export, by UTC day and
+ * model, with the rows behind each difference. Changes nothing. Exit code 1 where they differ.
  */
 import { type Static, Type } from 'typebox';
 import type { ChannelType } from '../codecs/canonical/dialect.ts';
@@ -154,7 +154,10 @@ interface Use extends RowBehind {
   readonly model: string;
 }
 
-/** What the vendor of the Channel was asked for by an exchange: its answer with its passes, and failures that reported what they used. */
+/**
+ * What the vendor of the Channel was asked for by an exchange: its answer with its passes, and failures that reported what they
+ * used.
+ */
 function usesOf(row: RequestLogRow, channel: string): Use[] {
   const { requestId, attempts, channelId, usage, charge, clientGone, errorCode } = row;
   const uses: Use[] = [];

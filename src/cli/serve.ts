@@ -1,6 +1,6 @@
 /**
- * `mizu serve [--config FILE] [--demo] [--workers N]`: runs until SIGTERM or SIGINT, then drains; a second signal cuts. SIGHUP and a changed file
- * reload the configuration.
+ * `mizu serve [--config FILE] [--demo] [--workers N]`: runs until SIGTERM or SIGINT, then drains; a second signal cuts. SIGHUP
+ * and a changed file reload the configuration.
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -137,8 +137,8 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
 const UNTOLD = { onAccepted: () => undefined, onRefused: () => undefined, onUnwatched: () => undefined };
 
 /**
- * The primary follows the file for what the admin API shows of it, and opens the store only where that needs it. Each worker follows the file
- * itself, and tells about it.
+ * The primary follows the file for what the admin API shows of it, and opens the store only where that needs it. Each worker
+ * follows the file itself, and tells about it.
  */
 async function serveWorkers(options: ServeOptions, path: string, log: Logger): Promise<number> {
   const { workers: count, clock, mint, onSignal } = options;
@@ -297,8 +297,8 @@ interface Serving {
 }
 
 /**
- * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
- * an unknown state: the gateway drains, and a supervisor starts a new process.
+ * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught
+ * exception leaves an unknown state: the gateway drains, and a supervisor starts a new process.
  */
 async function untilStopped(
   options: ServeOptions,

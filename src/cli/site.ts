@@ -6,8 +6,8 @@ import { createPages, isPagePath, type Pages } from '../pages/create-pages.ts';
 import { createPriceLists } from './price-lists.ts';
 
 /**
- * The pages are made on first use, since compressing them takes half a second (`prepare` does it before the gateway listens), and again only
- * when the public address changes. Changed prices are the pages' own business.
+ * The pages are made on first use, since compressing them takes half a second (`prepare` does it before the gateway listens), and
+ * again only when the public address changes. Changed prices are the pages' own business.
  */
 export function createSite(config: ConfigSource): Site & { prepare(): void } {
   const prices = createPriceLists(config);

@@ -102,7 +102,10 @@ export async function backUpBelow(
   return await backUp(context, { folder: resolve(backupsPath, inside) }, places);
 }
 
-/** What the file system says against a folder that was named (no name of a folder, too long, below a file, not ours to write) is a refusal. */
+/**
+ * What the file system says against a folder that was named (no name of a folder, too long, below a file, not ours to write) is a
+ * refusal.
+ */
 function asNamed<T>(folder: string, use: () => T): T {
   try {
     return use();

@@ -1,4 +1,7 @@
-/** `channels test` by a real request: the shortest question, sent as a client's would be, outside the ledger, the request log and the circuits. */
+/**
+ * `channels test` by a real request: the shortest question, sent as a client's would be, outside the ledger, the request log and
+ * the circuits.
+ */
 import { GatewayError } from '../codecs/canonical/error.ts';
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { Channel, Config, Model } from '../http/config/config.ts';

@@ -20,7 +20,9 @@ export interface VerbContext {
   config(): Config;
   /** Opens the store of the configuration; it is closed when the verb returns. */
   store(): Promise<Store>;
-  /** Asks the operator before what cannot be undone. Throws RefusedError where the answer is no, and where there is nobody to ask. */
+  /**
+   * Asks the operator before what cannot be undone. Throws RefusedError where the answer is no, and where there is nobody to ask.
+   */
   confirm(sentence: string): Promise<void>;
   /** From now on Ctrl-C aborts this signal instead of ending the process; a closed standard output aborts it as well. */
   interrupted(): AbortSignal;
@@ -63,7 +65,9 @@ export interface VerbOf<Input extends TObject, Result> {
 export interface Verb extends Omit<VerbOf<TObject, unknown>, 'run' | 'json' | 'text' | 'code' | 'arguments' | 'negations'> {
   readonly arguments: readonly string[];
   readonly negations: Readonly<Record<string, string>>;
-  /** Runs it with what {@link readOptions} made of what was typed. Gives each result as it is printed. Ends with the exit code. */
+  /**
+   * Runs it with what {@link readOptions} made of what was typed. Gives each result as it is printed. Ends with the exit code.
+   */
   perform(context: VerbContext, read: Reader): AsyncGenerator<Printed, number>;
 }
 

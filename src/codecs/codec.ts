@@ -1,6 +1,6 @@
 /**
- * The interfaces that a protocol implements. A dialect is one folder under `codecs/` with a client side, an upstream side, or both;
- * `codecs/registry.ts` names them all. Every codec obeys the laws in `test/support/laws.ts`.
+ * The interfaces that a protocol implements. A dialect is one folder under `codecs/` with a client side, an upstream side, or
+ * both; `codecs/registry.ts` names them all. Every codec obeys the laws in `test/support/laws.ts`.
  */
 import type { SealingStage, Stage } from '../streams/stage.ts';
 import type { ChannelType, Dialect } from './canonical/dialect.ts';
@@ -26,7 +26,9 @@ export interface Frame {
 export type Mint = (prefix: string) => string;
 
 export interface RequestContext {
-  /** Opens an envelope of this account; undefined when it is tampered, truncated or of another account. Such values are dropped. */
+  /**
+   * Opens an envelope of this account; undefined when it is tampered, truncated or of another account. Such values are dropped.
+   */
   open(sealed: string): Opaque | undefined;
   /** An item of an earlier answer, for protocols whose clients may refer to it by its id; undefined for an unknown id. */
   item?(id: string): JsonObject | undefined;
@@ -56,8 +58,8 @@ export interface ResponseContext {
 /** Steps as the stream that a client reads. */
 export interface ClientEncoder extends SealingStage<Step, Frame, GatewayError> {
   /**
-   * The good ending, which the last call put at the end of `out`, must not go out: takes it back and writes a failure in its place. Never
-   * throws.
+   * The good ending, which the last call put at the end of `out`, must not go out: takes it back and writes a failure in its
+   * place. Never throws.
    */
   failInstead(failure: GatewayError, out: Frame[]): void;
 }
@@ -79,7 +81,9 @@ export interface ClientCodec {
    * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.
    */
   encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
-  /** A failure as one frame that holds whatever its stream has written: for when the encoder itself can write nothing any more. */
+  /**
+   * A failure as one frame that holds whatever its stream has written: for when the encoder itself can write nothing any more.
+   */
   errorFrame(error: GatewayError): Frame;
   /** The body of an error answer. */
   encodeError(error: GatewayError, requestId: string): string;
@@ -87,7 +91,10 @@ export interface ClientCodec {
 
 /** Facts about the upstream's model, from the operator or the defaults of the config. No codec looks at the name of a model. */
 export interface ModelFacts {
-  /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
+  /**
+   * How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or
+   * `level`.
+   */
   readonly thinking?: 'adaptive' | 'budget' | 'level';
   /** gemini: the model has no thinking level `minimal`. */
   readonly noMinimalThinking?: boolean;
@@ -102,8 +109,8 @@ export interface CodecOptions {
   /** chat upstreams that want `max_tokens` instead of `max_completion_tokens`. */
   readonly legacyOutputCap?: boolean;
   /**
-   * chat: send `reasoning_content` of history back (DeepSeek-style); the default sends back the surface it arrived on. messages: send
-   * thinking back that nobody signed (servers that sign nothing).
+   * chat: send `reasoning_content` of history back (DeepSeek-style); the default sends back the surface it arrived on. messages:
+   * send thinking back that nobody signed (servers that sign nothing).
    */
   readonly replayReasoningContent?: boolean;
   /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
@@ -163,8 +170,8 @@ export interface EventDecoder extends Stage<Frame, Step> {
   /** The finish was seen and only the end of the stream is missing: five silent seconds then count as the end. */
   readonly finished?: boolean;
   /**
-   * The input ended inside an event. True where the dialect's finish stands before it, so that the answer is whole: it has then been ended.
-   * Absent: such an end is always a truncation.
+   * The input ended inside an event. True where the dialect's finish stands before it, so that the answer is whole: it has then
+   * been ended. Absent: such an end is always a truncation.
    */
   endInside?(out: Step[]): boolean;
 }
@@ -178,7 +185,9 @@ export interface UpstreamCodec {
   encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
   /** What the gateway calls: the same in steps. A codec made of another one replaces both, with `whole` of `steps.ts`. */
   encodeInSteps(request: CanonicalRequest, target: Target): Steps<UpstreamRequest>;
-  /** Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation. */
+  /**
+   * Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation.
+   */
   decodeEvents(context: DecodeContext): EventDecoder;
   /** Decodes a whole JSON body as one step. Throws GatewayError blaming the upstream. */
   decodeResponse(text: string, context: DecodeContext): Step;

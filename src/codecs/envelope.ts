@@ -3,8 +3,9 @@
  *
  *     version 1 · key id 1 · nonce 12 · AES-256-GCM ciphertext of (flags 1 · content) · tag 16
  *
- * The nonce is an HMAC of account and content, so that sealing is deterministic (prompt caches) and no two contents share a nonce. Version,
- * key id and account are bound in as additional data. Content over 1 KiB is deflated. Knows no dialect and never reads `value`.
+ * The nonce is an HMAC of account and content, so that sealing is deterministic (prompt caches) and no two contents share a
+ * nonce. Version, key id and account are bound in as additional data. Content over 1 KiB is deflated. Knows no dialect and never
+ * reads `value`.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -27,13 +28,14 @@ export interface EnvelopeSecrets {
 
 export interface Envelopes {
   /**
-   * Makes an envelope of this account. A value that is one already is returned as it is. An envelope of another gateway, which is an upstream of
-   * this one, is sealed like any other value, so that it can find its way back.
+   * Makes an envelope of this account. A value that is one already is returned as it is. An envelope of another gateway, which is
+   * an upstream of this one, is sealed like any other value, so that it can find its way back.
    */
   seal(opaque: Opaque, accountId: string): string;
   /**
-   * Opens the envelopes of one request: undefined for anything that this gateway did not seal for this account, or that was changed. Throws
-   * `request_too_large` once they inflate to more than {@link MAX_OPENED_BYTES} together: a few bytes may stand for thousands of times as many.
+   * Opens the envelopes of one request: undefined for anything that this gateway did not seal for this account, or that was
+   * changed. Throws `request_too_large` once they inflate to more than {@link MAX_OPENED_BYTES} together: a few bytes may stand
+   * for thousands of times as many.
    */
   opener(accountId: string): (sealed: string) => Opaque | undefined;
 }

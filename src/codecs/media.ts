@@ -20,8 +20,9 @@ export function isDataUri(url: string): boolean {
 }
 
 /**
- * A data URI as inline content: base64 is passed through, a percent-encoded one is encoded. A URI without a type gets the
- * type that its first bytes show, else `text/plain` (RFC 2397). Undefined when it is no data URI, is malformed, or has a type of over 1,024 characters.
+ * A data URI as inline content: base64 is passed through, a percent-encoded one is encoded. A URI without a type gets the type
+ * that its first bytes show, else `text/plain` (RFC 2397). Undefined when it is no data URI, is malformed, or has a type of over
+ * 1,024 characters.
  */
 export function parseDataUri(uri: string): InlineData | undefined {
   if (!isDataUri(uri)) return undefined;
@@ -155,8 +156,8 @@ export function inUtf8(inline: InlineData): string {
 const UTF_8 = 'utf-8';
 
 /**
- * The text of inline content, by its byte order mark, else by its charset (UTF-8 where none is named or it is unknown). Undefined where the
- * bytes are no text in it, since a replaced character is a lost one. Decodes the base64.
+ * The text of inline content, by its byte order mark, else by its charset (UTF-8 where none is named or it is unknown). Undefined
+ * where the bytes are no text in it, since a replaced character is a lost one. Decodes the base64.
  */
 export function textOfInline(inline: InlineData): string | undefined {
   const bytes = Buffer.from(inline.data, 'base64');

@@ -1,5 +1,6 @@
 /**
- * The way of an answer through the gateway. The gateway pumps it (`streams/pump.ts`), and `mizu convert` pipes the same stages as Web Streams:
+ * The way of an answer through the gateway. The gateway pumps it (`streams/pump.ts`), and `mizu convert` pipes the same stages as
+ * Web Streams:
  *
  *     bytes ─ SSE decode ─ dialect decode ─ order ─ client encode ─ seal ─ frames
  */
@@ -27,7 +28,10 @@ export type Framing = (options: SseDecodeOptions) => Stage<Uint8Array, SseEvent>
 /** Words an error that an answer reports for the client. */
 export type Wording = (error: GatewayError) => GatewayError;
 
-/** Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws GatewayError. */
+/**
+ * Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws
+ * GatewayError.
+ */
 export function readAnswer(
   decoder: EventDecoder,
   maxEventBytes: number,
@@ -39,8 +43,8 @@ export function readAnswer(
 }
 
 /**
- * Bytes to decoded events. An end of the bytes inside an event is the decoder's to judge, whatever that event would have been. A binary frame
- * says its length, so one that is cut off is a failure.
+ * Bytes to decoded events. An end of the bytes inside an event is the decoder's to judge, whatever that event would have been. A
+ * binary frame says its length, so one that is cut off is a failure.
  */
 class Reading implements Stage<Uint8Array, Step> {
   readonly #decoder: EventDecoder;

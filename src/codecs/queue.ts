@@ -1,6 +1,6 @@
 /**
- * A line of entries, first come, first served. `Array.shift` moves all that are left, and a `Set` passes over what was deleted from its front:
- * both take quadratic time for a line that is as long as an upstream likes.
+ * A line of entries, first come, first served. `Array.shift` moves all that are left, and a `Set` passes over what was deleted
+ * from its front: both take quadratic time for a line that is as long as an upstream likes.
  */
 export class Queue<T> {
   #entries: (T | undefined)[] = [];

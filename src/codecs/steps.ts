@@ -1,6 +1,7 @@
 /**
- * Work on a request in steps. A request may hold so much that its work would keep everybody else waiting: whoever drives the steps may let others have
- * a turn between two of them. One step takes a few milliseconds, but for what the engine does in one go (`JSON.stringify` of one large value).
+ * Work on a request in steps. A request may hold so much that its work would keep everybody else waiting: whoever drives the
+ * steps may let others have a turn between two of them. One step takes a few milliseconds, but for what the engine does in one go
+ * (`JSON.stringify` of one large value).
  */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 

@@ -1,6 +1,6 @@
 /**
- * The one place where anything thrown becomes a {@link GatewayError}. The client's codec writes the error body; endpoints without a codec
- * use the shape of OpenAI's API.
+ * The one place where anything thrown becomes a {@link GatewayError}. The client's codec writes the error body; endpoints without
+ * a codec use the shape of OpenAI's API.
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
 import { isObject, tryJson } from '../codecs/canonical/json.ts';
@@ -61,8 +61,8 @@ export function upstreamFailure(thrown: unknown): GatewayError {
 }
 
 /**
- * An error object that an upstream wrote without SSE framing, or the first of a list of them (Gemini without SSE); undefined for any other
- * text.
+ * An error object that an upstream wrote without SSE framing, or the first of a list of them (Gemini without SSE); undefined for
+ * any other text.
  */
 function rawError(text: string): GatewayError | undefined {
   const value = tryJson(text);

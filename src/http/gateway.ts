@@ -98,7 +98,10 @@ export interface CallContext {
   readonly clientRequestId?: string;
   readonly startedAtMs: number;
   readonly ip: string;
-  /** Aborted with a GatewayError before the answer is complete: `client_closed_request` when the client left, `shutting_down` when the drain ends. */
+  /**
+   * Aborted with a GatewayError before the answer is complete: `client_closed_request` when the client left, `shutting_down` when
+   * the drain ends.
+   */
   readonly gone: AbortSignal;
   readonly notes: CallNotes;
   /** Undefined while traces are off, and for calls that are no exchange. */

@@ -1,6 +1,6 @@
 /**
- * Ids: 12 hex digits of the time, then 20 random ones. Ids made in sequence are neighbours in every index, so writing many of them touches
- * few pages.
+ * Ids: 12 hex digits of the time, then 20 random ones. Ids made in sequence are neighbours in every index, so writing many of
+ * them touches few pages.
  */
 import type { Mint } from '../codecs/codec.ts';
 

@@ -1,7 +1,8 @@
 /**
- * Work of which one piece is done in each turn of the event loop, so that everybody else comes to theirs between two of them. Clients that left are let
- * go of this way: what follows for each (the upstream is cancelled, its words are counted and settled) takes a fraction of a millisecond, and a
- * thousand at once would stall everybody else's stream. So is the work on large bodies (`request/large-work.ts`).
+ * Work of which one piece is done in each turn of the event loop, so that everybody else comes to theirs between two of them.
+ * Clients that left are let go of this way: what follows for each (the upstream is cancelled, its words are counted and settled)
+ * takes a fraction of a millisecond, and a thousand at once would stall everybody else's stream. So is the work on large bodies
+ * (`request/large-work.ts`).
  */
 export class OneATurn {
   readonly #waiting: (() => void)[] = [];

@@ -291,8 +291,8 @@ function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
 }
 
 /**
- * Applies a new configuration. Open streams go on; a changed Channel starts with closed circuits (its credential may be right now); pools that
- * no Channel uses any more close after their last request.
+ * Applies a new configuration. Open streams go on; a changed Channel starts with closed circuits (its credential may be right
+ * now); pools that no Channel uses any more close after their last request.
  */
 function applyConfig(gateway: Gateway, before: Config, config: Config): void {
   gateway.upstreams.keepOnly(config.channels);

@@ -1,6 +1,7 @@
 /**
- * What a turn of the event loop spends on the requests of clients. Many may arrive in one turn, each with work of its own, and streams that run already
- * would wait for all of it. So whoever comes after some milliseconds waits for a turn that follows, in order of arrival.
+ * What a turn of the event loop spends on the requests of clients. Many may arrive in one turn, each with work of its own, and
+ * streams that run already would wait for all of it. So whoever comes after some milliseconds waits for a turn that follows, in
+ * order of arrival.
  */
 
 /** How long the work of a turn goes on: milliseconds. The last piece of it may take longer. */

@@ -1,7 +1,7 @@
 /**
  * The files of `static/`, read once at start. A style, script or picture that a template leads to is served as
- * `assets/<name>.<digest>.<extension>`, so that it can be cached for ever; the names inside modules and templates are rewritten to these.
- * The disk is not read while serving: a path that is not in the map does not exist.
+ * `assets/<name>.<digest>.<extension>`, so that it can be cached for ever; the names inside modules and templates are rewritten
+ * to these. The disk is not read while serving: a path that is not in the map does not exist.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
@@ -26,8 +26,8 @@ export interface Assets {
 }
 
 /**
- * Throws where a file is missing or two modules import each other. `directory` ends in a slash and has the templates; `shared` are directories
- * whose files may be named as well, `made` are texts that stand in no directory.
+ * Throws where a file is missing or two modules import each other. `directory` ends in a slash and has the templates; `shared`
+ * are directories whose files may be named as well, `made` are texts that stand in no directory.
  */
 export function loadAssets(directory: URL, shared: readonly URL[] = [], made: ReadonlyMap<string, string> = new Map()): Assets {
   const sources = new Map(made);

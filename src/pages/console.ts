@@ -1,6 +1,6 @@
 /**
- * The operator's console, `/console` of the operations port: one page, its styles and its modules. It holds no data; what it shows its modules
- * ask of the admin API, as whoever signed in.
+ * The operator's console, `/console` of the operations port: one page, its styles and its modules. It holds no data; what it
+ * shows its modules ask of the admin API, as whoever signed in.
  */
 import { readFileSync } from 'node:fs';
 import { loadAssets } from './assets.ts';

@@ -1,6 +1,6 @@
 /**
- * The web pages of the gateway: `/`, `/apidocs`, `/openapi.json`, `/prices.json` and their assets, as answers to a method and a path.
- * It reads no header but those of caching and compression, so a Host header changes nothing.
+ * The web pages of the gateway: `/`, `/apidocs`, `/openapi.json`, `/prices.json` and their assets, as answers to a method and a
+ * path. It reads no header but those of caching and compression, so a Host header changes nothing.
  *
  * Everything without prices is made once. Pages with prices are made again when `prices()` returns another list.
  */
@@ -15,7 +15,10 @@ import { type PageRequestHeaders, type PageResponse, type Representation, repres
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 export interface PagesOptions {
-  /** `public_base_url` of the configuration, plain (`build-config.ts`). Absent: each browser names its own origin where that is safe. */
+  /**
+   * `public_base_url` of the configuration, plain (`build-config.ts`). Absent: each browser names its own origin where that is
+   * safe.
+   */
   readonly publicBaseUrl?: string;
   /** The current price list; asked at each request. Return the same object while nothing has changed: that is the fast path. */
   readonly prices: () => PriceList;

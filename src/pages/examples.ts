@@ -1,4 +1,7 @@
-/** Examples as blocks of a page: their text from the reference and `static/examples/`, the reader's values marked so that scripts find them. */
+/**
+ * Examples as blocks of a page: their text from the reference and `static/examples/`, the reader's values marked so that scripts
+ * find them.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { BASE_URL, curlOf, goOf, LANGUAGES, type Language, MODEL, type ProtocolExample } from './api-reference/examples.ts';
 import { type Fragment, html, type Markup } from './html.ts';

@@ -1,4 +1,6 @@
-/** The fields of a JSON Schema as rows: name, type, whether required, what it means. Nested objects are indented by their path. */
+/**
+ * The fields of a JSON Schema as rows: name, type, whether required, what it means. Nested objects are indented by their path.
+ */
 import type { TSchema } from 'typebox';
 import { SHARED_SCHEMAS, type SharedSchemaName } from './api-reference/shared-schemas.ts';
 import { type Fragment, html, type Markup } from './html.ts';

@@ -1,6 +1,6 @@
 /**
- * HTML that is always escaped: the `html` tag is the only way to make a `Markup`, and it escapes every value that is not Markup already.
- * Escaped text is safe between tags and in quoted attributes; it is never put into scripts, styles or URLs.
+ * HTML that is always escaped: the `html` tag is the only way to make a `Markup`, and it escapes every value that is not Markup
+ * already. Escaped text is safe between tags and in quoted attributes; it is never put into scripts, styles or URLs.
  */
 
 export class Markup {
@@ -36,8 +36,8 @@ function markupOf(value: Fragment): string {
 }
 
 /**
- * Fills the slots (`<!--{name}-->`) of a template. A slot without a value and a value without a slot are mistakes of ours, found at
- * the first render. Values are put in at once, so that a slot's name inside a value stays text.
+ * Fills the slots (`<!--{name}-->`) of a template. A slot without a value and a value without a slot are mistakes of ours, found
+ * at the first render. Values are put in at once, so that a slot's name inside a value stays text.
  */
 export function fillTemplate(template: string, slots: Readonly<Record<string, Fragment>>): string {
   const open = new Set(Object.keys(slots));

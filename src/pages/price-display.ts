@@ -1,6 +1,6 @@
 /**
- * The price list as the pages and `/prices.json` show it: units, labels and how a decimal is typeset. Prices are decimal strings from the
- * configuration to the screen; they are never floats.
+ * The price list as the pages and `/prices.json` show it: units, labels and how a decimal is typeset. Prices are decimal strings
+ * from the configuration to the screen; they are never floats.
  */
 import type { PriceList, PriceModifier } from './price-list.ts';
 import { digestOf } from './representation.ts';
@@ -38,7 +38,10 @@ export function labelOf(key: string): string {
   return TOKEN_LABELS.get(key) ?? `${key.replaceAll('_', ' ')}, 1k calls`;
 }
 
-/** A decimal split for display (the fraction is set lower, like soundings on a nautical chart): at least two places, never rounded. */
+/**
+ * A decimal split for display (the fraction is set lower, like soundings on a nautical chart): at least two places, never
+ * rounded.
+ */
 export interface TypesetPrice {
   readonly whole: string;
   /** With its point. */
@@ -73,7 +76,10 @@ function compareDecimals(a: string, b: string): number {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** The body of `GET /prices.json`. `version` is a digest of the models: equal versions are equal lists. `units` names the unit of every key that occurs; `unit` is that of most. */
+/**
+ * The body of `GET /prices.json`. `version` is a digest of the models: equal versions are equal lists. `units` names the unit of
+ * every key that occurs; `unit` is that of most.
+ */
 export function priceListJson(list: PriceList): string {
   const keys = new Set<string>();
   for (const model of list.models) {

@@ -1,6 +1,6 @@
 /**
- * The public list of prices as the pages take it, in exact decimal dollars. It is made from the configuration by `cli/price-lists.ts`; how
- * it is shown is `price-display.ts`.
+ * The public list of prices as the pages take it, in exact decimal dollars. It is made from the configuration by
+ * `cli/price-lists.ts`; how it is shown is `price-display.ts`.
  */
 
 export type PricedKind = 'text' | 'embedding' | 'image' | 'video';

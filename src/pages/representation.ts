@@ -51,7 +51,10 @@ export function digestOf(bytes: string | Buffer): string {
   return createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 }
 
-/** Answers a method and a path with what `find` knows: GET and HEAD with it, any other method with 405. Undefined: it knows nothing there. */
+/**
+ * Answers a method and a path with what `find` knows: GET and HEAD with it, any other method with 405. Undefined: it knows
+ * nothing there.
+ */
 export function responder(find: (path: string) => Representation | undefined, security: Readonly<Record<string, string>>) {
   return (method: string, path: string, headers: PageRequestHeaders): PageResponse | undefined => {
     const representation = find(path);

@@ -1,4 +1,6 @@
-/** The literal bytes of a chat-completions answer, as OpenAI writes them; reasoning as DeepSeek (raw) or OpenRouter (details) do. */
+/**
+ * The literal bytes of a chat-completions answer, as OpenAI writes them; reasoning as DeepSeek (raw) or OpenRouter (details) do.
+ */
 import type { Turn } from './dialect.ts';
 import { DONE, dataFrame, type Frame } from './frame.ts';
 import { isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';

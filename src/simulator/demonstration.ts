@@ -1,6 +1,7 @@
 /**
- * What the demonstration's model answers: a paragraph of the documents that is about the question, with the logprobs of an n-gram model, calls of
- * tools that are demanded, answers about tool results, reasoning when asked for. Deterministic in the prompt and the seed. Knows no dialect.
+ * What the demonstration's model answers: a paragraph of the documents that is about the question, with the logprobs of an n-gram
+ * model, calls of tools that are demanded, answers about tool results, reasoning when asked for. Deterministic in the prompt and
+ * the seed. Knows no dialect.
  */
 import type { Prompt, PromptTool } from './dialect.ts';
 import type { Knowledge } from './corpus.ts';

@@ -34,7 +34,10 @@ function checkOpenApi(schema: JsonObject, at: string): void {
   });
 }
 
-/** `parametersJsonSchema` and `responseJsonSchema`: the words that the vendor lists, references that lead somewhere, names that exist. */
+/**
+ * `parametersJsonSchema` and `responseJsonSchema`: the words that the vendor lists, references that lead somewhere, names that
+ * exist.
+ */
 function checkJsonSchema(root: JsonObject, at: string): void {
   const visit = (value: JsonValue | undefined, path: string): void => {
     if (!isObject(value)) refuse(`Invalid value at '${path}': a schema must be an object.`);

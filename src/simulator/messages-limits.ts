@@ -4,7 +4,9 @@ import { refuse } from './messages-schemas.ts';
 
 const MOST_BREAKPOINTS = 4;
 
-/** Breakpoints in the order in which the vendor reads them: tools, system, messages. A lifetime of 1h stands before those of 5m. */
+/**
+ * Breakpoints in the order in which the vendor reads them: tools, system, messages. A lifetime of 1h stands before those of 5m.
+ */
 export function checkBreakpoints(body: JsonObject): void {
   const found: { readonly at: string; readonly ttl: string }[] = [];
   const look = (value: JsonValue | undefined, at: string, inner?: string): void => {

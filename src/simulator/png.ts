@@ -1,4 +1,6 @@
-/** A real PNG of any size: stripes in the colours of its prompt's words, else in those of a seed, with or without transparency. */
+/**
+ * A real PNG of any size: stripes in the colours of its prompt's words, else in those of a seed, with or without transparency.
+ */
 import { crc32, deflateSync } from 'node:zlib';
 
 export interface PngSize {

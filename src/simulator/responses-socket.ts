@@ -1,7 +1,7 @@
 /**
- * The responses interface over a WebSocket, as its vendor has it: a create is answered like a POST, each event one message. Input that steers
- * a response is accepted while that is being said, and then answered by a successor; where the response has called a tool it stays queued.
- * A fault that cuts the answer cuts the connection.
+ * The responses interface over a WebSocket, as its vendor has it: a create is answered like a POST, each event one message. Input
+ * that steers a response is accepted while that is being said, and then answered by a successor; where the response has called a
+ * tool it stays queued. A fault that cuts the answer cuts the connection.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';

@@ -1,4 +1,6 @@
-/** A value that fits a JSON schema (or Google's OpenAPI subset), small and seeded. Refuses nothing: an unknown word is no limit. */
+/**
+ * A value that fits a JSON schema (or Google's OpenAPI subset), small and seeded. Refuses nothing: an unknown word is no limit.
+ */
 import { isArray, isObject, type JsonObject, type JsonValue, listOf, numberOf, objectOf, stringOf } from './json.ts';
 import { pick, type Random } from './random.ts';
 

@@ -1,7 +1,7 @@
 /**
- * What a test or a bench may order the simulated upstream to do: content, pace and faults. Types and the script book only.
- * A script is chosen by (1) a model named `script:NAME` or `script:NAME/anything`, (2) the first queued script whose `match` accepts the
- * request. Without one the demonstration answers.
+ * What a test or a bench may order the simulated upstream to do: content, pace and faults. Types and the script book only. A
+ * script is chosen by (1) a model named `script:NAME` or `script:NAME/anything`, (2) the first queued script whose `match`
+ * accepts the request. Without one the demonstration answers.
  */
 import type { JsonObject, JsonValue } from './json.ts';
 import type { ReceivedRequest } from './journal.ts';
@@ -100,7 +100,9 @@ export class ScriptBook {
     this.#named.clear();
   }
 
-  /** The script for this request, taken out of the queue when its turns are used up. `matched`: only one that says what it is for. */
+  /**
+   * The script for this request, taken out of the queue when its turns are used up. `matched`: only one that says what it is for.
+   */
   take(request: ReceivedRequest, matched = false): Script | undefined {
     const name = request.model?.match(/^script:([^/]+)/)?.[1];
     const named = name === undefined ? undefined : this.#named.get(name);

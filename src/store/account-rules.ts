@@ -40,7 +40,10 @@ export function changedAccount(record: AccountRecord, changes: AccountChanges): 
   return done(withRateLimits({ ...record, class: name, unlimited, disabled }, limits.value));
 }
 
-/** Whether the account that was made before, with this opening credit, is the one that is asked for now: then asking is a repetition. */
+/**
+ * Whether the account that was made before, with this opening credit, is the one that is asked for now: then asking is a
+ * repetition.
+ */
 export function isSameAccount(asked: NewAccount, made: AccountRecord, creditNanos: bigint): boolean {
   const { name, class: of = DEFAULT_CLASS, unlimited = false } = asked;
   const isSame = name === made.name && of === made.class && unlimited === made.unlimited;

@@ -23,7 +23,9 @@ export interface Account extends AccountRecord {
   readonly walletNanos: bigint;
 }
 
-/** Why a change was made. `id` makes it repeatable: the same id and the same change is done once; it is the journal's request id. */
+/**
+ * Why a change was made. `id` makes it repeatable: the same id and the same change is done once; it is the journal's request id.
+ */
 export interface Cause {
   readonly id: string;
   /** Who asked, for the journal: `cli`, `demo`, an operator's name. */

@@ -1,4 +1,6 @@
-/** Admin tokens: who may use the admin API, and whether only to read. The token itself is shown once; the store keeps its digest. */
+/**
+ * Admin tokens: who may use the admin API, and whether only to read. The token itself is shown once; the store keeps its digest.
+ */
 import type { Cause } from './accounts.ts';
 import type { Controls, NotControlled } from './controls.ts';
 import { checkName, digestOf, MAX_TOKEN, sameDigest } from './key-rules.ts';

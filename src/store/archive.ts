@@ -1,6 +1,7 @@
 /**
- * Everything that a store holds, as rows that no engine owns: what a copy from one engine to another reads, writes and compares. Indexes
- * are not rows, each engine makes its own; open exchanges and registrations of processes are not either, a copy is made of a store at rest.
+ * Everything that a store holds, as rows that no engine owns: what a copy from one engine to another reads, writes and compares.
+ * Indexes are not rows, each engine makes its own; open exchanges and registrations of processes are not either, a copy is made
+ * of a store at rest.
  */
 import type { AccountRecord } from './accounts.ts';
 import type { Control } from './controls.ts';
@@ -50,15 +51,18 @@ export type ArchiveRow =
 export type ArchiveTable = ArchiveRow['table'];
 
 export interface Archive {
-  /** Every row, table by table in a fixed order, the journal first, each table in the order of its key (bytes of UTF-8, numbers by size). */
+  /**
+   * Every row, table by table in a fixed order, the journal first, each table in the order of its key (bytes of UTF-8, numbers by
+   * size).
+   */
   rows(): AsyncIterable<ArchiveRow>;
   /** True when it holds no account, no journal row and no secret. */
   isEmpty(): Promise<boolean>;
   /** Exchanges that somebody has open. */
   openExchanges(): Promise<number>;
   /**
-   * Writes all that the store held at one moment into an empty folder, as an LMDB store, while others go on writing. Exchanges that are open at that
-   * moment are left out. `open` opens the folder.
+   * Writes all that the store held at one moment into an empty folder, as an LMDB store, while others go on writing. Exchanges
+   * that are open at that moment are left out. `open` opens the folder.
    */
   backUp(folder: string, open: (folder: string) => Promise<Archive>): Promise<void>;
   /** From now until `finish` no gateway can open it. */

@@ -61,8 +61,8 @@ export interface UsagePass {
 export type RatesOf = (upstreamModel: string) => Rates | undefined;
 
 /**
- * One line of a charge; `amount` is quantity × rate (× multiplier), in millionths of a nano-dollar: exact without a multiplier, and with one
- * less than a millionth below the exact product.
+ * One line of a charge; `amount` is quantity × rate (× multiplier), in millionths of a nano-dollar: exact without a multiplier,
+ * and with one less than a millionth below the exact product.
  */
 export interface ChargeLine {
   readonly item: string;
@@ -84,9 +84,9 @@ export interface Charge {
   /** Nano-dollars. */
   readonly total: bigint;
   /**
-   * `cache_write_unsplit`, `long_context`, `service_tier:<name>`, `speed:<name>`, `geo:<name>`, `estimated`, `overflow`; what has no price of ours:
-   * `unknown_service_tier`, `unknown_speed`, `unknown_geo`, `unpriced:<item>`, `no_rate:<class>` (billed at the rate of another),
-   * `unpriced_model:<name>` (billed at the rates of the model that was asked); `invalid_usage:<field>`.
+   * `cache_write_unsplit`, `long_context`, `service_tier:<name>`, `speed:<name>`, `geo:<name>`, `estimated`, `overflow`; what has
+   * no price of ours: `unknown_service_tier`, `unknown_speed`, `unknown_geo`, `unpriced:<item>`, `no_rate:<class>` (billed at the
+   * rate of another), `unpriced_model:<name>` (billed at the rates of the model that was asked); `invalid_usage:<field>`.
    */
   readonly flags: readonly string[];
 }
@@ -135,7 +135,10 @@ const TOKENS: readonly TokenRow[] = [
   { field: 'audioOutput', classes: ['audio_output', 'output'], isInput: false, flagStandIn: true },
 ];
 
-/** The names of tiers, speeds and regions that cost the standard price. `on_demand` is Groq's, `not_available` Anthropic's for models without regions. */
+/**
+ * The names of tiers, speeds and regions that cost the standard price. `on_demand` is Groq's, `not_available` Anthropic's for
+ * models without regions.
+ */
 export const STANDARD = {
   service_tier: new Set(['', 'default', 'standard', 'auto', 'on_demand']),
   speed: new Set(['', 'default', 'standard']),

@@ -1,6 +1,6 @@
 /**
- * What operators decide while gateways run, and what the store keeps of it beside accounts and keys: admin tokens, Channels out of service.
- * Small and few. Each change is one journaled transaction. Also which requests of operators were made already.
+ * What operators decide while gateways run, and what the store keeps of it beside accounts and keys: admin tokens, Channels out
+ * of service. Small and few. Each change is one journaled transaction. Also which requests of operators were made already.
  */
 import { hash } from 'node:crypto';
 import type { Cause, ReusedCause } from './accounts.ts';
@@ -27,7 +27,10 @@ export interface ControlChange {
   /** JSON. Absent: it is removed. */
   readonly text?: string;
   readonly journalKind: Extract<JournalKind, `admin_token_${string}` | `channel_${string}`>;
-  /** What was asked, beside the id and without secrets: for the journal, and to tell a repetition from another change under the same cause. */
+  /**
+   * What was asked, beside the id and without secrets: for the journal, and to tell a repetition from another change under the
+   * same cause.
+   */
   readonly asked?: Readonly<Record<string, string>>;
 }
 
@@ -52,8 +55,8 @@ export interface Controls {
   /** Makes or removes one. `isRepeated`: it was done before under this cause, and nothing was changed. */
   change(change: ControlChange, cause: Cause): Promise<Result<{ readonly isRepeated: boolean }, NotControlled>>;
   /**
-   * Claims the name of a request, whose content `hash` stands for. `new`: nobody had; `same`: this very request had it; `other`: another one.
-   * Names are forgotten after {@link CLAIM_MS}.
+   * Claims the name of a request, whose content `hash` stands for. `new`: nobody had; `same`: this very request had it; `other`:
+   * another one. Names are forgotten after {@link CLAIM_MS}.
    */
   claim(name: string, hash: string): Promise<'new' | 'same' | 'other'>;
 }
@@ -61,7 +64,9 @@ export interface Controls {
 /** How long the name of a request is kept. */
 export const CLAIM_MS = 7 * 24 * 60 * 60_000;
 
-/** What becomes of a change, given the state of an earlier one under its cause (undefined: none) and whether the record is there. */
+/**
+ * What becomes of a change, given the state of an earlier one under its cause (undefined: none) and whether the record is there.
+ */
 export function judgeChange(
   change: ControlChange,
   cause: Cause,

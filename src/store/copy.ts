@@ -19,8 +19,8 @@ export type NotCopied =
 const BATCH = 500;
 
 /**
- * Throws `StoreError` when an engine fails. Unless the result is good the target stays marked as unfinished, and no gateway opens it.
- * `onProgress` is told how many rows are written so far.
+ * Throws `StoreError` when an engine fails. Unless the result is good the target stays marked as unfinished, and no gateway opens
+ * it. `onProgress` is told how many rows are written so far.
  */
 export async function copyStore(
   from: Archive,

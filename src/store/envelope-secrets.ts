@@ -1,4 +1,7 @@
-/** The secrets from which envelope keys are derived: 32 random bytes each, made at first start, shared by all processes on the store. */
+/**
+ * The secrets from which envelope keys are derived: 32 random bytes each, made at first start, shared by all processes on the
+ * store.
+ */
 
 export interface EnvelopeSecret {
   /** 1 to 255; part of every envelope. */
@@ -7,7 +10,9 @@ export interface EnvelopeSecret {
 }
 
 export interface EnvelopeSecrets {
-  /** What new envelopes are sealed with. Never blocks: the list is small and in memory, and follows changes of other processes. */
+  /**
+   * What new envelopes are sealed with. Never blocks: the list is small and in memory, and follows changes of other processes.
+   */
   current(): EnvelopeSecret;
   /** For opening; undefined for an id that never existed. */
   byId(id: number): EnvelopeSecret | undefined;

@@ -28,8 +28,8 @@ export interface ExplainedCharge {
   /** The logical model at whose price it is charged. */
   readonly model: string;
   /**
-   * `reported`: the upstream's own counts. `estimated`: at least one count is the gateway's. `admission`: nobody could count it, so it is what
-   * was set aside. `none`: it cost nothing.
+   * `reported`: the upstream's own counts. `estimated`: at least one count is the gateway's. `admission`: nobody could count it,
+   * so it is what was set aside. `none`: it cost nothing.
    */
   readonly basis: 'reported' | 'estimated' | 'admission' | 'none';
   /** The attempt whose usage it is. */

@@ -92,8 +92,8 @@ export interface Keys {
     cause: Cause,
   ): Promise<Result<{ readonly key: KeyRecord; readonly secret: string }, Invalid | UnknownAccount | ReusedCause>>;
   /**
-   * Looks the token up by digest, compares in constant time, checks that it is neither disabled nor expired. No promise where the engine need not
-   * wait for what it reads; it throws then where it would reject.
+   * Looks the token up by digest, compares in constant time, checks that it is neither disabled nor expired. No promise where the
+   * engine need not wait for what it reads; it throws then where it would reject.
    */
   authenticate(token: string, nowMs: number): Result<Principal, NotAccepted> | Promise<Result<Principal, NotAccepted>>;
   find(id: string): Promise<KeyRecord | undefined>;
@@ -101,7 +101,10 @@ export interface Keys {
   list(accountId?: string): Promise<KeyRecord[]>;
   /** Disabling a key with a sub-account returns its signed balance to the wallet; later settlements of it charge the wallet. */
   change(id: string, changes: KeyChanges, cause: Cause): Promise<Result<KeyRecord, Invalid | UnknownKey | ReusedCause>>;
-  /** Wallet to sub-account; a negative amount takes back. Two journal rows in one transaction; never below zero on the giving side. */
+  /**
+   * Wallet to sub-account; a negative amount takes back. Two journal rows in one transaction; never below zero on the giving
+   * side.
+   */
   transfer(
     id: string,
     nanos: bigint,

@@ -10,7 +10,10 @@ export interface Lease {
 }
 
 export interface Leases {
-  /** `ttlMs`: at most {@link MAX_LEASE_MS}. Takes a lease that is free, expired, left by a process that is known to be dead, or already this holder's (then it keeps its token). */
+  /**
+   * `ttlMs`: at most {@link MAX_LEASE_MS}. Takes a lease that is free, expired, left by a process that is known to be dead, or
+   * already this holder's (then it keeps its token).
+   */
   acquire(
     name: string,
     holder: string,

@@ -126,8 +126,8 @@ export interface Verification {
 
 export interface Ledger {
   /**
-   * Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. `head` is one that somebody kept: a
-   * journal that was written anew differs from it, however well it adds up.
+   * Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. `head` is one that somebody
+   * kept: a journal that was written anew differs from it, however well it adds up.
    */
   verify(options?: { readonly head?: JournalHead }): Promise<Verification>;
   /** The newest row: its number and its hash, which vouches for all rows before it. */
@@ -139,7 +139,9 @@ export interface Ledger {
     readonly accountId?: string;
     readonly ref?: string;
   }): Promise<JournalRow[]>;
-  /** Counts the sums by hour anew from the rows of the log and the films. Hours of which rows were pruned are kept as they are. */
+  /**
+   * Counts the sums by hour anew from the rows of the log and the films. Hours of which rows were pruned are kept as they are.
+   */
   rebuildRollups(): Promise<RebuiltRollups>;
   holds(query?: { readonly state?: HoldState; readonly keyId?: string }): Promise<Hold[]>;
 }
@@ -157,7 +159,9 @@ export function journalText({ seq, atMs, kind, ref, from, to, nanos, accountId, 
   return JSON.stringify([seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]);
 }
 
-/** The hash of a row, given as its {@link journalText}: over the hash of the row before it, that text and the state, in one list. */
+/**
+ * The hash of a row, given as its {@link journalText}: over the hash of the row before it, that text and the state, in one list.
+ */
 export function chainHash(previous: string, text: string, state?: string): string {
   const rest = state === undefined ? text.slice(1) : `${text.slice(1, -1)},${JSON.stringify(state)}]`;
   return hash('sha256', `["${previous}",${rest}`, 'hex');

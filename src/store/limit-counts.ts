@@ -1,6 +1,6 @@
 /**
- * What gateways on one store tell each other of their limits by time: what each has taken of each bucket, in all. Nothing of it need outlive
- * a minute, and nothing is lost for long where some is lost: limits are no money.
+ * What gateways on one store tell each other of their limits by time: what each has taken of each bucket, in all. Nothing of it
+ * need outlive a minute, and nothing is lost for long where some is lost: limits are no money.
  */
 
 /** A bucket as one member has used it since it began to count it. */

@@ -1,4 +1,7 @@
-/** What the request log is filtered by, once for both engines: each filter has an index, and each row stands in one place of every index that it has. */
+/**
+ * What the request log is filtered by, once for both engines: each filter has an index, and each row stands in one place of every
+ * index that it has.
+ */
 import type { RequestLogEntry, RequestLogQuery, RequestLogRow } from './request-log.ts';
 import type { StoreOptions } from './store.ts';
 import { storable } from './storable.ts';

@@ -1,6 +1,6 @@
 /**
- * A row of the request log as JSON text and back, without loss: amounts (bigint) as decimal strings, meters (a Map) as pairs. Used
- * where an engine has no encoding of its own for them: in PostgreSQL, and in its settlement log.
+ * A row of the request log as JSON text and back, without loss: amounts (bigint) as decimal strings, meters (a Map) as pairs.
+ * Used where an engine has no encoding of its own for them: in PostgreSQL, and in its settlement log.
  */
 import type { BillableUsage, Charge, ChargeLine } from './charge.ts';
 import type { AttemptEntry, RequestLogEntry } from './request-log.ts';

@@ -1,6 +1,6 @@
 /**
- * Makes the folders that the store keeps its files in. Node's own recursive `mkdir` asks for ever below a folder that takes none and
- * calls it missing, as `/proc` does.
+ * Makes the folders that the store keeps its files in. Node's own recursive `mkdir` asks for ever below a folder that takes none
+ * and calls it missing, as `/proc` does.
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';

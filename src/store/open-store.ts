@@ -1,6 +1,6 @@
 /**
- * Which engine a place means, and how each is opened there: a folder is LMDB, a `postgres://` address is PostgreSQL. PostgreSQL's engine and
- * driver are loaded only where they are used: they are a tenth of what every start would have to load.
+ * Which engine a place means, and how each is opened there: a folder is LMDB, a `postgres://` address is PostgreSQL. PostgreSQL's
+ * engine and driver are loaded only where they are used: they are a tenth of what every start would have to load.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A public price catalogue as price records of ours, as it is read: the amounts by their digits as they are written, so that no price
- * passes through a float, and what was left out and why. Knows no catalogue; the data is the operator's.
+ * A public price catalogue as price records of ours, as it is read: the amounts by their digits as they are written, so that no
+ * price passes through a float, and what was left out and why. Knows no catalogue; the data is the operator's.
  */
 import { visit } from 'jsonc-parser';
 import { shiftDecimal } from './decimal.ts';
@@ -43,7 +43,10 @@ export function parseKeepingDigits(text: string): unknown {
   });
 }
 
-/** Whether a catalogue is models.dev's, whose entries are providers with models; otherwise it is read as LiteLLM's. Throws SyntaxError. */
+/**
+ * Whether a catalogue is models.dev's, whose entries are providers with models; otherwise it is read as LiteLLM's. Throws
+ * SyntaxError.
+ */
 export function isModelsDev(text: string): boolean {
   const entries = fieldsOf(JSON.parse(text));
   return entries !== undefined && [...entries.values()].some((entry) => fieldsOf(fieldsOf(entry)?.get('models')) !== undefined);
@@ -115,8 +118,8 @@ export function givenTwice(text: string, ...depths: readonly number[]): Readonly
 }
 
 /**
- * OpenAI keeps nothing for less than thirty minutes, so its one price of a cache write is the price of that lifetime. Nothing else that a
- * catalogue says tells which lifetime it means.
+ * OpenAI keeps nothing for less than thirty minutes, so its one price of a cache write is the price of that lifetime. Nothing
+ * else that a catalogue says tells which lifetime it means.
  */
 export function shortestWrite({ rates, modifiers }: Draft): void {
   const write = rates.get('cache_write_5m');

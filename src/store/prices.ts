@@ -29,8 +29,8 @@ export type PieceClass = (typeof PIECE_CLASSES)[number];
 
 /**
  * A price as it is written: decimal strings of US dollars. Token classes per million tokens, `image` and `video` each, every
- * other key is a tool meter per thousand calls (`web_search`, …). Tiers hold the same keys; a speed or a region is either a decimal
- * multiplier of every token rate (`"1.1"`) or holds the same keys.
+ * other key is a tool meter per thousand calls (`web_search`, …). Tiers hold the same keys; a speed or a region is either a
+ * decimal multiplier of every token rate (`"1.1"`) or holds the same keys.
  */
 export interface PriceRecord {
   readonly [rate: string]: string | LongContextPrice | { readonly [name: string]: PriceRecord | string };
@@ -88,8 +88,8 @@ const METER = /^[a-z][a-z0-9_]{0,63}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * Reads a price; a refusal names its field (`service_tiers.priority.output`). Amounts are plain decimal strings with at most
- * nine digits after the point and nothing is rounded. With `kind`, the rates that such a model needs must be there ("0" is a rate).
+ * Reads a price; a refusal names its field (`service_tiers.priority.output`). Amounts are plain decimal strings with at most nine
+ * digits after the point and nothing is rounded. With `kind`, the rates that such a model needs must be there ("0" is a rate).
  */
 export function parsePrice(
   price: unknown,

@@ -1,6 +1,6 @@
 /**
- * Which processes have the store open. An exchange belongs to the process that opened it, and only a process that is known to be dead has its
- * exchanges closed by another: by its pid on the same host at once, else when it has not been heard of for a while.
+ * Which processes have the store open. An exchange belongs to the process that opened it, and only a process that is known to be
+ * dead has its exchanges closed by another: by its pid on the same host at once, else when it has not been heard of for a while.
  */
 import { type Bookkeeper, type Books, got, type Registration, type Rule } from './books/books.ts';
 import { interrupt } from './books/settlements.ts';

@@ -1,4 +1,7 @@
-/** Limits by time and at once: how many requests and tokens a minute, how many requests at the same time. Pure; shared by every engine. */
+/**
+ * Limits by time and at once: how many requests and tokens a minute, how many requests at the same time. Pure; shared by every
+ * engine.
+ */
 import { defined } from './defined.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
 

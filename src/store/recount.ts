@@ -1,6 +1,6 @@
 /**
- * Recomputes everything that a store keeps beside the journal, from the journal alone, and collects every difference. An engine feeds it one
- * snapshot: all rows of its archive in their order, what stands beside those, then `finish`. Knows no engine.
+ * Recomputes everything that a store keeps beside the journal, from the journal alone, and collects every difference. An engine
+ * feeds it one snapshot: all rows of its archive in their order, what stands beside those, then `finish`. Knows no engine.
  */
 import type { AccountRecord } from './accounts.ts';
 import type { ArchiveRow, ArchiveTable } from './archive.ts';
@@ -161,7 +161,9 @@ export class Recount {
     this.#spend.day(keyId, day, counts);
   }
 
-  /** Rows of the log are pruned with age, journal rows never: so each logged charge must be journaled, not the other way round. */
+  /**
+   * Rows of the log are pruned with age, journal rows never: so each logged charge must be journaled, not the other way round.
+   */
   logged(row: RequestLogRow): void {
     const { exchangeId, keyId, charge } = row;
     if (this.#logged.has(exchangeId)) this.expect('exchange', exchangeId, 'one row', 'two rows');

@@ -1,4 +1,7 @@
-/** The request log: one row an exchange, written when it ends. Holds the upstream's full words, so it never reaches a client. Video tasks never enter it. */
+/**
+ * The request log: one row an exchange, written when it ends. Holds the upstream's full words, so it never reaches a client.
+ * Video tasks never enter it.
+ */
 import type { BillableUsage, Charge } from './charge.ts';
 
 /** `success` also when the client left after the answer had begun; `interrupted` when the gateway died with it open. */
@@ -66,7 +69,10 @@ export interface RequestLogEntry {
   readonly affinity?: { readonly hit: boolean; readonly target: string };
   /** The end user whom the client names (`safety_identifier`, `user`, `metadata.user_id`), of at most 256 characters. */
   readonly endUser?: string;
-  /** What of the request its upstream's protocol has in another form, or not at all: names of [docs/losses.md](../../docs/losses.md). Absent: nothing. */
+  /**
+   * What of the request its upstream's protocol has in another form, or not at all: names of
+   * [docs/losses.md](../../docs/losses.md). Absent: nothing.
+   */
   readonly losses?: readonly string[];
   /** The same of the answer and its client's protocol. */
   readonly answerLosses?: readonly string[];

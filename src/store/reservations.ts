@@ -19,8 +19,9 @@ export interface Reservation {
   /** Does nothing once it is released or handed over. */
   release(): void;
   /**
-   * The store takes it with the settlement: the charge replaces the estimate, and from now on only the returned function releases it,
-   * when the charge is on disk. Released any earlier, the money would be neither reserved nor gone, and others would be admitted on it.
+   * The store takes it with the settlement: the charge replaces the estimate, and from now on only the returned function releases
+   * it, when the charge is on disk. Released any earlier, the money would be neither reserved nor gone, and others would be
+   * admitted on it.
    */
   handOver(charge: bigint): () => void;
 }
@@ -30,7 +31,10 @@ export type NotAdmitted =
   | { readonly reason: 'spend_limit_reached'; readonly window: SpendWindow };
 
 export interface Admission {
-  /** `estimateNanos`: input estimate + output cap × rate. No promise where the engine need not wait; it throws then where it would reject. */
+  /**
+   * `estimateNanos`: input estimate + output cap × rate. No promise where the engine need not wait; it throws then where it would
+   * reject.
+   */
   admit(
     principal: Principal,
     estimateNanos: bigint,
@@ -73,8 +77,9 @@ export class Reservations {
   }
 
   /**
-   * Why nothing may be taken beside what is in flight, or undefined. A request may exceed what is left by its own charge. A video's price is known
-   * beforehand and must fit whole, where it may exactly fill a balance or a limit: then `more` is that price less one nano-dollar.
+   * Why nothing may be taken beside what is in flight, or undefined. A request may exceed what is left by its own charge. A
+   * video's price is known beforehand and must fit whole, where it may exactly fill a balance or a limit: then `more` is that
+   * price less one nano-dollar.
    */
   refusal(payer: LedgerAccount, key: KeyRecord, standing: Standing, nowMs: number, more = 0n): NotAdmitted | undefined {
     if (!payer.startsWith('house:') && standing.balance(payer) - this.ofPayer(payer) <= more)
@@ -108,7 +113,10 @@ export class Reservations {
   }
 }
 
-/** A key reserves the whole estimate of itself, or what it leaves would be given out again and again; of its account it takes no more than it may spend. */
+/**
+ * A key reserves the whole estimate of itself, or what it leaves would be given out again and again; of its account it takes no
+ * more than it may spend.
+ */
 interface Amounts {
   readonly ofPayer: bigint;
   readonly ofKey: bigint;

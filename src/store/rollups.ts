@@ -1,7 +1,7 @@
 /**
- * Sums of exchanges and films by UTC hour × account × key × model × Channel × error code, written in the transaction that logs or settles
- * them, so that a month is a query of milliseconds. Beside each row of an hour stand the row of its day, and the rows of both for all keys
- * together. Pure; shared by every engine.
+ * Sums of exchanges and films by UTC hour × account × key × model × Channel × error code, written in the transaction that logs or
+ * settles them, so that a month is a query of milliseconds. Beside each row of an hour stand the row of its day, and the rows of
+ * both for all keys together. Pure; shared by every engine.
  */
 import { type DayCounts, NO_USAGE } from './day-usage.ts';
 import type { RequestLogEntry } from './request-log.ts';
@@ -40,7 +40,9 @@ export type UsageSums = { -readonly [Name in SumName]: number } & { chargedNanos
 export interface RollupPlace {
   readonly keyId: string;
   readonly at: number;
-  /** Empty for a request that was refused before any Channel was asked: what it asks for are a client's words, and have no end. */
+  /**
+   * Empty for a request that was refused before any Channel was asked: what it asks for are a client's words, and have no end.
+   */
   readonly model: string;
   /** The Channel that answered, or that was asked last; empty where none was. */
   readonly channelId: string;
@@ -94,8 +96,8 @@ export interface RebuiltRollups {
 }
 
 /**
- * Groups are ordered by their members, in the order hour, day, account, key, model, Channel, code. A month grouped by day reads sums of
- * days; grouped by hour it reads those of hours.
+ * Groups are ordered by their members, in the order hour, day, account, key, model, Channel, code. A month grouped by day reads
+ * sums of days; grouped by hour it reads those of hours.
  */
 export type UsageByHour = (
   range: UsageRange,
@@ -131,8 +133,8 @@ function bucketOf(ms: number): number {
 }
 
 /**
- * The time within which `share` (0 to 1) of the answers began, interpolated inside its bucket; undefined where nothing was counted. What
- * is above the last bound counts as that bound.
+ * The time within which `share` (0 to 1) of the answers began, interpolated inside its bucket; undefined where nothing was
+ * counted. What is above the last bound counts as that bound.
  */
 export function firstTokenMs(counts: readonly number[], share: number): number | undefined {
   const all = counts.reduce((sum, count) => sum + count, 0);

@@ -1,6 +1,7 @@
 /**
- * The life of a synchronous exchange in the store: opened when it is dispatched, settled once whatever ends it. Both join one queue (`settlements/`),
- * which logs them on the local disk at once and gives them to the engine many at a time, so no byte to a client waits for either.
+ * The life of a synchronous exchange in the store: opened when it is dispatched, settled once whatever ends it. Both join one
+ * queue (`settlements/`), which logs them on the local disk at once and gives them to the engine many at a time, so no byte to a
+ * client waits for either.
  */
 import type { RequestLogEntry } from './request-log.ts';
 import type { Reservation } from './reservations.ts';
@@ -37,17 +38,23 @@ export type Settled =
   | { readonly settled: false; readonly reason: 'already_settled' };
 
 /**
- * The hot path waits for neither promise (nothing rejects unhandled: a failure is also told to `onProblem`); with durability `strict` the
- * exchange waits for both.
+ * The hot path waits for neither promise (nothing rejects unhandled: a failure is also told to `onProblem`); with durability
+ * `strict` the exchange waits for both.
  */
 export interface Settlements {
   /** Done when the opening outlives this process; with `strict`, when it is on the local disk. */
   open(exchange: OpenExchange, strict?: boolean): PromiseLike<void>;
   /** Once, whoever asks how often. An exchange closed as interrupted may settle still: its process was only stopped. */
   settle(settlement: Settlement): PromiseLike<Settled>;
-  /** Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on waiting). */
+  /**
+   * Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on
+   * waiting).
+   */
   flush(): Promise<void>;
-  /** Resolves when what waits now is on disk, or could not be written yet: for reads that must see what was settled before. Never rejects. */
+  /**
+   * Resolves when what waits now is on disk, or could not be written yet: for reads that must see what was settled before. Never
+   * rejects.
+   */
   caughtUp(): Promise<void>;
   /** Rows that wait for the next flush. */
   readonly pending: number;

@@ -1,4 +1,7 @@
-/** What a key has spent: in all, in this UTC hour, in this UTC day. Pure arithmetic; the row changes in the transaction of the charge. */
+/**
+ * What a key has spent: in all, in this UTC hour, in this UTC day. Pure arithmetic; the row changes in the transaction of the
+ * charge.
+ */
 import type { SpendLimits } from './keys.ts';
 
 export type SpendWindow = 'total' | 'hourly' | 'daily';
@@ -68,8 +71,8 @@ export const NOTHING_SPENT: SpendRow = { total: 0n, hour: 0, hourly: 0n, day: 0,
 const CLOCK_SLACK_MS = 5 * 60_000;
 
 /**
- * What of a row counts at `nowMs`. A clock that was put back a little finds the window that it left still counted. One that had jumped finds
- * nothing of the window it came from, which may be a month away: its key would be locked for as long.
+ * What of a row counts at `nowMs`. A clock that was put back a little finds the window that it left still counted. One that had
+ * jumped finds nothing of the window it came from, which may be a month away: its key would be locked for as long.
  */
 export function spendAt(row: SpendRow, nowMs: number): Spend {
   return {
@@ -111,7 +114,10 @@ export function reachedWindow(limits: SpendLimits, spend: Spend, extra: bigint):
   return undefined;
 }
 
-/** What a key may still spend in the tightest of its windows, with `extra` in flight; undefined for a key without limits. Never negative. */
+/**
+ * What a key may still spend in the tightest of its windows, with `extra` in flight; undefined for a key without limits. Never
+ * negative.
+ */
 export function roomLeft(limits: SpendLimits, spend: Spend, extra: bigint): bigint | undefined {
   let room: bigint | undefined;
   for (const window of ['total', 'hourly', 'daily'] as const) {

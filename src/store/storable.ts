@@ -1,4 +1,6 @@
-/** Words from outside as every engine can keep them unchanged: well-formed, and without NUL, which PostgreSQL's text cannot hold. */
+/**
+ * Words from outside as every engine can keep them unchanged: well-formed, and without NUL, which PostgreSQL's text cannot hold.
+ */
 export function storable(words: string): string {
   return words.replaceAll('\u0000', '\ufffd').toWellFormed();
 }

@@ -1,4 +1,7 @@
-/** How a query of usage is answered from the rollups: which rows it reads, and how they become groups. Pure; shared by every engine. */
+/**
+ * How a query of usage is answered from the rollups: which rows it reads, and how they become groups. Pure; shared by every
+ * engine.
+ */
 import {
   addSums,
   HOUR_MS,

@@ -1,6 +1,6 @@
 /**
- * What must hold before a video task is created or changed, and when the worker takes it up. Pure; shared by every engine, which only
- * fetches what these rules ask about and writes what they answer.
+ * What must hold before a video task is created or changed, and when the worker takes it up. Pure; shared by every engine, which
+ * only fetches what these rules ask about and writes what they answer.
  */
 import type { AccountRecord } from './accounts.ts';
 import type { KeyRecord } from './keys.ts';
@@ -22,7 +22,9 @@ import {
 
 /** "Never by itself": later than every time, and still an exact integer. */
 export const UNDUE = Number.MAX_SAFE_INTEGER - 2;
-/** A task that is due later than this was given its time by a clock that had jumped, and is due now. No worker waits for a day. */
+/**
+ * A task that is due later than this was given its time by a clock that had jumped, and is due now. No worker waits for a day.
+ */
 export const FAR_MS = 24 * 3_600_000;
 /** What `all` and `list` give at the most. */
 export const MAX_LIST = 1000;
@@ -131,7 +133,10 @@ export function checkResolvable(task: VideoTask | undefined, event: VideoEvent):
   return task.state === 'unknown' ? done(task) : refused({ reason: 'illegal', task, event });
 }
 
-/** Whether an operator gave the task this very verdict before, under the same cause; `row` is the journal's of the end of its hold. */
+/**
+ * Whether an operator gave the task this very verdict before, under the same cause; `row` is the journal's of the end of its
+ * hold.
+ */
 export function isRepeatedResolution(
   task: VideoTask,
   verdict: Extract<VideoChange, { readonly event: 'succeed' | 'fail' }>,

@@ -232,8 +232,8 @@ export interface Videos {
   /** The worker's changes: fenced by its lease in the same transaction. */
   change(id: string, change: VideoChange, leaseToken: number, nowMs: number): Promise<Result<VideoTask, NotChanged>>;
   /**
-   * Tasks of which nothing was decided, in one transaction: when each is due again. A task that is over, or in submission, is passed over.
-   * Gives how many were rescheduled.
+   * Tasks of which nothing was decided, in one transaction: when each is due again. A task that is over, or in submission, is
+   * passed over. Gives how many were rescheduled.
    */
   reschedule(
     polls: readonly NextPoll[],
@@ -252,7 +252,10 @@ export interface Videos {
   ): Promise<Result<VideoTask, NotChanged>>;
   /** Tasks that the worker should take up, the most overdue first. */
   due(nowMs: number, limit: number, query?: DueQuery): Promise<VideoTask[]>;
-  /** Tasks left in `submitting` by an earlier lease: their outcome is unclear, so they become `unknown`. Call after taking the lease. */
+  /**
+   * Tasks left in `submitting` by an earlier lease: their outcome is unclear, so they become `unknown`. Call after taking the
+   * lease.
+   */
   loseAbandoned(leaseToken: number, nowMs: number): Promise<VideoTask[]>;
   /** For the operator. */
   inspect(id: string): Promise<VideoTask | undefined>;

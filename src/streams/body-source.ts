@@ -1,7 +1,7 @@
 /**
- * Reads a Node or undici body without losing what had already arrived. `Readable.toWeb` and the body of `fetch` drop delivered chunks
- * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver. For Node bodies and
- * pipes: a connection that is read without a Node stream keeps the same contract, {@link BodyReader}.
+ * Reads a Node or undici body without losing what had already arrived. `Readable.toWeb` and the body of `fetch` drop delivered
+ * chunks when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver.
+ * For Node bodies and pipes: a connection that is read without a Node stream keeps the same contract, {@link BodyReader}.
  */
 import type { Readable } from 'node:stream';
 import type { Clock } from './clock.ts';
@@ -11,7 +11,10 @@ import { StreamError } from './stream-error.ts';
 export const BATCH_BYTES = 64 * 1024;
 
 export interface BodyReader {
-  /** What has arrived (up to about 64 KiB); undefined: nothing yet; null: the end. Throws when the body failed and nothing is left to deliver. */
+  /**
+   * What has arrived (up to about 64 KiB); undefined: nothing yet; null: the end. Throws when the body failed and nothing is left
+   * to deliver.
+   */
   take(): readonly Uint8Array[] | undefined | null;
   /** Calls `wake` once, soon after `take` may have something new; never before this call has returned. */
   ready(wake: () => void): void;
@@ -24,8 +27,8 @@ export interface BodyReader {
 }
 
 /**
- * How long a body may take to end by itself after a cancel with reason `ended`. Destroying a body costs its connection, and the end of a
- * stream mostly comes just after its last event. At most 64 KiB are thrown away; then the body is destroyed.
+ * How long a body may take to end by itself after a cancel with reason `ended`. Destroying a body costs its connection, and the
+ * end of a stream mostly comes just after its last event. At most 64 KiB are thrown away; then the body is destroyed.
  */
 export interface Drain {
   readonly clock: Clock;

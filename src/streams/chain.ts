@@ -3,7 +3,8 @@ import { empty } from './empty.ts';
 import type { SealingStage, Stage } from './stage.ts';
 
 /**
- * Feeds the output of `first` to `second`. When `first` throws, its output before that goes through `second`, then the failure is thrown; when `first.end` throws, `second.end` is not called. When `first` has ended, `second` is ended too; once `second` has
+ * Feeds the output of `first` to `second`. When `first` throws, its output before that goes through `second`, then the failure is
+ * thrown; when `first.end` throws, `second.end` is not called. When `first` has ended, `second` is ended too; once `second` has
  * ended, later input and later failures are ignored.
  */
 export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {

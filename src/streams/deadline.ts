@@ -1,6 +1,6 @@
 /**
- * A deadline that moves often and expires rarely: moving it is one subtraction, and the timer behind it is armed again only when it
- * wakes too early. One of these serves a whole stream, so no event ever costs a timer.
+ * A deadline that moves often and expires rarely: moving it is one subtraction, and the timer behind it is armed again only when
+ * it wakes too early. One of these serves a whole stream, so no event ever costs a timer.
  */
 import type { Clock, Timer } from './clock.ts';
 

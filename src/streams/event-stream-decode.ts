@@ -1,7 +1,7 @@
 /**
  * Bytes of `application/vnd.amazon.eventstream` to messages
- * (https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html describes the framing): a prelude of two lengths with its
- * checksum, headers, payload, and a checksum of all of it. Knows no service and no event.
+ * (https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html describes the framing): a prelude of two lengths
+ * with its checksum, headers, payload, and a checksum of all of it. Knows no service and no event.
  *
  * What has arrived of a message is kept in pieces and joined once, so a message of N bytes costs O(N) however it is cut.
  */
@@ -83,7 +83,9 @@ function damaged(message: string): StreamError {
   return new StreamError('damaged_event', message);
 }
 
-/** The length of the message that begins here. Checked before it is believed: a wrong one would make all that follows wait for it. */
+/**
+ * The length of the message that begins here. Checked before it is believed: a wrong one would make all that follows wait for it.
+ */
 function announcedLength(bytes: Buffer, maxBytes: number): number {
   const length = bytes.readUInt32BE(0);
   if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw damaged('the checksum of a prelude is wrong');

@@ -1,6 +1,6 @@
 /**
- * Text inside a body that is no event stream: some servers write an error object raw between the events, or as a field that no event
- * has, some answer with JSON or HTML. It is gathered (bounded) so that the reader of the error can tell what it was.
+ * Text inside a body that is no event stream: some servers write an error object raw between the events, or as a field that no
+ * event has, some answer with JSON or HTML. It is gathered (bounded) so that the reader of the error can tell what it was.
  */
 import { StreamError } from './stream-error.ts';
 
@@ -39,7 +39,10 @@ export class ForeignText {
     this.#text += more.slice(0, this.left);
   }
 
-  /** Gathers line by line, and throws {@link error} once the text is a whole JSON value or over the bound: no need to wait for the end. */
+  /**
+   * Gathers line by line, and throws {@link error} once the text is a whole JSON value or over the bound: no need to wait for the
+   * end.
+   */
   addLines(lines: string): void {
     for (const [line] of lines.matchAll(/[^\r\n]*(?:\r\n|\r|\n|$)/g)) {
       const over = line.length > this.left;

@@ -1,6 +1,6 @@
 /**
- * The readable half of a hop: it holds nothing that its reader has not asked for, and it can end with a failure after its last batch
- * (a plain `controller.error()` would throw that batch away).
+ * The readable half of a hop: it holds nothing that its reader has not asked for, and it can end with a failure after its last
+ * batch (a plain `controller.error()` would throw that batch away).
  */
 import { StreamError } from './stream-error.ts';
 

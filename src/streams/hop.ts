@@ -1,7 +1,7 @@
 /**
- * A synchronous step between two Web Streams. One chunk is a batch, one batch in is at most one batch out, and nothing is taken before the
- * reader asks for it (writable highWaterMark 1, readable 0). It is not a `TransformStream`, since that drops what `flush` enqueued before
- * it threw.
+ * A synchronous step between two Web Streams. One chunk is a batch, one batch in is at most one batch out, and nothing is taken
+ * before the reader asks for it (writable highWaterMark 1, readable 0). It is not a `TransformStream`, since that drops what
+ * `flush` enqueued before it threw.
  */
 import { createHandOff } from './hand-off.ts';
 import { ENDED } from './stream-error.ts';
@@ -17,8 +17,8 @@ export interface HopStep<In, Out> {
 }
 
 /**
- * A step that throws fails both streams, after its last output and `finalFrames`. A reader that cancels errors the writable, so that the source
- * is cancelled; it gets no more output.
+ * A step that throws fails both streams, after its last output and `finalFrames`. A reader that cancels errors the writable, so
+ * that the source is cancelled; it gets no more output.
  */
 export function createHop<In, Out>(
   step: HopStep<In, Out>,

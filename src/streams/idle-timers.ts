@@ -1,14 +1,17 @@
 /**
- * How long an upstream may be silent: `first_data_ms` until its first data event, `idle_ms` between bytes after that. One timer an
- * exchange. Bytes without data (comments, pings) keep an upstream alive for no longer than `first_data_ms`, also in mid-stream. Knows
- * nothing of what counts as data: the caller says `data` for an event and `touch` for other bytes.
+ * How long an upstream may be silent: `first_data_ms` until its first data event, `idle_ms` between bytes after that. One timer
+ * an exchange. Bytes without data (comments, pings) keep an upstream alive for no longer than `first_data_ms`, also in
+ * mid-stream. Knows nothing of what counts as data: the caller says `data` for an event and `touch` for other bytes.
  */
 import type { Clock } from './clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { StreamError } from './stream-error.ts';
 
 export interface IdleTimers {
-  /** Bytes arrived, and no data: comments, pings, a part of an event. Re-arms the idle limit; before the first data it does nothing. */
+  /**
+   * Bytes arrived, and no data: comments, pings, a part of an event. Re-arms the idle limit; before the first data it does
+   * nothing.
+   */
   touch(): void;
   /** A data event arrived: the first one ends the first-data limit and starts the idle limit. */
   data(): void;

@@ -1,4 +1,7 @@
-/** Writes a keep-alive after a time of silence, so that proxies and clients do not give up on a slow answer. Knows no frame format. */
+/**
+ * Writes a keep-alive after a time of silence, so that proxies and clients do not give up on a slow answer. Knows no frame
+ * format.
+ */
 import type { Clock } from './clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 
@@ -12,7 +15,9 @@ export interface KeepAlive {
   stop(): void;
 }
 
-/** Calls `send` after each `intervalMs` of silence, for the first time `intervalMs` from now. Each call starts the interval anew. */
+/**
+ * Calls `send` after each `intervalMs` of silence, for the first time `intervalMs` from now. Each call starts the interval anew.
+ */
 export function createKeepAlive(clock: Clock, send: () => void, intervalMs: number = KEEP_ALIVE_INTERVAL_MS): KeepAlive {
   return new DeadlineKeepAlive(clock, send, intervalMs);
 }

@@ -1,14 +1,17 @@
 /**
- * Joins a source, a sealed step and a writer in one loop instead of Web Streams. Law: the same bytes as piping them, endings, cancel and
- * back-pressure included. What has arrived is read, processed and written in one go, without a promise unless somebody must wait.
- * `words` are what the step puts out and the writer writes.
+ * Joins a source, a sealed step and a writer in one loop instead of Web Streams. Law: the same bytes as piping them, endings,
+ * cancel and back-pressure included. What has arrived is read, processed and written in one go, without a promise unless somebody
+ * must wait. `words` are what the step puts out and the writer writes.
  */
 import { empty } from './empty.ts';
 import type { Sealed } from './seal.ts';
 import { ENDED } from './stream-error.ts';
 
 export interface PumpSource<In> {
-  /** Appends everything that is here; false when nothing is (then `ready`). Throws once it has failed, after what came before was appended. */
+  /**
+   * Appends everything that is here; false when nothing is (then `ready`). Throws once it has failed, after what came before was
+   * appended.
+   */
   take(out: In[]): boolean;
   /** Calls `wake` once, when `take` may have something new; never before this call has returned. */
   ready(wake: () => void): void;
@@ -33,7 +36,10 @@ export interface PumpWriter<Out> {
 }
 
 export interface PumpOptions<In, Out> {
-  /** Input that was taken from the source before. It is emptied once it was processed, so that it is not kept while the stream is open. */
+  /**
+   * Input that was taken from the source before. It is emptied once it was processed, so that it is not kept while the stream is
+   * open.
+   */
   readonly held?: In[];
   /** Awaited before the last words are written. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;
@@ -46,8 +52,8 @@ export interface PumpOptions<In, Out> {
 }
 
 /**
- * Resolves when the writer has ended, even if its last words are those of a failure. Rejects when the reader left or stalled (the source is then cancelled
- * at once), and when `fail` broke its contract (the connection is then cut).
+ * Resolves when the writer has ended, even if its last words are those of a failure. Rejects when the reader left or stalled (the
+ * source is then cancelled at once), and when `fail` broke its contract (the connection is then cut).
  */
 export function pump<In, Out>(
   source: PumpSource<In>,

@@ -1,6 +1,6 @@
 /**
- * The one writer to a client's HTTP response: whole frames, one `write` a batch, back-pressure, keep-alive, and a reader that left or
- * takes nothing. Knows no dialect and never looks into a frame.
+ * The one writer to a client's HTTP response: whole frames, one `write` a batch, back-pressure, keep-alive, and a reader that
+ * left or takes nothing. Knows no dialect and never looks into a frame.
  */
 import type { Writable } from 'node:stream';
 import type { Clock } from './clock.ts';
@@ -13,7 +13,10 @@ export interface ResponseWriterOptions {
   readonly clock: Clock;
   /** A response that must take bytes and takes none for this long is destroyed with reason `write_stall`. */
   readonly writeStallMs: number;
-  /** Absent: none. `frame` (default an SSE comment) is written after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
+  /**
+   * Absent: none. `frame` (default an SSE comment) is written after each `intervalMs` (default 15 000) without a batch, and at
+   * once with `immediately`.
+   */
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
   /** Absent: `response` is all there is. */
   readonly wire?: Wire;
@@ -22,9 +25,9 @@ export interface ResponseWriterOptions {
 }
 
 /**
- * The connection beneath an HTTP response. The head goes out with the first frames; later ones are written to the connection itself, since
- * node:http would cork it, queue them and wait a tick each time. The frames of HTTP/1.1 chunks are the writer's, one string and one write
- * a batch, and `response` must make none.
+ * The connection beneath an HTTP response. The head goes out with the first frames; later ones are written to the connection
+ * itself, since node:http would cork it, queue them and wait a tick each time. The frames of HTTP/1.1 chunks are the writer's,
+ * one string and one write a batch, and `response` must make none.
  */
 export interface Wire {
   readonly chunked: boolean;
@@ -35,9 +38,15 @@ export interface Wire {
 export interface ResponseWriter {
   /** Why the client is gone, once it is. */
   gone(): StreamError | undefined;
-  /** Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is gone. */
+  /**
+   * Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is
+   * gone.
+   */
   write(frames: readonly string[]): Promise<void> | undefined;
-  /** The last frames and the end, at once; settles when the operating system has taken everything. Rejects when the client went first. */
+  /**
+   * The last frames and the end, at once; settles when the operating system has taken everything. Rejects when the client went
+   * first.
+   */
   end(frames?: readonly string[]): Promise<void>;
   /** Another patience with a reader that takes nothing than `writeStallMs`, from now on. */
   waitAtMost(stallMs: number): void;
@@ -60,7 +69,9 @@ function writeChunk(to: Writable, text: string): boolean {
   return more;
 }
 
-/** The last frames and the end are one write of the operating system, however long: an `uncork` between them would make two of it. */
+/**
+ * The last frames and the end are one write of the operating system, however long: an `uncork` between them would make two of it.
+ */
 function endChunks(response: Writable, text: string): void {
   if (text === '') response.end(LAST_CHUNK);
   else if (text.length <= JOINED_CHARS) response.end(chunk(text) + LAST_CHUNK);

@@ -1,11 +1,13 @@
 /**
- * The one door for failure. Above it a failure is thrown; below it a failure is output in the client's own protocol, and the stream ends
- * in order. Every stream that reaches a client passes exactly one seal, as its last step.
+ * The one door for failure. Above it a failure is thrown; below it a failure is output in the client's own protocol, and the
+ * stream ends in order. Every stream that reaches a client passes exactly one seal, as its last step.
  */
 import { createHop } from './hop.ts';
 import type { SealingStage } from './stage.ts';
 
-/** A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract. */
+/**
+ * A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract.
+ */
 export interface Sealed<In, Out> {
   /** True once the ending was written: the source can be cancelled. Input after that is ignored. */
   readonly over: boolean;
@@ -17,8 +19,8 @@ export interface Sealed<In, Out> {
 }
 
 /**
- * Turns abort, premature end and the stage's own throw into `stage.fail`. What the failing event had half-written is cut off first;
- * the frames of earlier events stay.
+ * Turns abort, premature end and the stage's own throw into `stage.fail`. What the failing event had half-written is cut off
+ * first; the frames of earlier events stay.
  */
 export function sealed<In, Out, F>(stage: SealingStage<In, Out, F>, toFailure: (reason: unknown) => F): Sealed<In, Out> {
   return new Seal(stage, toFailure);
@@ -84,9 +86,9 @@ class Seal<In, Out, F> implements Sealed<In, Out> {
 }
 
 /**
- * Carries a sealing stage in a pair of Web Streams, as `to-transform.ts` carries others. Whatever happens above, its readable ends in order,
- * with exactly one ending. A reader that cancels errors the writable, so that the source is cancelled; it gets no more output. When `fail`
- * itself throws, `finalFrames` (the dialect's constant error frame) are enqueued and the readable fails.
+ * Carries a sealing stage in a pair of Web Streams, as `to-transform.ts` carries others. Whatever happens above, its readable
+ * ends in order, with exactly one ending. A reader that cancels errors the writable, so that the source is cancelled; it gets no
+ * more output. When `fail` itself throws, `finalFrames` (the dialect's constant error frame) are enqueued and the readable fails.
  */
 export function seal<In, Out, F>(
   stage: SealingStage<In, Out, F>,

@@ -1,14 +1,14 @@
 /**
- * Bytes of a server-sent event stream to events (https://html.spec.whatwg.org/multipage/server-sent-events.html). Only whole lines reach
- * the parser, so no cut of the bytes can change the events. Knows no `[DONE]`, no JSON meaning and no vendor.
+ * Bytes of a server-sent event stream to events (https://html.spec.whatwg.org/multipage/server-sent-events.html). Only whole
+ * lines reach the parser, so no cut of the bytes can change the events. Knows no `[DONE]`, no JSON meaning and no vendor.
  *
  * Everything that is syntax is ASCII, so the bytes are parsed as they are, one character each, and only an event that has other
  * characters is decoded: one of them would make two bytes of every character of the whole read.
  *
  * Stricter than a browser in two ways, since a failure must not look like silence. An event without its blank line at the end is
- * thrown, not dropped. Text that is no event stream is thrown, not skipped: a line that begins with `{`, `[`, `<` or `error: {` (an error
- * object written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body ends without one event.
- * Other unknown fields in a stream that has events are ignored, as the standard says.
+ * thrown, not dropped. Text that is no event stream is thrown, not skipped: a line that begins with `{`, `[`, `<` or `error: {`
+ * (an error object written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body
+ * ends without one event. Other unknown fields in a stream that has events are ignored, as the standard says.
  */
 // The global `Buffer` is looked up anew each time.
 import { Buffer, isAscii } from 'node:buffer';
@@ -58,7 +58,10 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   #wide = false;
   /** The first bytes; undefined once they are known to be text. */
   #head: number[] | undefined = [];
-  /** The line that is still open, in pieces, so that a long one is joined once. A character is a byte, as in every text before `decoded`. */
+  /**
+   * The line that is still open, in pieces, so that a long one is joined once. A character is a byte, as in every text before
+   * `decoded`.
+   */
   readonly #open: string[] = [];
   #openBytes = 0;
   /** Whether the open line begins as foreign text; undefined: not looked at yet. */

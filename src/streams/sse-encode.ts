@@ -1,6 +1,6 @@
 /**
- * Frames of a server-sent event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). A frame is always whole: one
- * event with its blank line, or one comment.
+ * Frames of a server-sent event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). A frame is always whole:
+ * one event with its blank line, or one comment.
  */
 
 /** Keeps a connection open and is no event. */
@@ -10,15 +10,18 @@ export const SSE_KEEP_ALIVE = ': keep-alive\n\n';
 export interface EventText {
   readonly event: string | undefined;
   readonly data: string;
-  /** `data` holds no line end, as nothing that JSON.stringify wrote does: to look would cost a copy of a text that is still in pieces. */
+  /**
+   * `data` holds no line end, as nothing that JSON.stringify wrote does: to look would cost a copy of a text that is still in
+   * pieces.
+   */
   readonly oneLine?: boolean;
 }
 
 const LINE_END = /\r\n|\r|\n/;
 
 /**
- * Frames the events of one stream; what repeats from event to event is made once. Every line of `data` becomes a data line (a reader
- * gets LF for any line end). Never throws: a name that no reader could get (empty, or with a line end) is left out.
+ * Frames the events of one stream; what repeats from event to event is made once. Every line of `data` becomes a data line (a
+ * reader gets LF for any line end). Never throws: a name that no reader could get (empty, or with a line end) is left out.
  */
 export function createSseFramer(): (event: EventText) => string {
   let name: string | undefined;

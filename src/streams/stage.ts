@@ -1,6 +1,6 @@
 /**
- * A protocol step is a pure, synchronous machine; Web Streams or a pump only carry it (design: "Streams"). Knows no byte format, protocol
- * or vendor.
+ * A protocol step is a pure, synchronous machine; Web Streams or a pump only carry it (design: "Streams"). Knows no byte format,
+ * protocol or vendor.
  */
 
 /** A pure step. `push` and `end` append to `out` and may throw; what was appended before the throw is good output. */

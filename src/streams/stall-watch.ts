@@ -1,6 +1,6 @@
 /**
- * Tells a slow reader from a dead one: a reader that takes anything of what was written, however little, may go on; one that takes nothing
- * for too long is given up. Knows no frame.
+ * Tells a slow reader from a dead one: a reader that takes anything of what was written, however little, may go on; one that
+ * takes nothing for too long is given up. Knows no frame.
  */
 import type { Writable } from 'node:stream';
 import type { Clock } from './clock.ts';
@@ -15,8 +15,8 @@ export class StallWatch {
   #before: number | undefined;
 
   /**
-   * `unsent`: how much of what was written has not left; undefined while that is not up to the reader. `onStall` is called at most once for
-   * each {@link start}.
+   * `unsent`: how much of what was written has not left; undefined while that is not up to the reader. `onStall` is called at
+   * most once for each {@link start}.
    */
   constructor(clock: Clock, stallMs: number, unsent: () => number | undefined, onStall: () => void) {
     this.#stallMs = stallMs;
@@ -58,9 +58,9 @@ export function unsentBytes(response: Writable, socket: Writable | null | undefi
 }
 
 /**
- * Bytes that the operating system has not taken from this connection. `writableLength` counts a write as a whole until all of it is out:
- * the reader of one large event would seem to take nothing. How far the write has come the handle beneath knows alone, where the timeout
- * of `net.Socket` looks, too.
+ * Bytes that the operating system has not taken from this connection. `writableLength` counts a write as a whole until all of it
+ * is out: the reader of one large event would seem to take nothing. How far the write has come the handle beneath knows alone,
+ * where the timeout of `net.Socket` looks, too.
  */
 export function bytesUnderWay(socket: Writable): number {
   const handle = '_handle' in socket ? socket._handle : undefined;

@@ -1,6 +1,6 @@
 /**
- * What can go wrong with bytes, frames and the two ends of a stream. Knows no HTTP status and no protocol: the http room maps a reason
- * to words, the codecs may read `text`.
+ * What can go wrong with bytes, frames and the two ends of a stream. Knows no HTTP status and no protocol: the http room maps a
+ * reason to words, the codecs may read `text`.
  */
 
 const STREAM_ERROR_REASONS = [
@@ -36,8 +36,8 @@ export class StreamError extends Error {
   override readonly name = 'StreamError';
   readonly reason: StreamErrorReason;
   /**
-   * With `not_event_stream` the foreign text, at most 64 Ki characters; with `truncated_event` the beginning of its last line. Unchecked bytes from outside:
-   * never shown to a client.
+   * With `not_event_stream` the foreign text, at most 64 Ki characters; with `truncated_event` the beginning of its last line.
+   * Unchecked bytes from outside: never shown to a client.
    */
   readonly text: string | undefined;
 
@@ -48,5 +48,7 @@ export class StreamError extends Error {
   }
 }
 
-/** The reason of a cancel when everything was written: no failure, and made once for every stream, since an error costs its stack. */
+/**
+ * The reason of a cancel when everything was written: no failure, and made once for every stream, since an error costs its stack.
+ */
 export const ENDED = new StreamError('ended', 'everything was written');

@@ -1,4 +1,7 @@
-/** What operators do over the admin API: each answer has the shape of its row, each change is journaled with who and why, and made once. */
+/**
+ * What operators do over the admin API: each answer has the shape of its row, each change is journaled with who and why, and made
+ * once.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

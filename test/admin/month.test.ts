@@ -1,11 +1,17 @@
-/** A small month of the generator that `bench/month.ts` makes a million of: each view answers, with the figures that the month has, and it goes on where it stopped. */
+/**
+ * A small month of the generator that `bench/month.ts` makes a million of: each view answers, with the figures that the month
+ * has, and it goes on where it stopped.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleViews, fillMonth, MonthClock, monthExchange, monthGateway, monthOwners, viewMs } from '../support/month.ts';
 import { eachStore, openPlace } from '../store/support/stores.ts';
 
 const EXCHANGES = 1_500;
-/** A view of a million rows takes no longer than that (docs/console.md): of these few in processor time, which others on the machine do not lengthen. */
+/**
+ * A view of a million rows takes no longer than that (docs/console.md): of these few in processor time, which others on the
+ * machine do not lengthen.
+ */
 const MOST_MS = 300;
 
 eachStore(({ place }) => {

@@ -1,4 +1,7 @@
-/** The operator's verbs for accounts, keys, money and prices, over a real store: what they change, what they refuse and that a refusal changes nothing. */
+/**
+ * The operator's verbs for accounts, keys, money and prices, over a real store: what they change, what they refuse and that a
+ * refusal changes nothing.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { parseConfig } from '../../src/http/config/parse.ts';

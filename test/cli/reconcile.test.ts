@@ -1,4 +1,7 @@
-/** The request log of a Channel against a vendor's usage export: both vendors, JSON and CSV, what differs and why, and files that are none. */
+/**
+ * The request log of a Channel against a vendor's usage export: both vendors, JSON and CSV, what differs and why, and files that
+ * are none.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { RECONCILE } from '../../src/cli/reconcile.ts';

@@ -7,7 +7,10 @@ export interface Agent {
   readonly name: string;
   /** For npm, or for pip where it is started by Python; exact. */
   readonly specs: readonly string[];
-  /** The command beneath its folder; or a script of ours, which is run from there so that it finds the packages; or one for its Python. */
+  /**
+   * The command beneath its folder; or a script of ours, which is run from there so that it finds the packages; or one for its
+   * Python.
+   */
   readonly start: { readonly bin: string } | { readonly script: string } | { readonly python: string };
   /** Installed when none is named. */
   readonly isDefault: boolean;

@@ -1,7 +1,8 @@
 /**
- * Real coding agents, unmodified and headless, each doing a task of several turns with tools against the gateway, over every upstream
- * dialect. The simulator says what a model would; what counts is the agent's result: its last message, the files that it wrote, the requests
- * that it took. One table at the end says which agent did what over which upstream. An agent that is not installed is skipped.
+ * Real coding agents, unmodified and headless, each doing a task of several turns with tools against the gateway, over every
+ * upstream dialect. The simulator says what a model would; what counts is the agent's result: its last message, the files that it
+ * wrote, the requests that it took. One table at the end says which agent did what over which upstream. An agent that is not
+ * installed is skipped.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -66,7 +67,9 @@ const summary: Script = {
 /** The vendor judges the schema that it was asked with. */
 const filled: Script = { strict: true, reply: { pieces: [{ type: 'text', text: '{"name":"Ann","age":42}' }] } };
 
-/** Some agents ask for titles and the like beside their task; those requests bring no tools and are answered by the demonstration. */
+/**
+ * Some agents ask for titles and the like beside their task; those requests bring no tools and are answered by the demonstration.
+ */
 function wantsTools(request: ReceivedRequest): boolean {
   const { body } = request;
   const tools = typeof body === 'object' && body !== null && 'tools' in body ? body.tools : undefined;

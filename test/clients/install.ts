@@ -1,5 +1,6 @@
 /**
- * Installs the agents that `npm run test:clients` drives, each in a folder of its own outside the repository: they are large and some are
+ * Installs the agents that `npm run test:clients` drives, each in a folder of its own outside the repository: they are large and
+ * some are
  * proprietary. Usage: node test/clients/install.ts FOLDER [NAME … | all]   (names and what is installed by default: `agents.ts`)
  * Those for Python need `python3.11` or later as `python3`, and pip as this machine has it set up.
  */

@@ -1,6 +1,7 @@
 /**
- * The acceptance tests of Open Responses as they are published, against the gateway over every upstream dialect. MIZU_OPEN_RESPONSES names a
- * checkout of its repository outside of this one, with `zod` 3 installed in it; `bun` is found on the path. Without it nothing runs.
+ * The acceptance tests of Open Responses as they are published, against the gateway over every upstream dialect.
+ * MIZU_OPEN_RESPONSES names a checkout of its repository outside of this one, with `zod` 3 installed in it; `bun` is found on the
+ * path. Without it nothing runs.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,7 @@
 /**
- * `npm run test:clients`: the coding agents against the gateway, in a network that holds the loopback only, where this machine allows one.
- * --only takes a pattern of test names. MIZU_CLIENTS names the folder that `install.ts` filled (default: mizu-clients in the folder for temporary files).
+ * `npm run test:clients`: the coding agents against the gateway, in a network that holds the loopback only, where this machine
+ * allows one. --only takes a pattern of test names. MIZU_CLIENTS names the folder that `install.ts` filled (default: mizu-clients
+ * in the folder for temporary files).
  */
 import { spawnSync } from 'node:child_process';
 import { scriptOptions } from '../support/script-options.ts';

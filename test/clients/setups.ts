@@ -44,7 +44,10 @@ export interface Setup {
   lastMessage?(text: string): string;
   /** How often it asks again for a turn that its upstream refuses, also where no gateway stands between them. */
   readonly asksAgain?: number;
-  /** What the agent makes of a turn that breaks off: it asks again, tells its user, or does not look (it knows no `response.failed`). */
+  /**
+   * What the agent makes of a turn that breaks off: it asks again, tells its user, or does not look (it knows no
+   * `response.failed`).
+   */
   readonly broken: 'retried' | 'told' | 'missed';
 }
 

@@ -1,4 +1,7 @@
-/** Every body that a real client sent, decoded and encoded to each upstream dialect; refused only for the listed reasons. Needs MIZU_FIXTURES. */
+/**
+ * Every body that a real client sent, decoded and encoded to each upstream dialect; refused only for the listed reasons. Needs
+ * MIZU_FIXTURES.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';

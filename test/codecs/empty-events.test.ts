@@ -1,4 +1,7 @@
-/** `data:` with nothing behind it, with which some proxies keep a connection: it says nothing, in every dialect and anywhere in the stream. */
+/**
+ * `data:` with nothing behind it, with which some proxies keep a connection: it says nothing, in every dialect and anywhere in
+ * the stream.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UPSTREAMS } from '../../src/codecs/registry.ts';

@@ -1,6 +1,7 @@
 /**
- * The linearity law, sampled: four times as much of anything that a client or an upstream sends takes about four times the processor time. The
- * shapes that once took the square of it are always among the sample; `npm run test:linear` tries all of them. `MIZU_SEED` repeats a sample.
+ * The linearity law, sampled: four times as much of anything that a client or an upstream sends takes about four times the
+ * processor time. The shapes that once took the square of it are always among the sample; `npm run test:linear` tries all of
+ * them. `MIZU_SEED` repeats a sample.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Lists that are longer than the arguments that a call takes (some 126,000): of a client's parts, and of an answer's logprobs. */
+/**
+ * Lists that are longer than the arguments that a call takes (some 126,000): of a client's parts, and of an answer's logprobs.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Item } from '../../src/codecs/canonical/item.ts';

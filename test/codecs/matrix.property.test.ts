@@ -1,6 +1,6 @@
 /**
- * Every law over every dialect and every pair of dialects, and over messages as Bedrock frames them. The other clouds send the bytes of the vendor
- * itself: `test/http/platforms/recordings.test.ts` holds them to it.
+ * Every law over every dialect and every pair of dialects, and over messages as Bedrock frames them. The other clouds send the
+ * bytes of the vendor itself: `test/http/platforms/recordings.test.ts` holds them to it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

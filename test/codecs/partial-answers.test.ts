@@ -1,4 +1,7 @@
-/** What an answer had said when it broke off, and what its upstream says in an unusual place: no client loses it, and none gets it twice. */
+/**
+ * What an answer had said when it broke off, and what its upstream says in an unusual place: no client loses it, and none gets it
+ * twice.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';

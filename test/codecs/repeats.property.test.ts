@@ -1,6 +1,7 @@
 /**
- * Decoders and native encoders read an event that repeats the one before by comparing it (`codecs/json/repeats.ts`). Law: it means what it
- * would mean alone. The same stream with white space that changes from event to event repeats nothing, and says the same.
+ * Decoders and native encoders read an event that repeats the one before by comparing it (`codecs/json/repeats.ts`). Law: it
+ * means what it would mean alone. The same stream with white space that changes from event to event repeats nothing, and says the
+ * same.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Numbers that JSON can spell and JavaScript cannot hold: refused where they would reach an upstream as another value in silence. */
+/**
+ * Numbers that JSON can spell and JavaScript cannot hold: refused where they would reach an upstream as another value in silence.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isObject } from '../../src/codecs/canonical/json.ts';

@@ -1,4 +1,7 @@
-/** What clients may spell in several ways means the same to every upstream of another protocol; what means nothing is refused by its path. */
+/**
+ * What clients may spell in several ways means the same to every upstream of another protocol; what means nothing is refused by
+ * its path.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';

@@ -1,6 +1,6 @@
 /**
- * The gateway reads and writes requests in steps; tests and `mizu convert` do the same at once. A codec that is made of another one and
- * replaces only one of the two forms would do nothing in the gateway, or only there.
+ * The gateway reads and writes requests in steps; tests and `mizu convert` do the same at once. A codec that is made of another
+ * one and replaces only one of the two forms would do nothing in the gateway, or only there.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

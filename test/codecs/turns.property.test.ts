@@ -1,4 +1,7 @@
-/** Items side by side, in every order that the canonical tables allow: each client reads them as it reads the whole answer, the first one live. */
+/**
+ * Items side by side, in every order that the canonical tables allow: each client reads them as it reads the whole answer, the
+ * first one live.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -24,8 +27,8 @@ import {
 const picks = fc.array(fc.nat(), { minLength: 1, maxLength: 30 });
 
 /**
- * A stream in which any item that may go on does, as `at` picks them. `responses` items do so piece by piece; texts and thoughts of all
- * other upstreams say no more when another item begins, and may only end late.
+ * A stream in which any item that may go on does, as `at` picks them. `responses` items do so piece by piece; texts and thoughts
+ * of all other upstreams say no more when another item begins, and may only end late.
  */
 function sideBySide(said: Answer, cuts: readonly number[], at: readonly number[], channelType: string): CanonicalEvent[] {
   const serial = eventsOf(said, cuts);
@@ -54,7 +57,10 @@ function signedIn({ items }: Whole): readonly string[] {
   return values.filter((value) => openForTests(value)?.form !== 'unsigned').toSorted();
 }
 
-/** What is said, by its kind. Side by side, a responses client reads whole items in the order of their first words; the others one text. */
+/**
+ * What is said, by its kind. Side by side, a responses client reads whole items in the order of their first words; the others one
+ * text.
+ */
 function sayings({ client }: TwoSided, whole: Whole): unknown {
   const items = whole.items.map(({ item }) => item);
   const texts = items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
@@ -77,7 +83,10 @@ function sayings({ client }: TwoSided, whole: Whole): unknown {
   });
 }
 
-/** True for a piece that its client reads: arguments of a custom tool and a second face of a thought wait for their end in messages. */
+/**
+ * True for a piece that its client reads: arguments of a custom tool and a second face of a thought wait for their end in
+ * messages.
+ */
 function isReadable({ client }: TwoSided, said: Answer, event: CanonicalEvent): boolean {
   if (event.type !== 'item.delta' || event.delta.kind === 'citation' || event.delta.text === '') return false;
   const item = said.items[event.index];

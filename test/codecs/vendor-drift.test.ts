@@ -1,6 +1,6 @@
 /**
- * What vendors add to their protocols: each literal name of an event, item, part, reason or member in the types of their SDKs is read by the
- * codec, or listed with the reason why it is not. Whether one is read, the codec is asked itself.
+ * What vendors add to their protocols: each literal name of an event, item, part, reason or member in the types of their SDKs is
+ * read by the codec, or listed with the reason why it is not. Whether one is read, the codec is asked itself.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** The same as `vendor-drift.test.ts` for what clients ask with: members, items, parts and tools in the request types of the vendors' SDKs. */
+/**
+ * The same as `vendor-drift.test.ts` for what clients ask with: members, items, parts and tools in the request types of the
+ * vendors' SDKs.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Dialect } from '../../src/codecs/canonical/dialect.ts';
@@ -31,7 +34,9 @@ const readsMember =
   (name) =>
     decode(dialect, LEAST[dialect] ?? {}).reads.own.has(name);
 
-/** True for an entry of a list that becomes an item or a tool of its own; a complaint about its members shows that they are read. */
+/**
+ * True for an entry of a list that becomes an item or a tool of its own; a complaint about its members shows that they are read.
+ */
 function isRead(dialect: Dialect, body: JsonObject, list: 'items' | 'tools'): boolean {
   try {
     const kinds = decode(dialect, body)[list].map((entry) => entry.kind);

@@ -1,6 +1,6 @@
 /**
- * What clients read has the types of the vendors' own SDKs: every body and event, of every dialect over every upstream dialect. What a client
- * gets from an upstream of its own dialect is that upstream's, with the gateway's members in it.
+ * What clients read has the types of the vendors' own SDKs: every body and event, of every dialect over every upstream dialect.
+ * What a client gets from an upstream of its own dialect is that upstream's, with the gateway's members in it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

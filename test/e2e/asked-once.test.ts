@@ -1,6 +1,7 @@
 /**
- * How often an upstream is asked when it refuses: the official SDKs with the retries that they have by default, over HTTP and WebSocket and every
- * upstream. A mistake is one request, whatever the client; a limit is one more after the time that the upstream named.
+ * How often an upstream is asked when it refuses: the official SDKs with the retries that they have by default, over HTTP and
+ * WebSocket and every upstream. A mistake is one request, whatever the client; a limit is one more after the time that the
+ * upstream named.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** A day in the life (`test/support/day.ts`): each history is accepted by the strict checks of its vendor, at every one of 300 turns. */
+/**
+ * A day in the life (`test/support/day.ts`): each history is accepted by the strict checks of its vendor, at every one of 300
+ * turns.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { liveADay } from '../support/day.ts';

@@ -1,6 +1,6 @@
 /**
- * An answer that said nothing, nothing but white space, or nothing but its thoughts stays in the history of the client's own SDK. The conversation goes
- * on all the same, at every upstream: what vendors refuse of it must not end an agent's day.
+ * An answer that said nothing, nothing but white space, or nothing but its thoughts stays in the history of the client's own SDK.
+ * The conversation goes on all the same, at every upstream: what vendors refuse of it must not end an agent's day.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,7 @@
 /**
- * An upstream that others wrote: what a client reads from it directly must equal what it reads through the gateway, for every pair of
- * client protocol and upstream dialect. Foreign code at both ends, so that a misunderstanding of ours cannot cancel itself out.
+ * An upstream that others wrote: what a client reads from it directly must equal what it reads through the gateway, for every
+ * pair of client protocol and upstream dialect. Foreign code at both ends, so that a misunderstanding of ours cannot cancel
+ * itself out.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** What a messages client reads last, and gets back as thinking: signatures of texts, reasoning that nobody signed, altered envelopes. */
+/**
+ * What a messages client reads last, and gets back as thinking: signatures of texts, reasoning that nobody signed, altered
+ * envelopes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';

@@ -1,6 +1,6 @@
 /**
- * What the acceptance tests of Open Responses (specification of 2026-04-24) ask of a server, in words of our own: each statement over each
- * upstream dialect, with compaction by summary where the upstream has none.
+ * What the acceptance tests of Open Responses (specification of 2026-04-24) ask of a server, in words of our own: each statement
+ * over each upstream dialect, with compaction by summary where the upstream has none.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,7 @@
 /**
- * The official SDKs, unmodified, over every pair of client protocol and form of upstream, on real sockets: text, tools over two turns,
- * reasoning that must come back to the upstream that made it. The upstream is the strict simulator, which refuses what vendors refuse.
+ * The official SDKs, unmodified, over every pair of client protocol and form of upstream, on real sockets: text, tools over two
+ * turns, reasoning that must come back to the upstream that made it. The upstream is the strict simulator, which refuses what
+ * vendors refuse.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** A compaction stands for all that was said before it: towards another protocol it is said where it can be read, else refused. */
+/**
+ * A compaction stands for all that was said before it: towards another protocol it is said where it can be read, else refused.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { need } from '../rules/requests.ts';

@@ -1,4 +1,7 @@
-/** Literal upstream answers through the pipeline to a client, and literal requests to an upstream: what the ledger's tests are made of. */
+/**
+ * Literal upstream answers through the pipeline to a client, and literal requests to an upstream: what the ledger's tests are
+ * made of.
+ */
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
 import type { CanonicalRequest, Refusable } from '../../src/codecs/canonical/request.ts';

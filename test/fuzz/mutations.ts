@@ -1,4 +1,7 @@
-/** Valid values made wrong: a list of small changes, each somewhere in the tree. A mutation is JSON, so that a finding can be committed. */
+/**
+ * Valid values made wrong: a list of small changes, each somewhere in the tree. A mutation is JSON, so that a finding can be
+ * committed.
+ */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';

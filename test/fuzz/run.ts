@@ -1,10 +1,10 @@
 /**
- * `npm run fuzz -- [--minutes N | --each N] [--seed S] [--only NAME]`: fast-check at depth over everything that comes from outside. A finding is
- * printed with its seed and path, its shrunk input is written to `test/fuzz/corpus/` (commit it with the fix), and the exit code is 1.
- * `corpus.test.ts` replays the corpus with every `npm test`.
+ * `npm run fuzz -- [--minutes N | --each N] [--seed S] [--only NAME]`: fast-check at depth over everything that comes from
+ * outside. A finding is printed with its seed and path, its shrunk input is written to `test/fuzz/corpus/` (commit it with the
+ * fix), and the exit code is 1. `corpus.test.ts` replays the corpus with every `npm test`.
  *
- * `--each` gives every target so many minutes in all, in slices that are appended to `runs.jsonl` as they end: a run that was stopped goes on where
- * it was, and one that begins anew starts with an empty file.
+ * `--each` gives every target so many minutes in all, in slices that are appended to `runs.jsonl` as they end: a run that was
+ * stopped goes on where it was, and one that begins anew starts with an empty file.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * What is fuzzed: one entry for each kind of bytes from outside, with the law that no input may break. Inputs are JSON values, so that a
- * finding can be committed as it is.
+ * What is fuzzed: one entry for each kind of bytes from outside, with the law that no input may break. Inputs are JSON values, so
+ * that a finding can be committed as it is.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

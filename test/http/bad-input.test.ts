@@ -1,4 +1,7 @@
-/** Bad requests and bad upstreams, in every client dialect: the documented error in the caller's own shape, nothing hangs, nothing leaks. */
+/**
+ * Bad requests and bad upstreams, in every client dialect: the documented error in the caller's own shape, nothing hangs, nothing
+ * leaks.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * A gateway in front of a gateway changes nothing where both speak the protocol of the client, or that of the upstream: the upstream
- * receives the same request, and the client reads the same answer.
+ * A gateway in front of a gateway changes nothing where both speak the protocol of the client, or that of the upstream: the
+ * upstream receives the same request, and the client reads the same answer.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

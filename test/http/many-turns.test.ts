@@ -1,7 +1,7 @@
 /**
- * One conversation with tools and reasoning that moves between upstreams of all dialects and clouds, turn by turn, through the whole
- * gateway, by whole answers and by streams. The simulated vendors are strict: one that meets a history it would not take fails the turn, and so does a signature
- * that another vendor made.
+ * One conversation with tools and reasoning that moves between upstreams of all dialects and clouds, turn by turn, through the
+ * whole gateway, by whole answers and by streams. The simulated vendors are strict: one that meets a history it would not take
+ * fails the turn, and so does a signature that another vendor made.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** A small sample of the memory law (`npm run test:faults -- memory` has all of it, at a size where a fault shows): the refusals hold. */
+/**
+ * A small sample of the memory law (`npm run test:faults -- memory` has all of it, at a size where a fault shows): the refusals
+ * hold.
+ */
 import { test } from 'node:test';
 import { attacks, obeysMemoryLaw } from '../support/memory-law.ts';
 

@@ -1,4 +1,6 @@
-/** What changes, or breaks in the gateway itself, while an exchange is open: a price, and code that throws what nobody foresaw. */
+/**
+ * What changes, or breaks in the gateway itself, while an exchange is open: a price, and code that throws what nobody foresaw.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CodecSet } from '../../src/codecs/codec-set.ts';

@@ -1,4 +1,7 @@
-/** No limit of the defaults is noticed by a real client: all that was recorded, sent at once to a gateway at its defaults. Needs MIZU_FIXTURES. */
+/**
+ * No limit of the defaults is noticed by a real client: all that was recorded, sent at once to a gateway at its defaults. Needs
+ * MIZU_FIXTURES.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/codecs/canonical/json.ts';

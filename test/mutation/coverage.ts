@@ -1,7 +1,7 @@
 /**
- * Which test file runs which places of the source, and how long it takes: V8's own block coverage, one process a test file. What was collected is kept
- * below node_modules and collected anew where a test file has changed. Of a source that has changed since, a test file that loads it counts as
- * running all of it, until `--fresh` collects everything anew.
+ * Which test file runs which places of the source, and how long it takes: V8's own block coverage, one process a test file. What
+ * was collected is kept below node_modules and collected anew where a test file has changed. Of a source that has changed since,
+ * a test file that loads it counts as running all of it, until `--fresh` collects everything anew.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** A reporter that ends the process with the first test that failed, whose title it prints, or else prints the processor's time in milliseconds. */
+/**
+ * A reporter that ends the process with the first test that failed, whose title it prints, or else prints the processor's time in
+ * milliseconds.
+ */
 import { writeSync } from 'node:fs';
 import type { TestEvent } from 'node:test/reporters';
 

@@ -1,4 +1,7 @@
-/** Loaded ahead of a test file (`--import`), also in what it starts: the module that `MIZU_MUTANT` names is loaded with the text that it holds. */
+/**
+ * Loaded ahead of a test file (`--import`), also in what it starts: the module that `MIZU_MUTANT` names is loaded with the text
+ * that it holds.
+ */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

@@ -1,4 +1,7 @@
-/** The mutation tool: a change that matters is noticed, one that does not survives, and the figures are those of the committed lines. */
+/**
+ * The mutation tool: a change that matters is noticed, one that does not survives, and the figures are those of the committed
+ * lines.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

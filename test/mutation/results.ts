@@ -1,4 +1,7 @@
-/** What became of the mutants of each room, one line a mutant: `results/ROOM.jsonl`, appended to as they end and put in order at the end of a run. */
+/**
+ * What became of the mutants of each room, one line a mutant: `results/ROOM.jsonl`, appended to as they end and put in order at
+ * the end of a run.
+ */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

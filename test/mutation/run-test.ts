@@ -25,8 +25,8 @@ process.on('exit', () => {
 });
 
 /**
- * `usual`: the milliseconds that it takes. Twice the time on the processor, which is what a loop takes, or much more by the clock, which is what somebody
- * takes who waits for ever, ends the process and what it started, and counts as a failure.
+ * `usual`: the milliseconds that it takes. Twice the time on the processor, which is what a loop takes, or much more by the
+ * clock, which is what somebody takes who waits for ever, ends the process and what it started, and counts as a failure.
  */
 export async function runTest(test: string, usual: number, env: Readonly<Record<string, string>> = {}): Promise<Ran> {
   const began = performance.now();

@@ -1,8 +1,8 @@
 /**
- * `npm run mutation -- ROOM [--count N] [--seed N] [--again] [--fresh]`: small changes of a room's code, drawn by a seed, each against the test files
- * that run its place, until the first failure. What nobody notices is printed and wants a test, or the reason why it makes no difference (`equivalent` in
- * its line of `results/ROOM.jsonl`). A run that was stopped goes on where it was; `--again` runs anew what survived, `--fresh` looks anew which
- * test file runs what.
+ * `npm run mutation -- ROOM [--count N] [--seed N] [--again] [--fresh]`: small changes of a room's code, drawn by a seed, each
+ * against the test files that run its place, until the first failure. What nobody notices is printed and wants a test, or the
+ * reason why it makes no difference (`equivalent` in its line of `results/ROOM.jsonl`). A run that was stopped goes on where it
+ * was; `--again` runs anew what survived, `--fresh` looks anew which test file runs what.
  */
 import { dirname } from 'node:path';
 import { writeContributing } from '../support/print-docs.ts';
@@ -98,7 +98,10 @@ async function judge(mutant: Mutant): Promise<Row> {
   return rowOf(mutant, 'survived');
 }
 
-/** All of its own folder, and then some others; first those that run much of the source in little time, and those that killed others of it. */
+/**
+ * All of its own folder, and then some others; first those that run much of the source in little time, and those that killed
+ * others of it.
+ */
 function testsFor({ file, from }: Mutant): Coverage[] {
   const all = covering(coverage, file, from).filter((one) => timeOf(one) <= LONGEST);
   const own = ownFolder(file);

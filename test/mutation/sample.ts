@@ -7,7 +7,10 @@ import { hashOf, ROOT } from './coverage.ts';
 import { type Change, changesOf } from './mutators.ts';
 
 export interface Mutant extends Change {
-  /** The file and a hash of the line, of what stands in its place and of which of several alike it is: a change elsewhere in the file leaves it. */
+  /**
+   * The file and a hash of the line, of what stands in its place and of which of several alike it is: a change elsewhere in the
+   * file leaves it.
+   */
   readonly id: string;
   readonly file: string;
   /** Counted from 1. */
@@ -18,7 +21,10 @@ export interface Mutant extends Change {
   readonly source: string;
 }
 
-/** Source files as the compiler reads them, those among them that `changed` puts in the place of what stands in the folder or adds to it. */
+/**
+ * Source files as the compiler reads them, those among them that `changed` puts in the place of what stands in the folder or adds
+ * to it.
+ */
 class Sources implements Disposable {
   readonly #api: API;
   readonly #project: Project;
@@ -77,8 +83,8 @@ export function mutantsOf(files: readonly string[]): Mutant[] {
 }
 
 /**
- * Those that compile: a change that the types refuse needs no test. All are checked in one program, each as a copy beside its file. Only what no
- * copy can be (a class with private members, which is another one in its copy) is checked by itself.
+ * Those that compile: a change that the types refuse needs no test. All are checked in one program, each as a copy beside its
+ * file. Only what no copy can be (a class with private members, which is another one in its copy) is checked by itself.
  */
 export function compiling(mutants: readonly Mutant[]): Set<Mutant> {
   const copies = new Map(mutants.map((mutant, index) => [copyOf(mutant.file, index), mutated(mutant)]));
@@ -96,7 +102,10 @@ export function compiling(mutants: readonly Mutant[]): Set<Mutant> {
 
 const copyOf = (file: string, name: number | string): string => file.replace(/\.ts$/, `.${name}.ts`);
 
-/** All mutants of a room in the order in which a seed draws them. One that stays in the source keeps its place before and after the others. */
+/**
+ * All mutants of a room in the order in which a seed draws them. One that stays in the source keeps its place before and after
+ * the others.
+ */
 export function drawn(room: readonly string[], seed: number): Mutant[] {
   const files = [...new Set(room.flatMap((pattern) => globSync(pattern, { cwd: ROOT })))].sort();
   const ranked = mutantsOf(files).map((mutant) => ({ mutant, rank: hashOf(`${seed} ${mutant.id}`) }));

@@ -1,4 +1,7 @@
-/** Rule 2: files across providers are content or a public URL; a private reference stays with its provider, Channel and credential. */
+/**
+ * Rule 2: files across providers are content or a public URL; a private reference stays with its provider, Channel and
+ * credential.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeWith, need } from './requests.ts';

@@ -1,4 +1,6 @@
-/** Rule 5: generative-content conversion keeps sampling, citations, signatures and usage; fields of one protocol go only to it. */
+/**
+ * Rule 5: generative-content conversion keeps sampling, citations, signatures and usage; fields of one protocol go only to it.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { convert, type Json, through } from '../failures/through.ts';

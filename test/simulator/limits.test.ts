@@ -1,4 +1,7 @@
-/** The numbers, lengths, names, breakpoints and schemas that the simulated vendors refuse: one row each, beside a request that they take. */
+/**
+ * The numbers, lengths, names, breakpoints and schemas that the simulated vendors refuse: one row each, beside a request that
+ * they take.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';

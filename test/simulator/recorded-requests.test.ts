@@ -1,4 +1,7 @@
-/** The simulator is no stricter than the vendors: what they accepted when it was recorded, it accepts, less other vendors' opaque values. */
+/**
+ * The simulator is no stricter than the vendors: what they accepted when it was recorded, it accepts, less other vendors' opaque
+ * values.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

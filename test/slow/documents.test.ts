@@ -1,6 +1,6 @@
 /**
- * The commands of README.md, docs/first-steps.md, docs/convert.md and docs/admin-api.md, as they stand there, typed into a shell in a checkout of its
- * own. Only ports, a token and the addresses of upstreams are others.
+ * The commands of README.md, docs/first-steps.md, docs/convert.md and docs/admin-api.md, as they stand there, typed into a shell
+ * in a checkout of its own. Only ports, a token and the addresses of upstreams are others.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';

@@ -1,4 +1,6 @@
-/** Every example is run, as far as this machine has its language, against a server that writes down what arrives and refuses it. */
+/**
+ * Every example is run, as far as this machine has its language, against a server that writes down what arrives and refuses it.
+ */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

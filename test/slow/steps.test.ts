@@ -8,9 +8,15 @@ import { LARGEST_REQUESTS } from '../support/linear/steps.ts';
 const TRIES = 4;
 /** What the engine takes to parse the plain body of the linearity law is a little more than a millisecond. */
 const PLAIN_MS = 1.2;
-/** With the five milliseconds of a turn that may go before it: fifty, and half as much again, since how slow a machine is differs from one moment to the next. */
+/**
+ * With the five milliseconds of a turn that may go before it: fifty, and half as much again, since how slow a machine is differs
+ * from one moment to the next.
+ */
 const STEP_MS = 70;
-/** Of an object with more than 100,000 members, whose names the engine lists in one go, and of deep schemas with as many (docs/threat-model.md). */
+/**
+ * Of an object with more than 100,000 members, whose names the engine lists in one go, and of deep schemas with as many
+ * (docs/threat-model.md).
+ */
 const WIDE_MS = 150;
 /** Of such an object within a deep schema, each level of which is referred to. */
 const REFERRED_MS = 400;

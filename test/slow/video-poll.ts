@@ -1,7 +1,8 @@
 /**
- * `npm run test:poll`: what 10,000 open video tasks, polled by the process that serves, do to the latency of its API. Two gateways run
- * side by side, one with the tasks and one without; one client asks them in turn, so that what else happens on the machine falls on both.
- * Fails where the median over the rounds says that the tasks raise p99 by more than 1 ms and by more than a tenth.
+ * `npm run test:poll`: what 10,000 open video tasks, polled by the process that serves, do to the latency of its API. Two
+ * gateways run side by side, one with the tasks and one without; one client asks them in turn, so that what else happens on the
+ * machine falls on both. Fails where the median over the rounds says that the tasks raise p99 by more than 1 ms and by more than
+ * a tenth.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -30,7 +31,9 @@ const PAUSE_MS = 1;
 const MAX_RISE_MS = 1;
 const MAX_RISE_SHARE = 0.1;
 
-/** An upstream in a process of its own, so that its work is not measured: every task is under way. It says how often it was asked. */
+/**
+ * An upstream in a process of its own, so that its work is not measured: every task is under way. It says how often it was asked.
+ */
 const upstream = spawn(
   process.execPath,
   [

@@ -1,4 +1,6 @@
-/** What an idle WebSocket costs: 1,000 of them, the clients in a process of their own. Run by hand or by CI, not by `npm test`. */
+/**
+ * What an idle WebSocket costs: 1,000 of them, the clients in a process of their own. Run by hand or by CI, not by `npm test`.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** The stores that older commits wrote, killed with exchanges open: each is opened, holds what it held, serves a request, and adds up. */
+/**
+ * The stores that older commits wrote, killed with exchanges open: each is opened, holds what it held, serves a request, and adds
+ * up.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';

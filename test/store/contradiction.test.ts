@@ -1,4 +1,6 @@
-/** What contradicts itself in the store stops the change that meets it, as a whole: no row is written over, no money moves twice. */
+/**
+ * What contradicts itself in the store stops the change that meets it, as a whole: no row is written over, no money moves twice.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { VIDEO_WORKER } from '../../src/store/leases.ts';

@@ -1,4 +1,7 @@
-/** What admission and settlement cost: processor time a request at 32 in flight, printed. The bound is wide: it catches a mistake, not a slow machine. */
+/**
+ * What admission and settlement cost: processor time a request at 32 in flight, printed. The bound is wide: it catches a mistake,
+ * not a slow machine.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entry, funded, ok, openStore } from './support/store.ts';

@@ -1,6 +1,6 @@
 /**
- * A store file that was damaged behind its header: whatever page it is, opening refuses with a sentence, or the page held nothing and the
- * books add up. A process that ended by a signal would fail this file as a whole.
+ * A store file that was damaged behind its header: whatever page it is, opening refuses with a sentence, or the page held nothing
+ * and the books add up. A process that ended by a signal would fail this file as a whole.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

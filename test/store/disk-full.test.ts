@@ -1,6 +1,6 @@
 /**
- * A full disk, for real: a small file system in memory. Needs the right to mount one; elsewhere the test says so and is skipped. Nothing
- * is half written, nothing is lost while the process lives, and no rejection goes unhandled.
+ * A full disk, for real: a small file system in memory. Needs the right to mount one; elsewhere the test says so and is skipped.
+ * Nothing is half written, nothing is lost while the process lives, and no rejection goes unhandled.
  */
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The folder of a store: made where there is none, for the gateway's user alone; one that is there keeps the rights that its owner gave it. */
+/**
+ * The folder of a store: made where there is none, for the gateway's user alone; one that is there keeps the rights that its
+ * owner gave it.
+ */
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * LMDB gives its environment up when the last write of a commit fails, that of a meta page: then it reads and writes no more, however well
- * the disk is. That write goes through a descriptor of its own, which is put out of order here.
+ * LMDB gives its environment up when the last write of a commit fails, that of a meta page: then it reads and writes no more,
+ * however well the disk is. That write goes through a descriptor of its own, which is put out of order here.
  */
 import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';

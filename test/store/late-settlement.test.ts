@@ -1,4 +1,7 @@
-/** An exchange that was closed as interrupted settles still, once: its process had only been stopped. What each order of events leaves. */
+/**
+ * An exchange that was closed as interrupted settles still, once: its process had only been stopped. What each order of events
+ * leaves.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Store } from '../../src/store/store.ts';

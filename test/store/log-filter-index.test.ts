@@ -1,4 +1,7 @@
-/** Each filter of the request log has an index on both engines; rows of a store that had none are found meanwhile, and entered slice by slice. */
+/**
+ * Each filter of the request log has an index on both engines; rows of a store that had none are found meanwhile, and entered
+ * slice by slice.
+ */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The indexes of the request log: rows of one transaction share an index row, and an exchange is found by the request id that it is named after. */
+/**
+ * The indexes of the request log: rows of one transaction share an index row, and an exchange is found by the request id that it
+ * is named after.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';

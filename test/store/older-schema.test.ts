@@ -1,4 +1,7 @@
-/** A store that an older version wrote: its rows are read as they are, its exchanges stay settled, and new rows stand beside the old ones. */
+/**
+ * A store that an older version wrote: its rows are read as they are, its exchanges stay settled, and new rows stand beside the
+ * old ones.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';

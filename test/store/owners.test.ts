@@ -1,6 +1,6 @@
 /**
- * Whose exchanges are closed by another process, and whose leases are free: only those of a process that is known to be dead. By its pid on
- * the same host, else by its heartbeat.
+ * Whose exchanges are closed by another process, and whose leases are free: only those of a process that is known to be dead. By
+ * its pid on the same host, else by its heartbeat.
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
@@ -22,7 +22,9 @@ interface Other {
   readonly silentMs: number;
 }
 
-/** A store that another process has open, as it left its rows: a registration (or none any more), `count` exchanges and a lease. */
+/**
+ * A store that another process has open, as it left its rows: a registration (or none any more), `count` exchanges and a lease.
+ */
 async function sharedWith(t: TestContext, other: Other | undefined, count: number) {
   const path = tempDirectory(t);
   const clock = new FakeClock();

@@ -1,4 +1,6 @@
-/** Pruning is background work beside thousands of streams: whatever there is to remove, the event loop has its turn in between. */
+/**
+ * Pruning is background work beside thousands of streams: whatever there is to remove, the event loop has its turn in between.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PRUNE_BATCH } from '../../src/store/lmdb/request-log.ts';

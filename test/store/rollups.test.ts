@@ -1,4 +1,7 @@
-/** The sums by hour on both engines: what an exchange adds, what is asked of them, that they outlive the rows and are made anew from them. */
+/**
+ * The sums by hour on both engines: what an exchange adds, what is asked of them, that they outlive the rows and are made anew
+ * from them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

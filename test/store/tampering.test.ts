@@ -1,6 +1,6 @@
 /**
- * Whoever can write the store behind the gateway's back is found out by `ledger verify`: each of these changes leaves the sums of the journal
- * as they are. A journal that is written anew as a whole is found by a head that somebody kept.
+ * Whoever can write the store behind the gateway's back is found out by `ledger verify`: each of these changes leaves the sums of
+ * the journal as they are. A journal that is written anew as a whole is found by a head that somebody kept.
  */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';

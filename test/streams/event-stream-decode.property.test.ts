@@ -1,4 +1,7 @@
-/** The binary framing of AWS: what its own codec writes is read, however it is cut, and whatever is damaged or cut off is a failure. */
+/**
+ * The binary framing of AWS: what its own codec writes is read, however it is cut, and whatever is damaged or cut off is a
+ * failure.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventStreamCodec } from '@smithy/eventstream-codec';

@@ -1,4 +1,7 @@
-/** The hooks of the pump and the calls that it owes its source and its writer, each by itself; the bytes are pump.property.test.ts's. */
+/**
+ * The hooks of the pump and the calls that it owes its source and its writer, each by itself; the bytes are
+ * pump.property.test.ts's.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type PumpOptions, type PumpSource, type PumpWriter, pump } from '../../src/streams/pump.ts';

@@ -110,7 +110,8 @@ test('arbitrary bytes give events or a documented error, the same at every cut',
 });
 
 test('the text of an event is that of its UTF-8 bytes, broken ones included, whatever came before it', () => {
-  // Lead bytes without their rest, rests alone, overlong forms, surrogates, what is over U+10FFFF, byte order marks, whole characters.
+  // Lead bytes without their rest, rests alone, overlong forms, surrogates, what is over U+10FFFF, byte order marks, whole
+  // characters.
   const bytes = fc.constantFrom(
     [0x61],
     [0xc3],

@@ -6,8 +6,8 @@
  *     events     the canonical events behind the order; a last line `refused CODE REASON` where the gateway refuses the answer
  *     client     what a client of the upstream's own dialect reads: the `data` of one event a line
  *
- * An event is its item's index, what happens, and the rest as JSON, where there is more: `0 start text {"role":"assistant"}`, `0 text "Hel"`,
- * `0 end completed text {…}`, `usage {…}`, `end completed {"stop":"end"}`. An opaque value is written `value~form`.
+ * An event is its item's index, what happens, and the rest as JSON, where there is more: `0 start text {"role":"assistant"}`, `0
+ * text "Hel"`, `0 end completed text {…}`, `usage {…}`, `end completed {"stop":"end"}`. An opaque value is written `value~form`.
  */
 import type { GatewayError } from '../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, ItemDelta } from '../../src/codecs/canonical/event.ts';

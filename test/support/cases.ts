@@ -1,7 +1,7 @@
 /**
- * Runs documents of cases (notation: `case-notation.ts`) on the pipeline, and replays each case cut in two at every byte, pumped and piped, for
- * every client dialect: the same events, the same frames. `MIZU_CASES` = `all` runs every cut, else a seeded sample; `write` puts into the
- * documents what is now, for the author to read.
+ * Runs documents of cases (notation: `case-notation.ts`) on the pipeline, and replays each case cut in two at every byte, pumped
+ * and piped, for every client dialect: the same events, the same frames. `MIZU_CASES` = `all` runs every cut, else a seeded
+ * sample; `write` puts into the documents what is now, for the author to read.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Certificates for tests of TLS, made once with openssl: an authority of our own, a certificate of `localhost` and 127.0.0.1 that is good for
- * a hundred years, and one that expired in 2020. The keys protect nothing.
+ * Certificates for tests of TLS, made once with openssl: an authority of our own, a certificate of `localhost` and 127.0.0.1 that
+ * is good for a hundred years, and one that expired in 2020. The keys protect nothing.
  */
 
 export const CA = `-----BEGIN CERTIFICATE-----

@@ -1,4 +1,7 @@
-/** One Channel behind a cloud over sockets, perhaps with a plain one after it: what a client and the operator read of what goes wrong. */
+/**
+ * One Channel behind a cloud over sockets, perhaps with a plain one after it: what a client and the operator read of what goes
+ * wrong.
+ */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts';

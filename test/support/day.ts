@@ -1,7 +1,7 @@
 /**
- * A day in the life of an agent: one conversation with tools, images, errors, cut answers and blank texts, which moves from one form of upstream to
- * another every few turns, over HTTP and a WebSocket, is compacted twice and loses its connection twice. The simulated vendor judges the history
- * strictly at every turn.
+ * A day in the life of an agent: one conversation with tools, images, errors, cut answers and blank texts, which moves from one
+ * form of upstream to another every few turns, over HTTP and a WebSocket, is compacted twice and loses its connection twice. The
+ * simulated vendor judges the history strictly at every turn.
  */
 import assert from 'node:assert/strict';
 import type { Piece } from '../../src/simulator/reply.ts';
@@ -35,7 +35,10 @@ export interface DayReport {
   readonly byUpstream: Readonly<Record<string, number>>;
 }
 
-/** Lives through `turns` turns of the user. Throws at the first request that an upstream refuses, and at the first that lost what was said. */
+/**
+ * Lives through `turns` turns of the user. Throws at the first request that an upstream refuses, and at the first that lost what
+ * was said.
+ */
 export async function liveADay(turns: number, forms: readonly UpstreamForm[]): Promise<DayReport> {
   const simulator = await startVendors();
   const gateway = await testGateway(

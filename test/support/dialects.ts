@@ -18,8 +18,8 @@ import { meaning, withoutFacts } from './wire.ts';
 
 /**
  * A whole chat message keeps one content, one refusal, its calls and its reasoning, but not their order among each other; texts
- * that something parted and the parts of a summary are joined by an empty line (loss table: 'several texts', 'reasoning: summary'),
- * so line breaks of these are not compared; details win over raw text that came with them in one message.
+ * that something parted and the parts of a summary are joined by an empty line (loss table: 'several texts', 'reasoning:
+ * summary'), so line breaks of these are not compared; details win over raw text that came with them in one message.
  */
 function chatFacts(whole: Whole): unknown {
   const items = whole.items.map(({ item }) => item);

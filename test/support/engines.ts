@@ -1,6 +1,7 @@
 /**
- * The engines that the tests of the stores run on: LMDB alone in the fast suite, since a database server takes as long as a third of it.
- * `MIZU_STORES` (`lmdb`, `postgres` or both, with a comma) says otherwise: `npm run test:postgres` and `npm run docs:stores` set it.
+ * The engines that the tests of the stores run on: LMDB alone in the fast suite, since a database server takes as long as a third
+ * of it. `MIZU_STORES` (`lmdb`, `postgres` or both, with a comma) says otherwise: `npm run test:postgres` and `npm run
+ * docs:stores` set it.
  */
 export const ENGINES = ['lmdb', 'postgres'] as const;
 export type EngineName = (typeof ENGINES)[number];

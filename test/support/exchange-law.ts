@@ -1,6 +1,7 @@
 /**
- * The law of an exchange: whatever throws, rejects or never answers at any await, and wherever the wall clock jumps, there is one settlement, one row and one line, the reservation
- * is gone, and the client is told in its own dialect, or has its finished answer. The points are found by running.
+ * The law of an exchange: whatever throws, rejects or never answers at any await, and wherever the wall clock jumps, there is one
+ * settlement, one row and one line, the reservation is gone, and the client is told in its own dialect, or has its finished
+ * answer. The points are found by running.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

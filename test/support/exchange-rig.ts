@@ -1,4 +1,7 @@
-/** A gateway whose every dependency is wrapped by an injector, over a real store, with a clock that moves only while nothing happens. */
+/**
+ * A gateway whose every dependency is wrapped by an injector, over a real store, with a clock that moves only while nothing
+ * happens.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -37,7 +40,10 @@ export interface Rig {
   newKey(): Promise<{ readonly key: KeyRecord; readonly secret: string }>;
   /** Sets the wall clock back to where it was before it jumped. */
   jumpBack(): void;
-  /** Moves the clock while `busy`, a second at a time, whenever nothing is under way. Resolves with the seconds; rejects after `limit`. */
+  /**
+   * Moves the clock while `busy`, a second at a time, whenever nothing is under way. Resolves with the seconds; rejects after
+   * `limit`.
+   */
   pass(busy: () => boolean, limit: number): Promise<number>;
   close(): Promise<void>;
 }
@@ -176,7 +182,10 @@ export async function newPlace(engine: EngineName, disk = tmpdir()): Promise<Pla
   };
 }
 
-/** `more`: further members of the store that are wrapped. `place`: a store that is left where it is, instead of one of the rig's own. */
+/**
+ * `more`: further members of the store that are wrapped. `place`: a store that is left where it is, instead of one of the rig's
+ * own.
+ */
 export async function exchangeRig(
   engine: EngineName,
   durability: 'batched' | 'strict',
@@ -298,7 +307,8 @@ export async function exchangeRig(
           if (injector.outstanding > 0) calm = 0;
         }
         if (seconds >= limit) {
-          // A disk or a core that others keep busy is no fault of the exchange: it gets time of the real clock, and none of its own.
+          // A disk or a core that others keep busy is no fault of the exchange: it gets time of the real clock, and none of its
+          // own.
           for (let patience = 0; patience < PATIENCE_MS && busy(); patience += 10)
             await new Promise((resolve) => setTimeout(resolve, 10));
           if (busy()) throw new Error(`not over after ${limit} s`);

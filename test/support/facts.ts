@@ -1,4 +1,6 @@
-/** What must survive a change of dialect: the meaning of an answer, less what a client's loss table drops or says in another form. */
+/**
+ * What must survive a change of dialect: the meaning of an answer, less what a client's loss table drops or says in another form.
+ */
 import type { Whole } from '../../src/codecs/canonical/fold.ts';
 import type { OutputItem, ToolCallItem } from '../../src/codecs/canonical/item.ts';
 import type { ResponseFeature, ResponseLosses } from '../../src/codecs/canonical/features.ts';
@@ -81,7 +83,10 @@ function callOf(item: ToolCallItem, keepsToolType: boolean): unknown {
 const flat = (text: string): string => text.replaceAll('\n', '');
 const bag = (text: string): string => [...text].sort().join('');
 
-/** The value that an envelope holds, at any depth: an answer that was said again was sealed again. None for the gateway's own text. */
+/**
+ * The value that an envelope holds, at any depth: an answer that was said again was sealed again. None for the gateway's own
+ * text.
+ */
 function innermost(value: string): string[] {
   let inner = value;
   while (inner.startsWith('mz2.')) {

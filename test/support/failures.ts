@@ -1,6 +1,6 @@
 /**
- * The reporter of the test command: prints each failure with the names of the tests around it, and nothing else. The summary is the test
- * command's own (`run.ts`).
+ * The reporter of the test command: prints each failure with the names of the tests around it, and nothing else. The summary is
+ * the test command's own (`run.ts`).
  */
 import { relative } from 'node:path';
 import { inspect } from 'node:util';

@@ -1,7 +1,7 @@
 /**
- * The faults, abuses and incidents that a gateway must stand, by id: `F1` to `F47`, and `V1` to `V16` for what happened to others. A test
- * says which it exercises at the beginning of its title (`F2, F3: …`); what has no test has a reason. docs/reliability.md is printed from
- * here.
+ * The faults, abuses and incidents that a gateway must stand, by id: `F1` to `F47`, and `V1` to `V16` for what happened to
+ * others. A test says which it exercises at the beginning of its title (`F2, F3: …`); what has no test has a reason.
+ * docs/reliability.md is printed from here.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * What the slow suites counted and measured: each test says its figures, a run that records gathers them in docs/reliability.json, and
- * docs/reliability.md is printed from there. So no figure is typed.
+ * What the slow suites counted and measured: each test says its figures, a run that records gathers them in
+ * docs/reliability.json, and docs/reliability.md is printed from there. So no figure is typed.
  */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Finds the recorded upstream answers and client requests by `MIZU_FIXTURES`. They are data beside the repository, not part of it. */
+/**
+ * Finds the recorded upstream answers and client requests by `MIZU_FIXTURES`. They are data beside the repository, not part of
+ * it.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

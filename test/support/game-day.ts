@@ -1,6 +1,7 @@
 /**
- * What every game day is made of: simulated Channels of three dialects, an operator who breaks them one after another, SDK clients that
- * ask without a pause, and the same timeline read back from the rows of the log and the text of the metrics, from nothing else.
+ * What every game day is made of: simulated Channels of three dialects, an operator who breaks them one after another, SDK
+ * clients that ask without a pause, and the same timeline read back from the rows of the log and the text of the metrics, from
+ * nothing else.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -120,8 +121,8 @@ export interface Crowd {
 }
 
 /**
- * SDK clients of three dialects for each gateway, which ask as soon as they have their answer, each time in a new conversation. Behind a gateway
- * that is gone they go on to the next one.
+ * SDK clients of three dialects for each gateway, which ask as soon as they have their answer, each time in a new conversation.
+ * Behind a gateway that is gone they go on to the next one.
  */
 export function startCrowd(gateways: ReadonlyMap<string, string>, key: string, ofEach: number): Crowd {
   const asked: Asked[] = [];

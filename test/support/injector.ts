@@ -1,13 +1,13 @@
 /**
- * Faults at every point where a request leaves our own code: the dependencies of a gateway are wrapped, a run notes each call, and later runs
- * break one of them. Nobody keeps a list of the points.
+ * Faults at every point where a request leaves our own code: the dependencies of a gateway are wrapped, a run notes each call,
+ * and later runs break one of them. Nobody keeps a list of the points.
  */
 import { StoreError } from '../../src/store/store-error.ts';
 
 /**
- * `throw`: at once. `reject`: the promise rejects. `refuse`: it rejects as a store does, which has told of it. `hang`: it never settles. `cut`:
- * the connection breaks. `leave`: nothing breaks, but the client has left. `jump`: nothing breaks, but the wall clock is a month ahead. `kill`: this
- * process ends as by `kill -9`, which only a process of its own is asked to do.
+ * `throw`: at once. `reject`: the promise rejects. `refuse`: it rejects as a store does, which has told of it. `hang`: it never
+ * settles. `cut`: the connection breaks. `leave`: nothing breaks, but the client has left. `jump`: nothing breaks, but the wall
+ * clock is a month ahead. `kill`: this process ends as by `kill -9`, which only a process of its own is asked to do.
  */
 export type Mode = 'throw' | 'reject' | 'refuse' | 'hang' | 'cut' | 'leave' | 'jump' | 'kill';
 

@@ -1,6 +1,6 @@
 /**
- * What a vendor would bill, computed by itself from a price as it is written: fractions of whole numbers over the rules of docs/money.md. It shares no
- * code with what it checks.
+ * What a vendor would bill, computed by itself from a price as it is written: fractions of whole numbers over the rules of
+ * docs/money.md. It shares no code with what it checks.
  */
 
 /** A price as an operator writes it. */
@@ -73,7 +73,8 @@ export function costOf(price: WrittenPrice, { counts, tier, speed, geo }: Use): 
     const long = object(set['long_context']);
     return long !== undefined && length > Number(long['above']) ? [long] : [];
   };
-  // The most particular first: the long context of what was served, then what was served beside the long context of all, then the price itself.
+  // The most particular first: the long context of what was served, then what was served beside the long context of all, then the
+  // price itself.
   const layers = [sets.flatMap(longOf), [...sets, ...longOf(price)], [price]];
   const rateOf = (key: string): Fraction | undefined => {
     for (const layer of layers) {

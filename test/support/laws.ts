@@ -237,7 +237,10 @@ function comparison(upstream: UpstreamSide, client: UpstreamSide): (whole: Whole
   return (whole) => plain(compare(whole));
 }
 
-/** A value without the facts of its owner, as JSON holds it, and without the envelopes in which the gateway itself signs reasoning. */
+/**
+ * A value without the facts of its owner, as JSON holds it, and without the envelopes in which the gateway itself signs
+ * reasoning.
+ */
 export function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (key, member: unknown) => {

@@ -1,4 +1,7 @@
-/** All that can be listed of a store through its contract, as JSON text: to compare what one version wrote with what another one reads. */
+/**
+ * All that can be listed of a store through its contract, as JSON text: to compare what one version wrote with what another one
+ * reads.
+ */
 import type { Store } from '../../src/store/store.ts';
 import { dayName, dayOf } from '../../src/store/spend-windows.ts';
 import { T0 } from '../store/support/store.ts';

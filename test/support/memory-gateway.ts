@@ -1,6 +1,6 @@
 /**
- * A gateway in a process of its own whose memory, and longest turn of the event loop, can be asked for: the child of `memory-law.ts`. Its first
- * message is the configuration.
+ * A gateway in a process of its own whose memory, and longest turn of the event loop, can be asked for: the child of
+ * `memory-law.ts`. Its first message is the configuration.
  */
 import { testGateway } from './test-gateway.ts';
 
@@ -13,7 +13,9 @@ async function settle(): Promise<void> {
   }
 }
 
-/** The processor time of the longest turn since it was asked last, milliseconds: what others do to the machine counts for nothing. */
+/**
+ * The processor time of the longest turn since it was asked last, milliseconds: what others do to the machine counts for nothing.
+ */
 let longestMs = 0;
 let isWatching = false;
 function watchTurns(): void {

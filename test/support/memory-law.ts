@@ -1,6 +1,7 @@
 /**
- * The memory law: whatever a key keeps in the gateway, driven up to its bound and beyond by the worst input. What the process holds stays
- * under the documented sum, the refusal is the documented one, and another key's 99th percentile is at most twice what it is without.
+ * The memory law: whatever a key keeps in the gateway, driven up to its bound and beyond by the worst input. What the process
+ * holds stays under the documented sum, the refusal is the documented one, and another key's 99th percentile is at most twice
+ * what it is without.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -101,7 +102,10 @@ export class Rig {
   }
 }
 
-/** A gateway with the models `m`, `free` and `lowered` (a gemini Channel, for which schemas are rewritten) in a process of its own, for as long as `run` takes. */
+/**
+ * A gateway with the models `m`, `free` and `lowered` (a gemini Channel, for which schemas are rewritten) in a process of its
+ * own, for as long as `run` takes.
+ */
 export async function withRig<T>(file: object, run: (rig: Rig) => Promise<T>): Promise<T> {
   const simulator = await startSimulator();
   const child = fork('test/support/memory-gateway.ts', {

@@ -1,4 +1,7 @@
-/** A store in memory for tests of the http room: keys, admission and settlements that can be looked at. Everything else refuses loudly. */
+/**
+ * A store in memory for tests of the http room: keys, admission and settlements that can be looked at. Everything else refuses
+ * loudly.
+ */
 import { createHash } from 'node:crypto';
 import type { AccountRecord } from '../../src/store/accounts.ts';
 import type { BillableUsage, Charge } from '../../src/store/charge.ts';

@@ -1,6 +1,7 @@
 /**
- * A generated year of mixed traffic through a real gateway, and what its vendors would invoice: every modifier, cache lifetime and meter, failures,
- * fallbacks, leavers, answers without a report. The invoice is computed from what the vendor was scripted to serve (`invoice.ts`).
+ * A generated year of mixed traffic through a real gateway, and what its vendors would invoice: every modifier, cache lifetime
+ * and meter, failures, fallbacks, leavers, answers without a report. The invoice is computed from what the vendor was scripted to
+ * serve (`invoice.ts`).
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -201,7 +202,10 @@ export interface YearOptions {
   readonly seed: number;
 }
 
-/** Runs it, and compares every row, every day and the wallet with the invoice. Returns how many exchanges of each ending there were. */
+/**
+ * Runs it, and compares every row, every day and the wallet with the invoice. Returns how many exchanges of each ending there
+ * were.
+ */
 export async function reconcileYear(
   t: TestContext,
   { days, aDay, seed }: YearOptions,

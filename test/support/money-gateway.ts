@@ -1,4 +1,6 @@
-/** A gateway over real sockets with the real LMDB store, real prices and the simulated upstream: for tests that follow the money. */
+/**
+ * A gateway over real sockets with the real LMDB store, real prices and the simulated upstream: for tests that follow the money.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -71,8 +73,8 @@ function ownStore(path: string, now: () => number): Promise<Store> {
 }
 
 /**
- * Models are named as the forms of their Channels are. `file` replaces members of the configuration; a `given` store is closed with the gateway, as its
- * own would be. `now` is the time of the gateway and of the store that it makes.
+ * Models are named as the forms of their Channels are. `file` replaces members of the configuration; a `given` store is closed
+ * with the gateway, as its own would be. `now` is the time of the gateway and of the store that it makes.
  */
 export async function moneyGateway(
   t: TestContext,

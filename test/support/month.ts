@@ -1,4 +1,7 @@
-/** A seeded month of exchanges in a store, made in order so that it goes on where it stopped, and what each view of the console asks of it. */
+/**
+ * A seeded month of exchanges in a store, made in order so that it goes on where it stopped, and what each view of the console
+ * asks of it.
+ */
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { AdminRole } from '../../src/store/admin-tokens.ts';
@@ -35,7 +38,10 @@ export async function monthOwners(store: Store, count: number): Promise<Principa
   return owners;
 }
 
-/** The `n`th exchange: keys, models and Channels in every combination, one of fifty failed, one of a thousand at a Channel that was asked seldom. */
+/**
+ * The `n`th exchange: keys, models and Channels in every combination, one of fifty failed, one of a thousand at a Channel that
+ * was asked seldom.
+ */
 export function monthExchange(owners: readonly Principal[], name: string, n: number): RequestLogEntry {
   const owner = owners[n % owners.length];
   if (owner === undefined) throw new Error('nobody asks');

@@ -1,6 +1,7 @@
 /**
- * A network of its own for a child process: a Linux namespace with wires to this machine that can be pulled. What is sent into a pulled
- * wire is lost and nobody is told, which no proxy of ours can imitate. Needs root and `ip`; where they are missing, tests skip and say so.
+ * A network of its own for a child process: a Linux namespace with wires to this machine that can be pulled. What is sent into a
+ * pulled wire is lost and nobody is told, which no proxy of ours can imitate. Needs root and `ip`; where they are missing, tests
+ * skip and say so.
  */
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -38,7 +39,9 @@ export const noNamespaces: string | false = ((): string | false => {
   }
 })();
 
-/** Throws when this process may not make one. Addresses are of 198.18.0.0/15, which is kept for such benches and routed nowhere. */
+/**
+ * Throws when this process may not make one. Addresses are of 198.18.0.0/15, which is kept for such benches and routed nowhere.
+ */
 export function makeNetworkNamespace(wires: number): NetworkNamespace {
   const tag = randomInt(0x1000000).toString(16).padStart(6, '0');
   const name = `mizu-${tag}`;

@@ -17,7 +17,9 @@ import {
 } from './wire.ts';
 import { pipedInBatches, pumped } from './wiring.ts';
 
-/** Law 6: with the same dialect on both sides only the response id, the model and sealed values differ; nothing was sealed here. */
+/**
+ * Law 6: with the same dialect on both sides only the response id, the model and sealed values differ; nothing was sealed here.
+ */
 export function lawSameDialectIsLossless(dialect: TwoSided): void {
   test(`law 6: ${dialect.client.dialect} to ${dialect.client.dialect} changes no byte but the gateway's members`, () => {
     fc.assert(

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server of the tests' own: fresh data, a private socket, no TCP port, run as an unprivileged user. Started at most once
- * in a process and ended with it, also when that is killed. Where the binaries are missing, tests skip and say so.
+ * A PostgreSQL server of the tests' own: fresh data, a private socket, no TCP port, run as an unprivileged user. Started at most
+ * once in a process and ended with it, also when that is killed. Where the binaries are missing, tests skip and say so.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * `npm run ready [-- --since COMMIT] [-- --list]`: what a change needs before it is pushed: types, lint, the fast suite, and the slow suites of what it
- * touches. Stops at the first that fails.
+ * `npm run ready [-- --since COMMIT] [-- --list]`: what a change needs before it is pushed: types, lint, the fast suite, and the
+ * slow suites of what it touches. Stops at the first that fails.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { scriptOptions } from './script-options.ts';

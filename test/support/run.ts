@@ -1,7 +1,7 @@
 /**
- * The test command: runs every `*.test.ts` of the fast suite, or of the slow one that `--suite` names; only those whose path holds an argument, where
- * there are any. After a whole run of the fast suite the ledger of known failures is checked against what ran and passed.
- * Usage: npm test [-- streams codecs/chat]
+ * The test command: runs every `*.test.ts` of the fast suite, or of the slow one that `--suite` names; only those whose path
+ * holds an argument, where there are any. After a whole run of the fast suite the ledger of known failures is checked against
+ * what ran and passed. Usage: npm test [-- streams codecs/chat]
  */
 import { globSync, statSync } from 'node:fs';
 import { complaints, readLedger } from './ledger.ts';
@@ -24,8 +24,8 @@ const slow = (files: readonly string[], isolation: number, env: Readonly<Record<
   env,
 });
 /**
- * Files of the fast suite share processes: to load the product anew for each of two hundred files took half of the suite's time. A slow test has
- * processes of its own to watch, and gets one for itself.
+ * Files of the fast suite share processes: to load the product anew for each of two hundred files took half of the suite's time.
+ * A slow test has processes of its own to watch, and gets one for itself.
  */
 const SUITES: Readonly<Record<string, Suite>> = {
   fast: { files: ['test/**/*.test.ts'], isolation: 'none', patience: 300_000 },

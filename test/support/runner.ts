@@ -1,6 +1,6 @@
 /**
- * Runs test files with Node's own runner, and runs what failed once more by itself: a test that fails again is a failure, one that passes alone met
- * a busy machine or another test, which is printed and not a failure. `MIZU_AGAIN=0` runs nothing twice.
+ * Runs test files with Node's own runner, and runs what failed once more by itself: a test that fails again is a failure, one
+ * that passes alone met a busy machine or another test, which is printed and not a failure. `MIZU_AGAIN=0` runs nothing twice.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,12 @@
-/** The words behind a script's name, read strictly: a script that runs for minutes must not run with an option that it does not have. */
+/**
+ * The words behind a script's name, read strictly: a script that runs for minutes must not run with an option that it does not
+ * have.
+ */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 
-/** What {@link parseArgs} reads. `--help` prints the usage; what the script does not take ends it with the usage and exit code 2. */
+/**
+ * What {@link parseArgs} reads. `--help` prints the usage; what the script does not take ends it with the usage and exit code 2.
+ */
 export function scriptOptions<const Options extends ParseArgsConfig>(usage: string, options: Options) {
   const words = process.argv.slice(2);
   if (words.includes('--help') || words.includes('-h')) {

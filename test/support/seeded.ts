@@ -1,6 +1,7 @@
 /**
- * Loaded ahead of a suite (`--import`): properties take the same inputs in every run, so that what fails in the gate fails in the next run, too.
- * `MIZU_SEED` is another seed, or `random`: what a lucky run finds becomes a case. A file that is run by itself draws anew each time.
+ * Loaded ahead of a suite (`--import`): properties take the same inputs in every run, so that what fails in the gate fails in the
+ * next run, too. `MIZU_SEED` is another seed, or `random`: what a lucky run finds becomes a case. A file that is run by itself
+ * draws anew each time.
  */
 import fc from 'fast-check';
 

@@ -1,4 +1,7 @@
-/** What a Channel behind a cloud sends beside what the vendor's own package sends for the same request: method, path, query, body and headers. */
+/**
+ * What a Channel behind a cloud sends beside what the vendor's own package sends for the same request: method, path, query, body
+ * and headers.
+ */
 import assert from 'node:assert/strict';
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import type { test, TestContext } from 'node:test';

@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** Its folder, let go of after the test; undefined, and the test is skipped, where mounting is not allowed. `size` as mount reads it: `64k`, `4m`. */
+/**
+ * Its folder, let go of after the test; undefined, and the test is skipped, where mounting is not allowed. `size` as mount reads
+ * it: `64k`, `4m`.
+ */
 export function smallDisk(t: TestContext, size: string): string | undefined {
   const path = mkdtempSync(join(tmpdir(), 'mizu-full-'));
   t.after(() => {

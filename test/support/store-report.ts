@@ -1,6 +1,7 @@
 /**
- * Runs the contract of the store against each engine and writes what held into docs/reliability.md, side by side. Durations and counts stay out,
- * so that the table changes only when what is promised does. `npm run docs:stores` writes it; test/docs.test.ts compares its titles.
+ * Runs the contract of the store against each engine and writes what held into docs/reliability.md, side by side. Durations and
+ * counts stay out, so that the table changes only when what is promised does. `npm run docs:stores` writes it; test/docs.test.ts
+ * compares its titles.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * What a process asked of the kernel, in order, and whether what it acknowledged was on the disk by then. For LMDB: the pages that hold
- * the data are written, then synced, then a meta page that points to them is written through a descriptor that is itself synchronous
- * (or synced in turn), and only then the acknowledgement may leave.
+ * What a process asked of the kernel, in order, and whether what it acknowledged was on the disk by then. For LMDB: the pages
+ * that hold the data are written, then synced, then a meta page that points to them is written through a descriptor that is
+ * itself synchronous (or synced in turn), and only then the acknowledgement may leave.
  */
 import { spawnSync } from 'node:child_process';
 
@@ -53,8 +53,8 @@ const SAYS = /^(write|writev|sendto|sendmsg)$/;
 const STORE_FILE = /data\.mdb>/;
 
 /**
- * Undefined when everything that matches `data` was durable before `acknowledgement` left; otherwise what is wrong. Only the store's own
- * file counts as a place for data.
+ * Undefined when everything that matches `data` was durable before `acknowledgement` left; otherwise what is wrong. Only the
+ * store's own file counts as a place for data.
  */
 export function unsynced(trace: string, data: string, acknowledgement: RegExp): string | undefined {
   const calls = callsOf(trace);

@@ -1,7 +1,7 @@
 /**
- * The upstreams that tests of every dialect run over: each dialect at its vendor's own door, and behind the doors of the clouds. `npm test` draws
- * one cloud for each file, by its seed; `MIZU_FORMS=all` takes every one; `MIZU_FORMS=bedrock` (or `vertex`, `azure`) puts that cloud in the place
- * of each vendor's own door that it has, so that tests which name a dialect ask it, too.
+ * The upstreams that tests of every dialect run over: each dialect at its vendor's own door, and behind the doors of the clouds.
+ * `npm test` draws one cloud for each file, by its seed; `MIZU_FORMS=all` takes every one; `MIZU_FORMS=bedrock` (or `vertex`,
+ * `azure`) puts that cloud in the place of each vendor's own door that it has, so that tests which name a dialect ask it, too.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';

@@ -1,9 +1,13 @@
 /**
- * The names in the types of the vendors' SDKs that no codec has a reading of, and why: one table a vendor. A name that is neither read nor
- * listed here fails `test/codecs/vendor-drift.test.ts`, as does one that is listed and read, or that the types no longer have.
+ * The names in the types of the vendors' SDKs that no codec has a reading of, and why: one table a vendor. A name that is neither
+ * read nor listed here fails `test/codecs/vendor-drift.test.ts`, as does one that is listed and read, or that the types no longer
+ * have.
  */
 
-/** `native`: carried whole for its own dialect, and left out or refused for others. `ignored`: nothing of it reaches an answer or a request. */
+/**
+ * `native`: carried whole for its own dialect, and left out or refused for others. `ignored`: nothing of it reaches an answer or
+ * a request.
+ */
 interface Listed {
   readonly is: 'native' | 'ignored';
   readonly why: string;

@@ -1,6 +1,7 @@
 /**
- * The types of the vendors' own SDKs, read by the compiler from their declaration files: as shapes that values are checked against, and as
- * the names that they hold (events, items, reasons, members). The compiler's API is a preview: its version is pinned in package.json.
+ * The types of the vendors' own SDKs, read by the compiler from their declaration files: as shapes that values are checked
+ * against, and as the names that they hold (events, items, reasons, members). The compiler's API is a preview: its version is
+ * pinned in package.json.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -191,7 +192,10 @@ export function memberNames(shape: Shape | undefined): Set<string> {
   return new Set(objectsOf(shape).flatMap(({ members }) => [...members.keys()]));
 }
 
-/** What of `value` is not of the shape, each with its path; nothing for a value that fits. Members that the shape does not know are allowed. */
+/**
+ * What of `value` is not of the shape, each with its path; nothing for a value that fits. Members that the shape does not know
+ * are allowed.
+ */
 export function misfits(value: unknown, shape: Shape, path = ''): string[] {
   switch (shape.kind) {
     case 'any':

@@ -1,6 +1,7 @@
 /**
- * The law of a video task: whatever throws, rejects or never answers at any await between the request and the end of the task, the client is
- * told or has left, the task is made once or not at all, it is submitted at most once, and its hold is settled once. The points are found by running.
+ * The law of a video task: whatever throws, rejects or never answers at any await between the request and the end of the task,
+ * the client is told or has left, the task is made once or not at all, it is submitted at most once, and its hold is settled
+ * once. The points are found by running.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

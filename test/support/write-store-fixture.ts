@@ -1,7 +1,7 @@
 /**
- * Writes a small store with something of everything on each engine, as a process that was killed leaves it, and what can be listed in it. Every
- * later version must open it (test/store/committed-stores.test.ts).
- * Usage, at the commit whose stores are wanted: npm exec -- node test/support/write-store-fixture.ts FOLDER
+ * Writes a small store with something of everything on each engine, as a process that was killed leaves it, and what can be
+ * listed in it. Every later version must open it (test/store/committed-stores.test.ts). Usage, at the commit whose stores are
+ * wanted: npm exec -- node test/support/write-store-fixture.ts FOLDER
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,6 +1,7 @@
 /**
- * A second gateway inside this process, of the same code and with nothing of the first one's state: its own store in a temporary folder, metrics, log,
- * circuits and connections. Its client and its upstream are in this process, too, and reach it over sockets that only this user may open.
+ * A second gateway inside this process, of the same code and with nothing of the first one's state: its own store in a temporary
+ * folder, metrics, log, circuits and connections. Its client and its upstream are in this process, too, and reach it over sockets
+ * that only this user may open.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, createServer, request, type RequestOptions, type Server } from 'node:http';

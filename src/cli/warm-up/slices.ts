@@ -1,4 +1,7 @@
-/** When the warm-up works: one exchange after another while nothing else is in flight, until they get no cheaper, for a bounded time. */
+/**
+ * When the warm-up works: one exchange after another while nothing else is in flight, until they get no cheaper, for a bounded
+ * time.
+ */
 import type { Clock } from '../../streams/clock.ts';
 import type { InFlight } from '../../http/exchange/in-flight.ts';
 

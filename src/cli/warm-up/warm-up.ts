@@ -1,6 +1,7 @@
 /**
- * Warms a process that has just become ready: a fresh one spends twice the processor time on its first thousand requests, and one that gets a request
- * a second would be cold for hours. Nothing of it is seen: `rig.ts` has a ledger, metrics, a log and circuits of its own. Nobody waits for it.
+ * Warms a process that has just become ready: a fresh one spends twice the processor time on its first thousand requests, and one
+ * that gets a request a second would be cold for hours. Nothing of it is seen: `rig.ts` has a ledger, metrics, a log and circuits
+ * of its own. Nobody waits for it.
  */
 import type { Gateway } from '../../http/gateway.ts';
 import { ANSWERS } from './answers.ts';

@@ -1,7 +1,7 @@
 /**
- * Positions of URL citations. The canonical unit is the code point, which the vendors' Python SDKs count; gemini counts UTF-8 bytes and
- * JavaScript UTF-16 code units. A position that does not fit its text is dropped, never moved: a citation without a position is still true,
- * one at a wrong position is not. Each codec reads and writes its own annotations.
+ * Positions of URL citations. The canonical unit is the code point, which the vendors' Python SDKs count; gemini counts UTF-8
+ * bytes and JavaScript UTF-16 code units. A position that does not fit its text is dropped, never moved: a citation without a
+ * position is still true, one at a wrong position is not. Each codec reads and writes its own annotations.
  */
 import type { Citation } from '../canonical/item.ts';
 
@@ -46,7 +46,10 @@ type Counts = Record<TextUnit, number>;
 /** Code units between two marks. */
 const STRIDE = 256;
 
-/** Converts positions in one text between units. The text is read once, as far as positions reach; a conversion then reads at most one stride. */
+/**
+ * Converts positions in one text between units. The text is read once, as far as positions reach; a conversion then reads at most
+ * one stride.
+ */
 export class TextPositions {
   readonly #text: string;
   /** The counts at about every {@link STRIDE} code units, from the beginning. */
@@ -57,8 +60,8 @@ export class TextPositions {
   }
 
   /**
-   * The same position in another unit; undefined where it is not the boundary of a character of the text (negative, past the end, between
-   * the bytes or surrogates of one character).
+   * The same position in another unit; undefined where it is not the boundary of a character of the text (negative, past the end,
+   * between the bytes or surrogates of one character).
    */
   convert(position: number, from: TextUnit, to: TextUnit): number | undefined {
     if (!Number.isInteger(position) || position < 0) return undefined;

@@ -82,8 +82,8 @@ function sizeOf(entry: TokenLogprob | undefined): number {
 }
 
 /**
- * The logprobs, if their tokens spell `text` exactly; undefined otherwise (spec rule 7). A token may be a piece of a character, so where
- * the tokens do not match, their bytes decide.
+ * The logprobs, if their tokens spell `text` exactly; undefined otherwise (spec rule 7). A token may be a piece of a character,
+ * so where the tokens do not match, their bytes decide.
  */
 export function logprobsOf(text: string, logprobs: Logprobs | undefined): Logprobs | undefined {
   if (logprobs === undefined || logprobs.length === 0) return undefined;

@@ -1,6 +1,7 @@
 /**
- * What an answer loses at a client of another dialect, by that client's loss table: what the table drops is taken out before the encoder sees it,
- * what it refuses fails the answer, and all that does not arrive as it was is told to {@link ResponseContext.lost}. Not for what is spliced.
+ * What an answer loses at a client of another dialect, by that client's loss table: what the table drops is taken out before the
+ * encoder sees it, what it refuses fails the answer, and all that does not arrive as it was is told to {@link
+ * ResponseContext.lost}. Not for what is spliced.
  */
 import { notRepresentable } from '../canonical/error.ts';
 import type { Dialect } from '../canonical/dialect.ts';
@@ -36,7 +37,9 @@ export class AnswerLosses {
     this.#keepsMedia = (['image', 'audio', 'file'] as const).some((type) => table[type].does !== 'refuse');
   }
 
-  /** The events of a step as the table leaves them; the same list where it takes nothing out. Throws `response_not_representable`. */
+  /**
+   * The events of a step as the table leaves them; the same list where it takes nothing out. Throws `response_not_representable`.
+   */
   kept(events: readonly CanonicalEvent[]): readonly CanonicalEvent[] {
     // Most steps of a stream are one piece of text, of which no table decides anything.
     if (events.length === 1 && this.#gone.size === 0 && isPlainText(events[0])) return events;

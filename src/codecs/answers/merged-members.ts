@@ -1,6 +1,6 @@
 /**
- * The members of objects that come one after another, such as the usage reports of a stream. Merging an object costs what it holds, however
- * many members the earlier ones have brought.
+ * The members of objects that come one after another, such as the usage reports of a stream. Merging an object costs what it
+ * holds, however many members the earlier ones have brought.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 

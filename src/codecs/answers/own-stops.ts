@@ -1,7 +1,8 @@
 /**
- * Stop sequences that an upstream was not sent, because its vendor takes fewer, or none: the gateway ends the answer itself where a text of the
- * assistant holds one. An upstream that still generates is let go, and what it had written is counted. Stands behind a decoder of another
- * dialect than the client's, ahead of the order, so that streams, whole answers and the history end alike.
+ * Stop sequences that an upstream was not sent, because its vendor takes fewer, or none: the gateway ends the answer itself where
+ * a text of the assistant holds one. An upstream that still generates is let go, and what it had written is counted. Stands
+ * behind a decoder of another dialect than the client's, ahead of the order, so that streams, whole answers and the history end
+ * alike.
  */
 import { notRepresentable } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, Step } from '../canonical/event.ts';

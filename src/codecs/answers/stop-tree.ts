@@ -1,5 +1,6 @@
 /**
- * Finds the first of many sequences in a text that comes in pieces, in time linear in both (Aho and Corasick's automaton over UTF-16 units).
+ * Finds the first of many sequences in a text that comes in pieces, in time linear in both (Aho and Corasick's automaton over
+ * UTF-16 units).
  */
 
 interface Node {

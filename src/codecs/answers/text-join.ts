@@ -1,6 +1,6 @@
 /**
- * The texts of an answer as one, for clients whose protocol has one content: each follows the one before it as it is, or after an empty
- * line where something stood between them or where their phases differ. An empty text adds nothing.
+ * The texts of an answer as one, for clients whose protocol has one content: each follows the one before it as it is, or after an
+ * empty line where something stood between them or where their phases differ. An empty text adds nothing.
  */
 import type { ItemHead } from '../canonical/event.ts';
 

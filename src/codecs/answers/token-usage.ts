@@ -80,8 +80,9 @@ function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
 const MERGED_LEVELS = 2;
 
 /**
- * The usage reports of one stream, merged as vendor objects: a later report may leave out details of its totals, so totals are split only
- * after the merge. Null and zero replace nothing. A report costs what it holds, however much the earlier ones have brought.
+ * The usage reports of one stream, merged as vendor objects: a later report may leave out details of its totals, so totals are
+ * split only after the merge. Null and zero replace nothing. A report costs what it holds, however much the earlier ones have
+ * brought.
  */
 export class TokenUsageReports {
   readonly #merged = new MergedMembers();
@@ -89,7 +90,10 @@ export class TokenUsageReports {
   readonly #native = new MergedMembers();
   #isFirst = true;
 
-  /** The usage with `report` included; undefined for placeholder zeros, which are not merged. Throws `malformed_event` when it is no object. */
+  /**
+   * The usage with `report` included; undefined for placeholder zeros, which are not merged. Throws `malformed_event` when it is
+   * no object.
+   */
   read(report: JsonValue | undefined): Usage | undefined {
     const alone = readTokenCounts(report);
     if (alone === undefined || !isObject(report)) return undefined;
@@ -134,7 +138,10 @@ export function cacheWrites(input: JsonObject): CacheWrites {
   return { cacheWrite: (total ?? known) - known, ...(isMessages ? { cacheWrite5m: 0, cacheWrite1h: 0 } : {}), ...written };
 }
 
-/** Image generation input: the cached tokens, and the image tokens among the rest. OpenAI reports the former beside the details, others in them. */
+/**
+ * Image generation input: the cached tokens, and the image tokens among the rest. OpenAI reports the former beside the details,
+ * others in them.
+ */
 export function pictureInput(
   value: JsonObject,
   details: JsonObject,
@@ -192,7 +199,9 @@ export function writeTokenUsage(usage: Usage): JsonObject {
   };
 }
 
-/** Cache writes by lifetime, where that is known, in the member that reports such lifetimes: each lifetime has a price of its own. */
+/**
+ * Cache writes by lifetime, where that is known, in the member that reports such lifetimes: each lifetime has a price of its own.
+ */
 export function writtenFor(usage: CacheWrites): JsonObject {
   const { cacheWrite5m = 0, cacheWrite30m = 0, cacheWrite1h = 0, cacheWrite12h = 0 } = usage;
   return {

@@ -1,8 +1,9 @@
 /**
- * Puts the events of items that are open side by side into an order that clients can read. Upstreams interleave items (chat ends its calls
- * with the answer, a responses upstream may stream two texts piece by piece); some clients read them one after another. The events of an
- * item are written as they come while no other item holds it back. Otherwise they are buffered and written when its turn comes, and items
- * that start behind a buffered one wait behind it. Knows no protocol: each encoder has its own table of which items hold back which.
+ * Puts the events of items that are open side by side into an order that clients can read. Upstreams interleave items (chat ends
+ * its calls with the answer, a responses upstream may stream two texts piece by piece); some clients read them one after another.
+ * The events of an item are written as they come while no other item holds it back. Otherwise they are buffered and written when
+ * its turn comes, and items that start behind a buffered one wait behind it. Knows no protocol: each encoder has its own table of
+ * which items hold back which.
  */
 import { GatewayError } from '../canonical/error.ts';
 import type { ItemDelta, ItemEvent, ItemHead } from '../canonical/event.ts';
@@ -21,8 +22,8 @@ export const OWN_KIND = { text: ['text'], refusal: ['refusal'], reasoning: ['rea
 interface Item {
   readonly kind: Kind;
   /**
-   * `started`: it does not have its turn yet, so it holds back nobody. `live`: it has its turn, its events are written as they come.
-   * `queued`: it waits for its turn. `paused`: it was live and waits for an item that holds it back.
+   * `started`: it does not have its turn yet, so it holds back nobody. `live`: it has its turn, its events are written as they
+   * come. `queued`: it waits for its turn. `paused`: it was live and waits for an item that holds it back.
    */
   state: 'started' | 'live' | 'queued' | 'paused';
   /** Events to be written when the wait is over. */
@@ -42,7 +43,10 @@ export class Turns {
   /** The index of the live item that was written last. No other has taken a turn since, so its next delta needs no check. */
   #latest = -1;
 
-  /** `begin`: whether texts and reasoning take their turn with `item.start` or with their first delta. All others take it with the start. */
+  /**
+   * `begin`: whether texts and reasoning take their turn with `item.start` or with their first delta. All others take it with the
+   * start.
+   */
   constructor(holds: Holds, begin: 'start' | 'delta', write: (event: ItemEvent) => void) {
     this.#holds = holds;
     this.#begin = begin;

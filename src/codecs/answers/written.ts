@@ -1,6 +1,6 @@
 /**
- * What an encoder has written of a text: places in the fold's record of its item, so that encoders remember no text. The fold may be ahead of
- * the encoder, since it takes all that one read brought before any of it is written.
+ * What an encoder has written of a text: places in the fold's record of its item, so that encoders remember no text. The fold may
+ * be ahead of the encoder, since it takes all that one read brought before any of it is written.
  */
 interface Range {
   readonly from: number;

@@ -1,6 +1,6 @@
 /**
- * Reads a `multipart/form-data` body as it arrives. The parts keep the received buffers, so a body is held once and never copied. Bounded
- * in parts and in header size; the size of the body is bounded by who receives it. Knows no field.
+ * Reads a `multipart/form-data` body as it arrives. The parts keep the received buffers, so a body is held once and never copied.
+ * Bounded in parts and in header size; the size of the body is bounded by who receives it. Knows no field.
  */
 import { MaxHeaderSizeExceededError, MaxPartsExceededError, MultipartParser } from '@mjackson/multipart-parser';
 import { sizeOf } from './pieces.ts';
@@ -34,7 +34,10 @@ const MAX_HEADER_BYTES = 8 * 1024;
 const SMALL_BYTES = 4 * 1024;
 const GATHER_BYTES = 16 * 1024;
 
-/** The boundary of a `multipart/form-data` content type; undefined for every other type. Throws where the boundary is missing or unusable. */
+/**
+ * The boundary of a `multipart/form-data` content type; undefined for every other type. Throws where the boundary is missing or
+ * unusable.
+ */
 export function formBoundary(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !/^multipart\/form-data\s*(;|$)/i.test(contentType.trim())) return undefined;
   const found = /;\s*boundary=(?:"([^"]*)"|([^\s;]*))/i.exec(contentType);
@@ -54,7 +57,9 @@ export function createMultipartReader(boundary: string, limits: MultipartLimits)
   });
   const parts: FormPart[] = [];
   const opening = Buffer.from(`\r\n--${boundary}`);
-  /** What came before the first boundary; undefined once it came. A boundary begins a line, as if a line ended before the body. */
+  /**
+   * What came before the first boundary; undefined once it came. A boundary begins a line, as if a line ended before the body.
+   */
   let preamble: Buffer | undefined = Buffer.from('\r\n');
   let begun = false;
   let over = false;
@@ -75,7 +80,10 @@ export function createMultipartReader(boundary: string, limits: MultipartLimits)
     }
   };
 
-  /** The body from its first boundary on, which the parser must begin with; what stands before it means nothing (RFC 2046: the preamble). */
+  /**
+   * The body from its first boundary on, which the parser must begin with; what stands before it means nothing (RFC 2046: the
+   * preamble).
+   */
   const fromBoundary = (before: Buffer, chunk: Uint8Array): Uint8Array | undefined => {
     const head = Buffer.concat([before, chunk.subarray(0, maxHeaderBytes)]);
     const at = head.indexOf(opening);

@@ -1,6 +1,6 @@
 /**
- * An outgoing body as pieces that are turned into bytes only while they are sent: text, received bytes as they are, and base64 read or
- * written on the way. So a large upload is held once, whatever form the upstream wants it in. Knows no protocol.
+ * An outgoing body as pieces that are turned into bytes only while they are sent: text, received bytes as they are, and base64
+ * read or written on the way. So a large upload is held once, whatever form the upstream wants it in. Knows no protocol.
  */
 
 export type BodyPiece =

@@ -1,6 +1,7 @@
 /**
- * The one error class, and the table of its codes with their status and whose fault they are. `http/errors.ts` answers with the status, and
- * each client codec writes the body. Upstream text is sanitised before it becomes a `message` (`codecs/errors/sanitise.ts`).
+ * The one error class, and the table of its codes with their status and whose fault they are. `http/errors.ts` answers with the
+ * status, and each client codec writes the body. Upstream text is sanitised before it becomes a `message`
+ * (`codecs/errors/sanitise.ts`).
  */
 import type { Usage } from './usage.ts';
 
@@ -58,7 +59,10 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What an upstream reported of its failure, for the request log. Clients see only a sanitised message, and `code` and `param` where they are safe. */
+/**
+ * What an upstream reported of its failure, for the request log. Clients see only a sanitised message, and `code` and `param`
+ * where they are safe.
+ */
 export interface UpstreamFacts {
   /** The HTTP status, or that which an error inside a 200 stands for. */
   readonly status?: number;

@@ -52,7 +52,10 @@ export type CanonicalEvent =
   | { readonly type: 'usage.report'; readonly usage: Usage }
   /** An event that only its own dialect has: one without canonical meaning, or chat `annotations` of a text that has ended. */
   | { readonly type: 'native.event'; readonly dialect: Dialect; readonly name: string; readonly body: JsonValue }
-  /** The only terminal event. Items may still be open at `failed` and `cancelled`, where encoders close them as incomplete; otherwise they may not. */
+  /**
+   * The only terminal event. Items may still be open at `failed` and `cancelled`, where encoders close them as incomplete;
+   * otherwise they may not.
+   */
   | { readonly type: 'response.end'; readonly outcome: Outcome };
 
 export type ItemEvent = Extract<CanonicalEvent, { type: 'item.start' | 'item.delta' | 'item.end' }>;

@@ -1,6 +1,6 @@
 /**
- * The names of everything that a conversation can hold. The loss table of each encoder has an entry for every name (design: "A different
- * dialect sees only canonical meaning"), so a missing decision does not compile.
+ * The names of everything that a conversation can hold. The loss table of each encoder has an entry for every name (design: "A
+ * different dialect sees only canonical meaning"), so a missing decision does not compile.
  */
 
 /** Members of a function that only its own dialect can honour. */

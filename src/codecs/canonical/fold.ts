@@ -1,6 +1,6 @@
 /**
- * Folds a stream of canonical events into the whole answer. A whole answer is a stream that arrived at once, so streams and whole answers
- * cannot differ (law 4).
+ * Folds a stream of canonical events into the whole answer. A whole answer is a stream that arrived at once, so streams and whole
+ * answers cannot differ (law 4).
  */
 import { append } from '../append.ts';
 import type { CanonicalEvent, FoldedTexts, ItemDelta, ItemHead, StreamedTexts } from './event.ts';

@@ -1,6 +1,7 @@
 /**
- * Writes the items of one answer as canonical events: what decoders make `item.*` events with. Items get their indices in the order in
- * which they start. What an open item has streamed is kept here, so that a decoder remembers only the facts of its own dialect.
+ * Writes the items of one answer as canonical events: what decoders make `item.*` events with. Items get their indices in the
+ * order in which they start. What an open item has streamed is kept here, so that a decoder remembers only the facts of its own
+ * dialect.
  */
 import type { CanonicalEvent, ItemDelta, ItemEvent, ItemHead } from './event.ts';
 import { extend, newlyOpen, type OpenItem, partialItem, type WholeItem } from './fold.ts';
@@ -33,7 +34,10 @@ export class ItemEmitter {
     out.push(this.piece(item, delta));
   }
 
-  /** {@link delta} as the event itself: most steps of a stream hold this one event, and an empty list that grows costs more than it. */
+  /**
+   * {@link delta} as the event itself: most steps of a stream hold this one event, and an empty list that grows costs more than
+   * it.
+   */
   piece(item: OpenItem, delta: ItemDelta): CanonicalEvent {
     extend(item, delta);
     return { type: 'item.delta', index: item.index, delta };

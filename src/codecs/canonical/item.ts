@@ -1,6 +1,6 @@
 /**
- * A conversation as a flat, ordered list of items that belongs to no protocol. Encoders rebuild messages, output items and content blocks from
- * the order of the items.
+ * A conversation as a flat, ordered list of items that belongs to no protocol. Encoders rebuild messages, output items and
+ * content blocks from the order of the items.
  */
 import type { Dialect } from './dialect.ts';
 import type { JsonObject, JsonValue } from './json.ts';

@@ -1,9 +1,9 @@
 /**
  * The order of a canonical response: this file alone decides which canonical event may follow which.
  *
- * `canonical/order.ts` also checks what tables cannot hold: items are numbered 0, 1, 2, … as they start; `end` needs every item closed (one
- * that fails or is cancelled may leave items open, which encoders close as incomplete); a delta fits the kind of its item; the text of a
- * whole item begins with that of its deltas.
+ * `canonical/order.ts` also checks what tables cannot hold: items are numbered 0, 1, 2, … as they start; `end` needs every item
+ * closed (one that fails or is cancelled may leave items open, which encoders close as incomplete); a delta fits the kind of its
+ * item; the text of a whole item begins with that of its deltas.
  */
 import { illegal, type Transitions } from '../../streams/lifecycle.ts';
 import type { ItemDelta, ItemHead } from './event.ts';

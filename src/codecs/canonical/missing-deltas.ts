@@ -1,6 +1,6 @@
 /**
- * What the deltas of an item lack of the final item. The final item may add to what was streamed and never contradict it. Summaries are an
- * exception: an upstream may word a part anew, and then the final wording stands in the whole item alone.
+ * What the deltas of an item lack of the final item. The final item may add to what was streamed and never contradict it.
+ * Summaries are an exception: an upstream may word a part anew, and then the final wording stands in the whole item alone.
  */
 import { LifecycleError } from '../../streams/lifecycle.ts';
 import { type GatewayError, upstreamFault } from './error.ts';

@@ -1,6 +1,6 @@
 /**
- * Opaque values: encrypted reasoning, signatures, thought signatures. The gateway never reads them; it decides which upstream may get them
- * back. `codecs/envelope.ts` seals and opens them.
+ * Opaque values: encrypted reasoning, signatures, thought signatures. The gateway never reads them; it decides which upstream may
+ * get them back. `codecs/envelope.ts` seals and opens them.
  */
 import type { ChannelType, Dialect } from './dialect.ts';
 
@@ -33,7 +33,10 @@ export interface Opaque {
   readonly itemId?: string;
   /** A label that only the owner's codec reads (for example `redacted`, or the type and format of a reasoning detail). */
   readonly form?: string;
-  /** Request values: the envelope that held it, by which an encoder of the same dialect finds it in the client's text. Never sealed itself. */
+  /**
+   * Request values: the envelope that held it, by which an encoder of the same dialect finds it in the client's text. Never
+   * sealed itself.
+   */
   readonly sealed?: string;
 }
 

@@ -1,7 +1,8 @@
 /**
- * Checks that a decoder's events follow the canonical tables. It is the second check: each decoder has checked the order of its own dialect
- * before. An illegal event is the upstream's fault and changes nothing. Accepted events are folded for settlement, history and whole answers.
- * What the deltas of an item lack is inserted before its end, so that behind this stage the deltas of an item add up to the item.
+ * Checks that a decoder's events follow the canonical tables. It is the second check: each decoder has checked the order of its
+ * own dialect before. An illegal event is the upstream's fault and changes nothing. Accepted events are folded for settlement,
+ * history and whole answers. What the deltas of an item lack is inserted before its end, so that behind this stage the deltas of
+ * an item add up to the item.
  */
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -11,7 +12,10 @@ import { extend, Fold, type OpenItem } from './fold.ts';
 import { FITS, ITEM, type ItemState, RESPONSE, type ResponseState, type ResponseVerb } from './lifecycle.ts';
 import { missingDeltas } from './missing-deltas.ts';
 
-/** The delta that was accepted last. It changed no state, so the next one of its item and kind is legal, too: most events of a stream are. */
+/**
+ * The delta that was accepted last. It changed no state, so the next one of its item and kind is legal, too: most events of a
+ * stream are.
+ */
 interface LegalDelta {
   readonly index: number;
   readonly kind: ItemDelta['kind'];
@@ -42,7 +46,9 @@ export class Order implements Stage<Step, Step> {
     }
   }
 
-  /** The step with what its items still lacked: a delta before the end of the item. Its native text stays, and does not hold them. */
+  /**
+   * The step with what its items still lacked: a delta before the end of the item. Its native text stays, and does not hold them.
+   */
   #checked(step: Step): Step {
     const given = step.events;
     let events: CanonicalEvent[] | undefined;

@@ -40,7 +40,9 @@ export type Tool =
       readonly type: string;
       readonly name?: string;
       readonly body: JsonObject;
-      /** Path of a private file that it refers to: only Channels of that file's scope may get the request (spec rules 2 and 3). */
+      /**
+       * Path of a private file that it refers to: only Channels of that file's scope may get the request (spec rules 2 and 3).
+       */
       readonly referenceAt?: string;
       readonly at: string;
     };
@@ -69,15 +71,18 @@ export interface ReasoningControl {
   readonly budget?: number;
   /** The readable summaries that the client asked for: `auto`, `concise`, `detailed`. Never added by the gateway. */
   readonly summary?: string;
-  /** The client asked for thinking and leaves its extent to the upstream: messages `thinking: {type: "adaptive"}`, a member of chat vendors. */
+  /**
+   * The client asked for thinking and leaves its extent to the upstream: messages `thinking: {type: "adaptive"}`, a member of
+   * chat vendors.
+   */
   readonly adaptive?: boolean;
   /** messages `thinking: {type: "between_tools"}`. */
   readonly betweenTools?: boolean;
 }
 
 /**
- * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any model, and cache
- * breakpoints.
+ * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any
+ * model, and cache breakpoints.
  */
 export type Refusable = 'opaque' | 'raw' | 'breakpoints';
 
@@ -150,7 +155,10 @@ export interface CanonicalRequest {
   readonly conversation?: JsonValue;
   /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */
   readonly includeUsage: boolean;
-  /** A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere `unsupported_conversion` at `at`. */
+  /**
+   * A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere
+   * `unsupported_conversion` at `at`.
+   */
   readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
   /** Items that the text only refers to, by id: for upstreams that do not store them. */
   readonly named?: ReadonlyMap<string, JsonObject>;
@@ -158,7 +166,10 @@ export interface CanonicalRequest {
   readonly sessionId?: string;
 }
 
-/** The part of a request that is kept while its answer is read and written. Of `json` it has what an answer repeats or is shaped by. */
+/**
+ * The part of a request that is kept while its answer is read and written. Of `json` it has what an answer repeats or is shaped
+ * by.
+ */
 export type SentRequest = Omit<CanonicalRequest, 'text' | 'named'>;
 
 /** The conversation and unknown members are not among them: their values would stay in memory for as long as the answer takes. */

@@ -1,4 +1,6 @@
-/** Token usage in one form. No counts overlap, except `reasoning`, which is part of `output`, and the shares of images and audio. */
+/**
+ * Token usage in one form. No counts overlap, except `reasoning`, which is part of `output`, and the shares of images and audio.
+ */
 import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Usage {
@@ -22,7 +24,10 @@ export interface Usage {
   readonly audioOutput?: number;
   /** Images that were made, for models with a price per image. */
   readonly images?: number;
-  /** Work besides the main generation (messages compaction and advisor passes, images of the image tool, orchestration), billed in addition (spec rule 9). */
+  /**
+   * Work besides the main generation (messages compaction and advisor passes, images of the image tool, orchestration), billed in
+   * addition (spec rule 9).
+   */
   readonly extra?: readonly UsageIteration[];
   /** Calls of metered server tools by price key, for example `web_search`. */
   readonly meters?: ReadonlyMap<string, number>;
@@ -32,7 +37,9 @@ export interface Usage {
   readonly geo?: string;
   /** The model that answered in place of the one that was asked, as the upstream names it (messages `fallback_message`). */
   readonly servedModel?: string;
-  /** Flags for the charge: what changed the upstream's own price and is no count (`fallback_credit`), passes of an unknown kind. */
+  /**
+   * Flags for the charge: what changed the upstream's own price and is no count (`fallback_credit`), passes of an unknown kind.
+   */
   readonly flags?: readonly string[];
   /** True when the gateway counted because the upstream reported nothing. */
   readonly estimated?: boolean;
@@ -60,8 +67,8 @@ export interface UsageIteration {
 const LARGEST_COUNT = 1_000_000_000;
 
 /**
- * A counter of any wire: a number or numeric string that is an integer from 0 to a billion. Undefined for everything else, which then counts
- * as not reported and is estimated: invalid usage does not make a request free.
+ * A counter of any wire: a number or numeric string that is an integer from 0 to a billion. Undefined for everything else, which
+ * then counts as not reported and is estimated: invalid usage does not make a request free.
  */
 export function countOf(value: JsonValue | undefined): number | undefined {
   const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
@@ -74,9 +81,9 @@ export function wholeOutput(output: number, reasoning: number): number {
 }
 
 /**
- * The whole output, with reasoning as a part of it. Some vendors count reasoning separately from the completion. The total shows which is
- * meant; without one, reasoning that exceeds the completion is separate. Where the total is prompt plus completion and reasoning still
- * exceeds the completion, reasoning was only estimated, and the completion is the whole output.
+ * The whole output, with reasoning as a part of it. Some vendors count reasoning separately from the completion. The total shows
+ * which is meant; without one, reasoning that exceeds the completion is separate. Where the total is prompt plus completion and
+ * reasoning still exceeds the completion, reasoning was only estimated, and the completion is the whole output.
  */
 export function outputWith(
   reasoning: number | undefined,
@@ -114,7 +121,10 @@ export function totalCacheWrite({
   return cacheWrite + cacheWrite5m + cacheWrite30m + cacheWrite1h + cacheWrite12h;
 }
 
-/** A flag for the charge of a report that has more cached tokens, read or written, than input: each count is billed as it was reported. */
+/**
+ * A flag for the charge of a report that has more cached tokens, read or written, than input: each count is billed as it was
+ * reported.
+ */
 export function contradiction(prompt: number | undefined, cached: number): Pick<Usage, 'flags'> {
   return prompt !== undefined && cached > prompt ? { flags: ['contradictory_usage'] } : {};
 }

@@ -1,6 +1,6 @@
 /**
- * Entries of `reasoning_details`: which of them are fragments of one reasoning item, and how an opaque payload keeps the type, format, index
- * and id of its entry, which the vendor checks on replay. Does not know streams or messages.
+ * Entries of `reasoning_details`: which of them are fragments of one reasoning item, and how an opaque payload keeps the type,
+ * format, index and id of its entry, which the vendor checks on replay. Does not know streams or messages.
  */
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
@@ -61,8 +61,8 @@ export function identityOf(detail: Detail): DetailIdentity {
 }
 
 /**
- * True when the fragment belongs to the item. Text and signature of one index are one item, and so are a summary and an encrypted payload
- * of one index and format. A signed text takes no more text, and another payload is another item.
+ * True when the fragment belongs to the item. Text and signature of one index are one item, and so are a summary and an encrypted
+ * payload of one index and format. A signed text takes no more text, and another payload is another item.
  */
 export function isSameItem(identity: DetailIdentity, detail: Detail): boolean {
   if (detail.kind === 'other' || (detail.kind === 'text') !== (identity.kind === 'text')) return false;

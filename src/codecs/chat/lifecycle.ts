@@ -1,6 +1,6 @@
 /**
- * The order of a chat-completions stream: this file alone decides which chunk may follow which. `UPSTREAM` is what vendors really send
- * (usage anywhere, repeated finish chunks); `CLIENT` is the stricter order of what the gateway sends.
+ * The order of a chat-completions stream: this file alone decides which chunk may follow which. `UPSTREAM` is what vendors really
+ * send (usage anywhere, repeated finish chunks); `CLIENT` is the stricter order of what the gateway sends.
  */
 import { illegal, type Transitions } from '../../streams/lifecycle.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
@@ -9,8 +9,8 @@ const no = illegal;
 
 export type UpstreamState = 'idle' | 'open' | 'called' | 'finished' | 'ended';
 /**
- * `note`: a chunk without content (role, filter results, usage, unknown members). `call`: a chunk that begins tool calls and holds nothing
- * else. `called`: the finish reason `tool_calls`. `finish`: any other finish reason.
+ * `note`: a chunk without content (role, filter results, usage, unknown members). `call`: a chunk that begins tool calls and
+ * holds nothing else. `called`: the finish reason `tool_calls`. `finish`: any other finish reason.
  */
 export type UpstreamVerb = 'note' | 'content' | 'call' | 'called' | 'finish' | 'fail' | 'done';
 

@@ -1,4 +1,7 @@
-/** Opaque values on their way through a chat client: encrypted entries of `reasoning_details`, and signatures of calls, texts and images. */
+/**
+ * Opaque values on their way through a chat client: encrypted entries of `reasoning_details`, and signatures of calls, texts and
+ * images.
+ */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
@@ -45,8 +48,8 @@ export function sealedPayload(detail: Detail, context: ResponseContext): JsonObj
 }
 
 /*
- * Signatures that Gemini's compatible endpoint puts on tool calls and messages (`extra_content.google.thought_signature`). It refuses calls
- * that come back without theirs.
+ * Signatures that Gemini's compatible endpoint puts on tool calls and messages (`extra_content.google.thought_signature`). It
+ * refuses calls that come back without theirs.
  */
 
 /** The `form` of such a signature. */
@@ -85,8 +88,9 @@ export function sealSignatures(message: JsonObject, path: JsonPath, context: Res
 }
 
 /*
- * Signatures of texts. A chat message joins all texts of an answer into one content, but a signature belongs to one of them. The id of its
- * entry in `reasoning_details` gives the range of that text, so that it is found again when the client sends the message back.
+ * Signatures of texts. A chat message joins all texts of an answer into one content, but a signature belongs to one of them. The
+ * id of its entry in `reasoning_details` gives the range of that text, so that it is found again when the client sends the
+ * message back.
  */
 
 /** The range of a text in the content, in code units. */
@@ -113,7 +117,9 @@ export function textRangeOf(id: string): TextRange | undefined {
   return start === undefined || end === undefined ? undefined : { start: Number(start), end: Number(end) };
 }
 
-/** The content with each signed text as an item of its own. Where the ranges no longer fit, the last text gets the last signature. */
+/**
+ * The content with each signed text as an item of its own. Where the ranges no longer fit, the last text gets the last signature.
+ */
 export function signTexts(content: readonly Item[], signed: readonly SignedText[]): readonly Item[] {
   const last = signed.at(-1);
   if (last === undefined) return content;

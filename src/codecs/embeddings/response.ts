@@ -1,6 +1,6 @@
 /**
- * An upstream's list of vectors as the client asked for it: the upstream's own text with the logical model, each vector at the place of
- * its input and in the asked-for encoding. What is so already is not touched.
+ * An upstream's list of vectors as the client asked for it: the upstream's own text with the logical model, each vector at the
+ * place of its input and in the asked-for encoding. What is so already is not touched.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -46,9 +46,10 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
 }
 
 /**
- * The input of each vector. Some servers say less than they should: one `index` for all of them says nothing (LiteLLM, llama.cpp), one
- * that is left out is the next that nobody named (Gemini's compatible endpoint leaves out a zero), and a run that begins later counts
- * what others asked at the same time (Xinference). Throws where two say the same, or one says none of the inputs.
+ * The input of each vector. Some servers say less than they should: one `index` for all of them says nothing (LiteLLM,
+ * llama.cpp), one that is left out is the next that nobody named (Gemini's compatible endpoint leaves out a zero), and a run that
+ * begins later counts what others asked at the same time (Xinference). Throws where two say the same, or one says none of the
+ * inputs.
  */
 function placesOf(indices: readonly (JsonValue | undefined)[]): readonly number[] {
   if (indices.every((index) => index === indices[0])) return indices.map((_, at) => at);

@@ -1,6 +1,6 @@
 /**
- * A request that is longer than the model's context. Agents shorten their history when they are told so, and each looks for its own vendor's
- * sign: a code in the OpenAI protocols, words in messages. Most vendors have words only.
+ * A request that is longer than the model's context. Agents shorten their history when they are told so, and each looks for its
+ * own vendor's sign: a code in the OpenAI protocols, words in messages. Most vendors have words only.
  */
 
 /** The code of OpenAI, by which Codex and the SDKs' users tell it. */

@@ -1,6 +1,6 @@
 /**
- * An upstream of another dialect names members of a request that the client did not write. Where the client wrote a member for the same thing, the
- * error says that one, in its message and as its field.
+ * An upstream of another dialect names members of a request that the client did not write. Where the client wrote a member for
+ * the same thing, the error says that one, in its message and as its field.
  */
 import type { Dialect } from '../canonical/dialect.ts';
 import { GatewayError } from '../canonical/error.ts';

@@ -1,6 +1,6 @@
 /**
- * Removes from upstream text what clients must not see: URLs, hosts, addresses, keys, account ids, stack traces and HTML. The result has at
- * most 1 KiB; the full text goes to the request log only (spec, "Errors").
+ * Removes from upstream text what clients must not see: URLs, hosts, addresses, keys, account ids, stack traces and HTML. The
+ * result has at most 1 KiB; the full text goes to the request log only (spec, "Errors").
  */
 
 const MAX_CHARS = 1024;
@@ -74,7 +74,10 @@ export const PICTURE_FAULTS = [
 /** Error codes for requests that a vendor's policies refuse. */
 export const POLICY_FAULTS = ['bio_policy', 'cyber_policy', 'misalignment_policy_violation'] as const;
 
-/** Values of `error.details.error_code` of messages upstreams. The official client has a class for each and falls back to requests without a thread. */
+/**
+ * Values of `error.details.error_code` of messages upstreams. The official client has a class for each and falls back to requests
+ * without a thread.
+ */
 export const MESSAGES_FAULTS = [
   'available_tools_limit_exceeded',
   'compaction_block_ambiguous',

@@ -1,6 +1,6 @@
 /**
- * Makes a GatewayError of an upstream's error: a message that clients may read, and the full facts for the log. Shared by all dialects; each
- * codec only finds the members in its own error shape (semantics: "Upstream error parsing").
+ * Makes a GatewayError of an upstream's error: a message that clients may read, and the full facts for the log. Shared by all
+ * dialects; each codec only finds the members in its own error shape (semantics: "Upstream error parsing").
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../canonical/error.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
@@ -20,7 +20,9 @@ export interface ErrorMembers {
 
 const EVENT_DATA = /^data:(.*)$/m;
 
-/** The JSON of an error answer, or of the first event of one that is framed as a stream; the text itself where neither is JSON. */
+/**
+ * The JSON of an error answer, or of the first event of one that is framed as a stream; the text itself where neither is JSON.
+ */
 export function errorBody(text: string): JsonValue {
   return tryJson(text) ?? tryJson(EVENT_DATA.exec(text)?.[1] ?? '') ?? text;
 }
@@ -32,7 +34,10 @@ export function textOf(value: JsonValue | undefined): string | undefined {
   return undefined;
 }
 
-/** Reads `{error: {message, code, type, param}}`, `{error: "text", code}`, `{detail}`, `{message, …}` router metadata, and the vendor's details of messages. */
+/**
+ * Reads `{error: {message, code, type, param}}`, `{error: "text", code}`, `{detail}`, `{message, …}` router metadata, and the
+ * vendor's details of messages.
+ */
 export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
   if (!isObject(body)) return { message: textOf(body) };
   const error = body['error'] ?? body['detail'] ?? body;
@@ -95,7 +100,9 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   ),
 };
 
-/** Ark's codes for what its filters refuse, perhaps with a cause at the end (`InputTextSensitiveContentDetected.PolicyViolation`). */
+/**
+ * Ark's codes for what its filters refuse, perhaps with a cause at the end (`InputTextSensitiveContentDetected.PolicyViolation`).
+ */
 const SENSITIVE = /^(input|output)[a-z]+sensitivecontentdetected(\.|$)/;
 
 /** The HTTP status (400 to 599) that the members of an error inside a 200 stand for, if any. */
@@ -118,14 +125,14 @@ export interface RefusalOptions {
 }
 
 /**
- * The messages of vendors that answer 400 to a wrong key (xAI, Google). Only the beginning of a message is matched, which never quotes the
- * client: a refused key takes the Channel out of service for everybody.
+ * The messages of vendors that answer 400 to a wrong key (xAI, Google). Only the beginning of a message is matched, which never
+ * quotes the client: a refused key takes the Channel out of service for everybody.
  */
 const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
 
 /**
- * The error for an upstream's refusal. Its (sanitised) message is shown for 400, 404, 413 and 422 only. Credentials, limits and server
- * faults get a general message, since they are the gateway's concern. `given`: the upstream's status.
+ * The error for an upstream's refusal. Its (sanitised) message is shown for 400, 404, 413 and 422 only. Credentials, limits and
+ * server faults get a general message, since they are the gateway's concern. `given`: the upstream's status.
  */
 export function refusal(given: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
   const status = effectiveStatus(given, members);
@@ -162,8 +169,8 @@ const FIELD = /^[a-z]\w*(?:\[\d+\]|\.\w+)*$/i;
 const MAX_FIELD_CHARS = 200;
 
 /**
- * The same error with the field that the upstream names, if the request is at fault and the name is nothing but a path (semantics 2.1.1).
- * Only for an upstream of the client's own dialect: the client did not write the fields of another one.
+ * The same error with the field that the upstream names, if the request is at fault and the name is nothing but a path (semantics
+ * 2.1.1). Only for an upstream of the client's own dialect: the client did not write the fields of another one.
  */
 export function namingField(error: GatewayError): GatewayError {
   const { param, status } = error.details.upstream ?? {};
@@ -179,7 +186,10 @@ function effectiveStatus(given: number | undefined, members: ErrorMembers): numb
   return lacksModel(members) ? 404 : given;
 }
 
-/** OpenAI's responses endpoint answers 400 for an unknown model, others 404: not the request is wrong, but the Channel's map of models. */
+/**
+ * OpenAI's responses endpoint answers 400 for an unknown model, others 404: not the request is wrong, but the Channel's map of
+ * models.
+ */
 function lacksModel({ code, param }: ErrorMembers): boolean {
   return code === 'model_not_found' && (param === undefined || param === 'model');
 }
@@ -203,7 +213,10 @@ const AMOUNT = /^\d+(\.\d+)?$/;
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4}|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: GMT| \d{4})$/;
 
-/** `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the upstream's own `date`. Undefined for anything else. */
+/**
+ * `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the upstream's own `date`. Undefined for
+ * anything else.
+ */
 export function retryAfterMs({ headers, receivedAtMs }: Pick<UpstreamAnswer, 'headers' | 'receivedAtMs'>): number | undefined {
   const header = (name: string): string => {
     const value = headers[name];

@@ -1,4 +1,7 @@
-/** Errors of the upstream: HTTP error bodies, and error objects inside a stream. The http room reads an error body that replaces a stream. */
+/**
+ * Errors of the upstream: HTTP error bodies, and error objects inside a stream. The http room reads an error body that replaces a
+ * stream.
+ */
 import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';

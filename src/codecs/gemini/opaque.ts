@@ -1,10 +1,10 @@
 /**
  * Thought signatures: which part of an answer carried each one, and how it returns to that part in a later request.
  *
- * A signature is opaque and tied to its part. `Opaque.form` names that part: `text` or `thought` (with `:start:end` in code units where it
- * covered only a piece of the item's text, which may be empty), `thought+empty` (an empty text part after the thought), `functionCall`,
- * `inlineData`, or `empty` (an empty part of its own). Clients that cannot keep a signature on a text or a call return it in a reasoning
- * item of its own: such a signature is called detached, and its form tells to which item it belongs.
+ * A signature is opaque and tied to its part. `Opaque.form` names that part: `text` or `thought` (with `:start:end` in code units
+ * where it covered only a piece of the item's text, which may be empty), `thought+empty` (an empty text part after the thought),
+ * `functionCall`, `inlineData`, or `empty` (an empty part of its own). Clients that cannot keep a signature on a text or a call
+ * return it in a reasoning item of its own: such a signature is called detached, and its form tells to which item it belongs.
  */
 import { isOfModel } from '../tools/call-pairs.ts';
 import type { Item, ReasoningItem } from '../canonical/item.ts';

@@ -1,6 +1,6 @@
 /**
- * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so that arguments
- * keep their key order and number spelling. Reading is in `answer/decode-chunk.ts`.
+ * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so
+ * that arguments keep their key order and number spelling. Reading is in `answer/decode-chunk.ts`.
  */
 import { isEmptyInput, NO_ARGUMENTS } from '../tools/arguments.ts';
 import { notConvertible } from '../canonical/error.ts';
@@ -71,7 +71,10 @@ export function argumentsOf(call: ToolCallItem, isFreeform: boolean): RawJson {
   return new RawJson(text);
 }
 
-/** The text of a JSON object: the text itself, `{}` for null and for nothing, or what a JSON string holds. Undefined for anything else. */
+/**
+ * The text of a JSON object: the text itself, `{}` for null and for nothing, or what a JSON string holds. Undefined for anything
+ * else.
+ */
 export function objectText(text: string): string | undefined {
   if (isEmptyInput(text)) return NO_ARGUMENTS;
   const value = tryJson(text);

@@ -1,4 +1,7 @@
-/** The pictures of one upstream answer, or of several together. Pictures stay base64 text or the link that the upstream gave: none is opened. */
+/**
+ * The pictures of one upstream answer, or of several together. Pictures stay base64 text or the link that the upstream gave: none
+ * is opened.
+ */
 import { upstreamFault } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
@@ -9,7 +12,10 @@ export interface MadeImage {
   readonly data?: string;
   readonly url?: string;
   readonly revisedPrompt?: string;
-  /** What the upstream reports of this picture (`quality`, `size`, `background`, `output_format`, `model`, unknown members). Never made up. */
+  /**
+   * What the upstream reports of this picture (`quality`, `size`, `background`, `output_format`, `model`, unknown members). Never
+   * made up.
+   */
   readonly facts: JsonObject;
   /** Members that the upstream gave beside the picture itself (`media_type`). */
   readonly beside: JsonObject;
@@ -21,7 +27,9 @@ export interface ImageAnswer {
   /** Unix seconds; absent where the upstream gave none. */
   readonly created?: number;
   readonly usage?: ImageUsage;
-  /** The upstream's own text, where it is what a client of this endpoint reads: the whole JSON body, or the data of its one event. */
+  /**
+   * The upstream's own text, where it is what a client of this endpoint reads: the whole JSON body, or the data of its one event.
+   */
   readonly native?: { readonly form: 'json' | 'event'; readonly text: string };
 }
 

@@ -4,7 +4,10 @@ import { headOf } from './inline.ts';
 import { PNG_HEAD_BYTES, type PngHeader, readPngHeader } from './png.ts';
 import { type ImageInput, isInline } from './request.ts';
 
-/** Throws a 400 for an inline mask that is no PNG, or whose size differs from the first image's. Links and file ids are not opened. */
+/**
+ * Throws a 400 for an inline mask that is no PNG, or whose size differs from the first image's. Links and file ids are not
+ * opened.
+ */
 export function checkMask(mask: ImageInput, images: readonly ImageInput[]): void {
   if (!isInline(mask)) return;
   const header = headerOf(mask);

@@ -1,6 +1,6 @@
 /**
- * What clients of the image endpoints read: the JSON answer, the completion events of a stream, and its error event. Members that the
- * upstream did not report stay absent (spec, image rule 7).
+ * What clients of the image endpoints read: the JSON answer, the completion events of a stream, and its error event. Members that
+ * the upstream did not report stay absent (spec, image rule 7).
  */
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';

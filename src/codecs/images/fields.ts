@@ -1,6 +1,6 @@
 /**
- * The members that the image endpoints know, with what they must be. One table for JSON and for forms, whose values are all text: only
- * the numbers and booleans named here are read as such. Unknown members are kept as they came.
+ * The members that the image endpoints know, with what they must be. One table for JSON and for forms, whose values are all text:
+ * only the numbers and booleans named here are read as such. Unknown members are kept as they came.
  */
 import { invalid } from '../canonical/error.ts';
 import type { JsonValue } from '../canonical/json.ts';
@@ -58,7 +58,9 @@ const NOT_PARAMETERS: ReadonlySet<string> = new Set(['model', 'prompt', 'n', 'st
 /** What an edit has in fields of their own; no generation knows them. */
 const OF_EDITS: ReadonlySet<string> = new Set(['images', 'mask']);
 
-/** A form's text as the JSON value that it stands for. Text that is no number of the right kind stays text, and is then refused. */
+/**
+ * A form's text as the JSON value that it stands for. Text that is no number of the right kind stays text, and is then refused.
+ */
 export function fromForm(name: string, value: string): JsonValue {
   if (FORM_NUMBERS.has(name) && /^-?\d{1,15}$/.test(value)) return Number(value);
   // `True` is how Python writes it where no SDK does.

@@ -1,10 +1,14 @@
-/** A JSON body whose images are filled in last: so it can be edited as a small text, and no image is copied into one large string. */
+/**
+ * A JSON body whose images are filled in last: so it can be edited as a small text, and no image is copied into one large string.
+ */
 import type { BodyPiece } from '../bodies/pieces.ts';
 
 export interface Slots {
   /** The string that stands for the content until {@link Slots.fill}. */
   hold(content: readonly BodyPiece[]): string;
-  /** `json` with every held content in the place of its string. Content must need no JSON escape (data URLs), links are escaped. */
+  /**
+   * `json` with every held content in the place of its string. Content must need no JSON escape (data URLs), links are escaped.
+   */
   fill(json: string): BodyPiece[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Streams of the images API and of routers, which speak the same events in two spellings. The gateway asks for one picture without
- * previews, so the first completion is the answer; partial pictures are passed over. Ark and MiniMax tell each picture, or its failure, in an
- * event of its own, and their completion only counts. A stream that ends before it is never a success.
+ * Streams of the images API and of routers, which speak the same events in two spellings. The gateway asks for one picture
+ * without previews, so the first completion is the answer; partial pictures are passed over. Ark and MiniMax tell each picture,
+ * or its failure, in an event of its own, and their completion only counts. A stream that ends before it is never a success.
  */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';

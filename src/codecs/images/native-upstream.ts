@@ -1,6 +1,6 @@
 /**
- * The images API itself. A JSON body of the client goes on as its own text with only the gateway's members changed; inline images go as a
- * form, and JSON is kept whenever any image or the mask is a link or a file id (spec, image rule 6).
+ * The images API itself. A JSON body of the client goes on as its own text with only the gateway's members changed; inline images
+ * go as a form, and JSON is kept whenever any image or the mask is a link or a file id (spec, image rule 6).
  */
 import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';

@@ -1,6 +1,6 @@
 /**
- * What a client asks of the image endpoints, whichever body form it came in. Images stay in the form that they arrived in: received bytes,
- * base64 text, a link or a file id; nothing is decoded here and no link is ever opened.
+ * What a client asks of the image endpoints, whichever body form it came in. Images stay in the form that they arrived in:
+ * received bytes, base64 text, a link or a file id; nothing is decoded here and no link is ever opened.
  */
 import type { JsonValue } from '../canonical/json.ts';
 

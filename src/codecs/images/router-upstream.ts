@@ -1,6 +1,6 @@
 /**
- * A router's image API: one endpoint for drawing and editing. Reference images as links or inline; no masks, no file ids, and edits without
- * a stream (spec, image rule 4 and "Image-router upstream Channel").
+ * A router's image API: one endpoint for drawing and editing. Reference images as links or inline; no masks, no file ids, and
+ * edits without a stream (spec, image rule 4 and "Image-router upstream Channel").
  */
 import { GatewayError, notConvertible, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';

@@ -1,4 +1,6 @@
-/** What a responses upstream answers for the image tool: finished `image_generation_call` items, in a whole object or in a stream. */
+/**
+ * What a responses upstream answers for the image tool: finished `image_generation_call` items, in a whole object or in a stream.
+ */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, havingUsed, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';

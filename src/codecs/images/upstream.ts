@@ -54,8 +54,8 @@ export interface ImageUpstream {
 }
 
 /**
- * True when a refusal explicitly says that the upstream does not stream (spec, image rule 4). Network failures, other statuses and other
- * complaints are none, even those about a picture of a stream.
+ * True when a refusal explicitly says that the upstream does not stream (spec, image rule 4). Network failures, other statuses
+ * and other complaints are none, even those about a picture of a stream.
  */
 export function rejectsStreaming(error: GatewayError): boolean {
   const { upstream, reason } = error.details;
@@ -96,7 +96,10 @@ export function errorIn(json: JsonObject, text: string): GatewayError | undefine
 /** How vendors take images for a generation, each in its own way (Ark `image`, routers `input_references`). */
 const DRAWN_FROM = ['image', 'images', 'mask', 'input_references'] as const;
 
-/** The refusal of a route that has no member for images which a generation is to draw from: without them it would draw something else. */
+/**
+ * The refusal of a route that has no member for images which a generation is to draw from: without them it would draw something
+ * else.
+ */
 export function refuseStrayImages(request: ImageRequest, known: ReadonlySet<string>): GatewayError | undefined {
   if (request.operation !== 'generation') return undefined;
   const stray = DRAWN_FROM.find((name) => !known.has(name) && holdsImages(request.parameters.get(name)));

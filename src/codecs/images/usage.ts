@@ -1,6 +1,7 @@
 /**
- * Usage of image upstreams, for the bill and for the client. Three spellings: the images API, a router's chat names, a responses object.
- * Servers that imitate the first two mix them up, so either is read wherever the other is missing: a report is never lost by its names.
+ * Usage of image upstreams, for the bill and for the client. Three spellings: the images API, a router's chat names, a responses
+ * object. Servers that imitate the first two mix them up, so either is read wherever the other is missing: a report is never lost
+ * by its names.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf, isPrice, type Usage } from '../canonical/usage.ts';
@@ -19,7 +20,10 @@ export function imagesApiUsage(value: JsonValue | undefined): ImageUsage | undef
   return { billed, shown: Object.fromEntries(Object.entries(value).filter(([name]) => !isPrice(name))) };
 }
 
-/** The text of an answer for a client as it is, but for prices. Undefined where its usage has names or counters that the client does not read. */
+/**
+ * The text of an answer for a client as it is, but for prices. Undefined where its usage has names or counters that the client
+ * does not read.
+ */
 export function withClientUsage(text: string, usage: JsonValue | undefined): string | undefined {
   if (!isObject(usage)) return text;
   const ours = readTokens(usage, TOKEN_NAMES);
@@ -42,8 +46,8 @@ export function routerUsage(value: JsonValue | undefined): ImageUsage | undefine
 }
 
 /**
- * A responses object reports the picture's tokens apart from those of the model that called the tool (`tool_usage.image_gen`). Both are
- * billed; the client is shown the picture's, and the model's only where nothing else was reported.
+ * A responses object reports the picture's tokens apart from those of the model that called the tool (`tool_usage.image_gen`).
+ * Both are billed; the client is shown the picture's, and the model's only where nothing else was reported.
  */
 export function responsesUsage(usage: JsonValue | undefined, toolUsage: JsonValue | undefined): ImageUsage | undefined {
   const model = readTokens(usage, MODEL_NAMES);
@@ -81,7 +85,10 @@ const CHAT_NAMES: Names = {
   draws: true,
 };
 
-/** Undefined where no counter is reported. A negative or unreadable one counts as missing, and zeros alone stand for a count that nobody made. */
+/**
+ * Undefined where no counter is reported. A negative or unreadable one counts as missing, and zeros alone stand for a count that
+ * nobody made.
+ */
 function readTokens(value: JsonValue | undefined, names: Names): ImageUsage | undefined {
   if (!isObject(value)) return undefined;
   const total = countOf(value['total_tokens']);

@@ -1,6 +1,6 @@
 /**
- * Edits JSON text without rewriting it: every byte outside an edit stays, so number spelling, key order, unknown members and white space
- * survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
+ * Edits JSON text without rewriting it: every byte outside an edit stays, so number spelling, key order, unknown members and
+ * white space survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
  */
 import { eachChild, type JsonPath, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipValue } from './text.ts';
 

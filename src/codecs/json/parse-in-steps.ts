@@ -1,6 +1,6 @@
 /**
- * `JSON.parse` in steps: the members of large containers, and long strings, are parsed in pieces, each by the engine. What is valid, and what it means,
- * is the engine's.
+ * `JSON.parse` in steps: the members of large containers, and long strings, are parsed in pieces, each by the engine. What is
+ * valid, and what it means, is the engine's.
  */
 import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';

@@ -1,6 +1,6 @@
 /**
- * Events that were recognised by their shape, for a client of the same dialect: they are parsed only on demand, and get the edits of the first
- * event of their shape. Knows no dialect.
+ * Events that were recognised by their shape, for a client of the same dialect: they are parsed only on demand, and get the edits
+ * of the first event of their shape. Knows no dialect.
  */
 import type { Dialect } from '../canonical/dialect.ts';
 import type { Native } from '../canonical/event.ts';
@@ -9,7 +9,10 @@ import type { Frame } from '../codec.ts';
 import { editShape, fill, type JsonShape, jsonOf, type Repeat } from './shape.ts';
 import type { JsonEdit } from './edit.ts';
 
-/** An event that was recognised and not parsed: its JSON is made on demand. It is its own `repeat`, since most events of a stream are such. */
+/**
+ * An event that was recognised and not parsed: its JSON is made on demand. It is its own `repeat`, since most events of a stream
+ * are such.
+ */
 export class RepeatedNative implements Native, Repeat {
   readonly dialect: Dialect;
   readonly name: string;

@@ -1,7 +1,7 @@
 /**
- * The events of a stream mostly repeat one JSON text, with different values at one or two paths. This learns the shape of the latest text, so
- * that the next one can be recognised without being parsed. The caller gives the paths whose values may differ. A text that is not
- * recognised must be parsed.
+ * The events of a stream mostly repeat one JSON text, with different values at one or two paths. This learns the shape of the
+ * latest text, so that the next one can be recognised without being parsed. The caller gives the paths whose values may differ. A
+ * text that is not recognised must be parsed.
  */
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { type JsonShape, rawsOf, type Repeat, shapeOf } from './shape.ts';
@@ -11,8 +11,8 @@ import type { JsonPath } from './text.ts';
 const MAX_MISSES = 16;
 
 /**
- * Remembers the shape of the latest text. One for each stream. At the given paths a string always is a hole. A number becomes one when it
- * first changes, since most numbers (a time, a zero count) stay the same for the whole stream.
+ * Remembers the shape of the latest text. One for each stream. At the given paths a string always is a hole. A number becomes one
+ * when it first changes, since most numbers (a time, a zero count) stay the same for the whole stream.
  */
 export class JsonRepeats {
   readonly #paths: readonly JsonPath[];

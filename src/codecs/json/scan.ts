@@ -1,6 +1,7 @@
 /**
- * What a JSON text holds, found without parsing it: a parsed value takes some fifty bytes however short its text is, so a small body could fill the memory.
- * One pass, linear in the text. The text need not be valid JSON; of text that is, the figures are exact.
+ * What a JSON text holds, found without parsing it: a parsed value takes some fifty bytes however short its text is, so a small
+ * body could fill the memory. One pass, linear in the text. The text need not be valid JSON; of text that is, the figures are
+ * exact.
  */
 import { type Steps, whole } from '../steps.ts';
 import {

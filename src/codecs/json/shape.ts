@@ -1,6 +1,6 @@
 /**
- * The shape of a JSON text: the literals around holes, at which the values may differ. A text of the same shape is read by comparing it with
- * the literals instead of parsing it. Anything that does not match exactly has another shape.
+ * The shape of a JSON text: the literals around holes, at which the values may differ. A text of the same shape is read by
+ * comparing it with the literals instead of parsing it. Anything that does not match exactly has another shape.
  */
 import { type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { changesOf, type JsonEdit } from './edit.ts';
@@ -64,7 +64,10 @@ function flatCopy(text: string): string {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The raw values of a text that consists of the shape's literals around whole JSON strings and numbers; undefined for any other text. */
+/**
+ * The raw values of a text that consists of the shape's literals around whole JSON strings and numbers; undefined for any other
+ * text.
+ */
 export function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefined {
   const first = literals[0] ?? '';
   if (!standsAt(text, 0, first)) return undefined;

@@ -1,4 +1,7 @@
-/** Finds values in JSON text without reading it, so that they can be passed on as they were spelt. The text must already have parsed. */
+/**
+ * Finds values in JSON text without reading it, so that they can be passed on as they were spelt. The text must already have
+ * parsed.
+ */
 
 import { endsStep, type Steps, whole } from '../steps.ts';
 
@@ -104,8 +107,8 @@ function find(text: string, start: number, step: string | number): number | unde
 }
 
 /**
- * {@link sliceJson} for many paths of one text. Containers on the way are indexed once, so that a body with thousands of calls is scanned
- * once for each level, not once for each call.
+ * {@link sliceJson} for many paths of one text. Containers on the way are indexed once, so that a body with thousands of calls is
+ * scanned once for each level, not once for each call.
  */
 export function jsonSlicer(text: string): (path: JsonPath) => string | undefined {
   const containers = new Map<number, ReadonlyMap<string | number, number>>();
@@ -138,8 +141,9 @@ function indexChildren(text: string, start: number): ReadonlyMap<string | number
 }
 
 /**
- * Calls `child` for each child of the container at `start`, with its key or index, the start of its value and the start of the member; `child`
- * returns the end of the value. Returns the index after the container, or `start` for a scalar, which has no children.
+ * Calls `child` for each child of the container at `start`, with its key or index, the start of its value and the start of the
+ * member; `child` returns the end of the value. Returns the index after the container, or `start` for a scalar, which has no
+ * children.
  */
 export function eachChild(
   text: string,

@@ -56,8 +56,8 @@ function* writeLong(text: string): Steps<string> {
 const isLeading = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 /**
- * The values in a value, itself included, up to `most`: what is behind is not looked at. A long string counts as `most`. What holds that many is added
- * to `large`.
+ * The values in a value, itself included, up to `most`: what is behind is not looked at. A long string counts as `most`. What
+ * holds that many is added to `large`.
  */
 function count(value: JsonValue | undefined, large: Set<JsonValue>, most: number): number {
   if (isLong(value)) return most;

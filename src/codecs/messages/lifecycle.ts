@@ -21,7 +21,10 @@ export const UPSTREAM = {
   ended:   { start: no,        startWhole: no,      open: no,        delta: no,        close: no,        usage: no,        stop: no,        cut: no,        end: no,      error: no },
 } as const satisfies Transitions<UpstreamState, UpstreamVerb>;
 
-/** Block kinds by the deltas they take. `media` and `fixed`: complete at their start. `native`: a kind that only this dialect knows. */
+/**
+ * Block kinds by the deltas they take. `media` and `fixed`: complete at their start. `native`: a kind that only this dialect
+ * knows.
+ */
 export type BlockKind = 'text' | 'thinking' | 'redacted' | 'tool' | 'media' | 'serverTool' | 'compaction' | 'fixed' | 'native';
 export type DeltaKind =
   | 'text_delta'
@@ -94,7 +97,10 @@ export function checkFits(block: BlockKind, delta: DeltaKind): void {
 export type ClientState = 'idle' | 'between' | 'inBlock' | 'signed' | 'stopped' | 'ended';
 export type ClientVerb = 'start' | 'open' | 'delta' | 'sign' | 'close' | 'stop' | 'end' | 'error' | 'other';
 
-/** What our clients get. `sign` is the one signature_delta of a thinking block, `other` a ping or an unknown event of the same dialect. */
+/**
+ * What our clients get. `sign` is the one signature_delta of a thinking block, `other` a ping or an unknown event of the same
+ * dialect.
+ */
 // biome-ignore format: a table is read by its columns
 export const CLIENT = {
   //         start             open             delta             sign             close             stop             end           error           other

@@ -34,8 +34,9 @@ export function joinSummary(summary: readonly string[] | undefined): string {
 }
 
 /**
- * The signature of a text or a tool call (gemini), which has no member in those blocks: it travels in an empty thinking block behind
- * it (of a text: only in front of another block, since clients take the last one as the result), in an envelope that names what it signs. `decodeRequest` puts it back (`opaque.ts`).
+ * The signature of a text or a tool call (gemini), which has no member in those blocks: it travels in an empty thinking block
+ * behind it (of a text: only in front of another block, since clients take the last one as the result), in an envelope that names
+ * what it signs. `decodeRequest` puts it back (`opaque.ts`).
  */
 export function attachedSignature(item: OutputItem, context: ResponseContext): string | undefined {
   if (item.kind === 'toolCall' && item.opaque !== undefined) return context.seal({ ...item.opaque, itemId: item.callId });
@@ -49,8 +50,8 @@ export const UNSIGNED = 'unsigned';
 const MOST_CARRIED_CHARS = 64 * 1024;
 
 /**
- * The signature of reasoning that its upstream did not sign. Clients send signed thinking back and drop the rest, and some keep the signature
- * alone; so the envelope holds the text.
+ * The signature of reasoning that its upstream did not sign. Clients send signed thinking back and drop the rest, and some keep
+ * the signature alone; so the envelope holds the text.
  */
 export function unsignedSignature({ raw, summary }: Pick<ReasoningItem, 'raw' | 'summary'>, context: ResponseContext): string {
   const text = JSON.stringify({ raw, summary });

@@ -13,7 +13,9 @@ export const FILES_BETA = 'files-api-2025-04-14';
 /** The longest lifetime of a cache breakpoint. */
 const LONGEST = '1h';
 
-/** In place of a last turn of the user that holds nothing but white space: without it the model would go on with its own answer. */
+/**
+ * In place of a last turn of the user that holds nothing but white space: without it the model would go on with its own answer.
+ */
 export const NO_CONTENT = '(no content)';
 
 /** The vendor refuses a text of nothing but white space wherever it stands. */
@@ -85,8 +87,8 @@ export function* renderAll(blocks: readonly WireBlock[]): Steps<string> {
 }
 
 /**
- * Removes all but the latest breakpoints, in wire order (semantics 6.6.1), and makes none live shorter than one behind it, which the vendor
- * refuses. `whole`: the breakpoint that is on no block, whose place is behind them all.
+ * Removes all but the latest breakpoints, in wire order (semantics 6.6.1), and makes none live shorter than one behind it, which
+ * the vendor refuses. `whole`: the breakpoint that is on no block, whose place is behind them all.
  */
 export function limitBreakpoints(blocks: readonly WireBlock[], whole: JsonObject | undefined, losses: Losses): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);

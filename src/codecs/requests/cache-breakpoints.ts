@@ -1,6 +1,6 @@
 /**
- * Cache breakpoints: where a prefix of the prompt ends that the upstream is to cache. Messages and routers of chat have `cache_control`, OpenAI
- * has `prompt_cache_breakpoint` on a part and `prompt_cache_options` for the whole request.
+ * Cache breakpoints: where a prefix of the prompt ends that the upstream is to cache. Messages and routers of chat have
+ * `cache_control`, OpenAI has `prompt_cache_breakpoint` on a part and `prompt_cache_options` for the whole request.
  */
 import type { CacheBreakpoint, Item } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
@@ -67,7 +67,10 @@ function minutesOf(ttl: string): number | undefined {
   return count === undefined || unit === undefined ? undefined : Number(count) * (MINUTES[unit] ?? 1);
 }
 
-/** The shortest of a vendor's lifetimes that is as long as `ttl`, else the longest; undefined where `ttl` is none. `known`: ascending. */
+/**
+ * The shortest of a vendor's lifetimes that is as long as `ttl`, else the longest; undefined where `ttl` is none. `known`:
+ * ascending.
+ */
 function lifetime(ttl: string | undefined, known: readonly string[]): string | undefined {
   const wanted = ttl === undefined ? undefined : minutesOf(ttl);
   if (wanted === undefined) return undefined;
@@ -114,8 +117,9 @@ export interface Places {
 }
 
 /**
- * The items with the breakpoints that this upstream gets. One that the wire has no place for stands behind the nearest item before it that has
- * one, and that of a tool behind the system text. Only the latest four stay. None stay for an upstream that has just refused them.
+ * The items with the breakpoints that this upstream gets. One that the wire has no place for stands behind the nearest item
+ * before it that has one, and that of a tool behind the system text. Only the latest four stay. None stay for an upstream that
+ * has just refused them.
  */
 export function placeBreakpoints(request: CanonicalRequest, places: Places): readonly Item[] {
   const { target, losses } = places;
@@ -167,8 +171,8 @@ function lastInstruction(items: readonly Item[], holds: Places['holds']): number
 }
 
 /**
- * Where `cache_breakpoints: "auto"` sets them: behind the instructions (which begin with the tools), and behind the last two turns that are not
- * the model's: the next request finds what this one wrote, also where its end was changed.
+ * Where `cache_breakpoints: "auto"` sets them: behind the instructions (which begin with the tools), and behind the last two
+ * turns that are not the model's: the next request finds what this one wrote, also where its end was changed.
  */
 export function automaticPlaces(items: readonly Item[], holds: Places['holds']): (readonly [number, CacheBreakpoint])[] {
   const instruction = lastInstruction(items, holds);

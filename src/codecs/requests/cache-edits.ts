@@ -1,4 +1,6 @@
-/** Edits of cache breakpoints in a body that stays in its dialect: the Channel sets them, or its upstream has just refused them. */
+/**
+ * Edits of cache breakpoints in a body that stays in its dialect: the Channel sets them, or its upstream has just refused them.
+ */
 import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';

@@ -1,6 +1,7 @@
 /**
- * Changes of the request's configuration inside its history: messages of routers (`configuration_update`) and items of the responses protocol.
- * Other protocols have one configuration for a request, so the last change counts. An upstream of the same protocol gets them in place.
+ * Changes of the request's configuration inside its history: messages of routers (`configuration_update`) and items of the
+ * responses protocol. Other protocols have one configuration for a request, so the last change counts. An upstream of the same
+ * protocol gets them in place.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { optionalObject, optionalString } from './members.ts';

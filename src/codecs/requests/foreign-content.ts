@@ -15,9 +15,10 @@ export function refuseForeignBinding({ boundTo }: CanonicalRequest, dialect: Dia
 const MEDIA = /audio|document|file|image|upload|video/;
 
 /**
- * Throws `item_not_found` for a reference to an item that the gateway does not keep: only the upstream that stored the item can say what it
- * was. Throws `unsupported_conversion` for native items without which the question would be a different one (semantics 3.11): media of the user,
- * and a compaction, which replaces all that came before it. Other native items are left to the loss table.
+ * Throws `item_not_found` for a reference to an item that the gateway does not keep: only the upstream that stored the item can
+ * say what it was. Throws `unsupported_conversion` for native items without which the question would be a different one
+ * (semantics 3.11): media of the user, and a compaction, which replaces all that came before it. Other native items are left to
+ * the loss table.
  */
 export function refuseForeignItem(item: NativeItem): void {
   if (!isObject(item.body)) return;

@@ -1,4 +1,7 @@
-/** What a request loses at an upstream of another dialect, by the loss table of that upstream. Named in the row of the request log. */
+/**
+ * What a request loses at an upstream of another dialect, by the loss table of that upstream. Named in the row of the request
+ * log.
+ */
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature, RequestLosses } from '../canonical/features.ts';
 
@@ -11,8 +14,8 @@ export class Losses {
   }
 
   /**
-   * The request holds the feature: names it unless it is kept. True where it is to be written. Throws `unsupported_conversion` at `path` where
-   * the table refuses it.
+   * The request holds the feature: names it unless it is kept. True where it is to be written. Throws `unsupported_conversion` at
+   * `path` where the table refuses it.
    */
   note(feature: RequestFeature, path?: string): boolean {
     const decision = this.#table[feature];

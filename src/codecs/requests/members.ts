@@ -1,7 +1,7 @@
 /**
- * Checked access to the members of a client's body: a wrong type is refused with the member's path. Null counts as absent. `path` is that of
- * the object that has the member; it is empty at the top of the body. Knows only members that several dialects have in common. What a decoder
- * reads of a body at all is one table in its dialect (`read-members.ts`).
+ * Checked access to the members of a client's body: a wrong type is refused with the member's path. Null counts as absent. `path`
+ * is that of the object that has the member; it is empty at the top of the body. Knows only members that several dialects have in
+ * common. What a decoder reads of a body at all is one table in its dialect (`read-members.ts`).
  */
 import { type GatewayError, invalid } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -12,8 +12,8 @@ import { defined } from '../defined.ts';
 const GATEWAY_MEMBERS: ReadonlySet<string> = new Set(['api_base', 'base_url', 'models', 'fallbacks', 'user_config']);
 
 /**
- * True for a member of a body that is meant for the gateway and never forwarded. Servers written in Go read `Model` as `model`, whichever comes
- * last, so such members are not forwarded under names that differ in case either.
+ * True for a member of a body that is meant for the gateway and never forwarded. Servers written in Go read `Model` as `model`,
+ * whichever comes last, so such members are not forwarded under names that differ in case either.
  */
 export function isGatewayMember(name: string): boolean {
   if (name === 'model') return false;
@@ -90,7 +90,10 @@ export function optionalInteger(json: JsonObject, key: string, bounds: Bounds = 
   return value;
 }
 
-/** `seed`: vendors take 64 bits, more than a number holds exactly. The same protocol gets the client's text, another one the nearest number. */
+/**
+ * `seed`: vendors take 64 bits, more than a number holds exactly. The same protocol gets the client's text, another one the
+ * nearest number.
+ */
 export function readSeed(json: JsonObject): number | undefined {
   const seed = optionalNumber(json, 'seed');
   if (seed !== undefined && !(Number.isInteger(seed) && Math.abs(seed) <= 2 ** 63))
@@ -161,8 +164,8 @@ export function wrongType(path: string, wanted: string): GatewayError {
 }
 
 /**
- * True when the request has members that its decoder does not read: they are lost at an upstream of another dialect, which the log reports
- * as `unknown members`.
+ * True when the request has members that its decoder does not read: they are lost at an upstream of another dialect, which the
+ * log reports as `unknown members`.
  */
 export function hasUnreadMembers({ json, reads: { own: known, within } }: CanonicalRequest): boolean {
   for (const key in json) if (!known.has(key) && present(json[key])) return true;

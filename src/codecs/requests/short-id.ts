@@ -2,10 +2,15 @@
 import { createHash } from 'node:crypto';
 
 const DIGEST_CHARS = 12;
-/** The limit of vendors of chat and responses for `user` (`string_above_max_length`). Agents that use messages put whole records there. */
+/**
+ * The limit of vendors of chat and responses for `user` (`string_above_max_length`). Agents that use messages put whole records
+ * there.
+ */
 const MAX_USER_CHARS = 64;
 
-/** An id of at most `maxLength` characters that depends on `id` alone. `legal`: the id without the characters that are refused. */
+/**
+ * An id of at most `maxLength` characters that depends on `id` alone. `legal`: the id without the characters that are refused.
+ */
 export function shortId(id: string, legal: string, maxLength: number): string {
   const digest = createHash('sha256').update(id).digest('hex').slice(0, DIGEST_CHARS);
   return `${legal.slice(0, maxLength - DIGEST_CHARS - 1).toWellFormed()}_${digest}`;

@@ -1,4 +1,7 @@
-/** Stop sequences for a vendor that refuses a request with more than it takes, or with some of them. The gateway enforces the rest. */
+/**
+ * Stop sequences for a vendor that refuses a request with more than it takes, or with some of them. The gateway enforces the
+ * rest.
+ */
 
 export interface Stops {
   /** For the upstream; undefined where there are none. */

@@ -1,6 +1,6 @@
 /**
- * A request as the loss table of the upstream leaves it: what the table drops is taken out before anything is encoded, and what it refuses is
- * refused at the client's path.
+ * A request as the loss table of the upstream leaves it: what the table drops is taken out before anything is encoded, and what
+ * it refuses is refused at the client's path.
  */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, Part, ReasoningItem, Role } from '../canonical/item.ts';
@@ -38,7 +38,8 @@ const MEMBERS = {
 const MEMBER_FEATURES = Object.entries(MEMBERS) as readonly (readonly [keyof typeof MEMBERS, RequestFeature])[];
 
 /**
- * The request as the table of `losses` leaves it: the same object where it takes nothing out. `isOurs`: the upstream may get the opaque value.
+ * The request as the table of `losses` leaves it: the same object where it takes nothing out. `isOurs`: the upstream may get the
+ * opaque value.
  */
 export function withoutLosses(request: CanonicalRequest, losses: Losses, isOurs: (opaque: Opaque) => boolean): CanonicalRequest {
   const changed: Partial<Mutable<CanonicalRequest>> = {};

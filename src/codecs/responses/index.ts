@@ -1,4 +1,7 @@
-/** The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a WebSocket can carry them. */
+/**
+ * The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a
+ * WebSocket can carry them.
+ */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { decodeEvents } from './answer/decode.ts';

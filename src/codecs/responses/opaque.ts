@@ -1,7 +1,7 @@
 /**
- * The `form` of an opaque value of this dialect: the member that held it, the format beside it, and the raw text of its item. Clients of
- * other protocols have no members for the first two, and messages clients send raw text back as a summary, so all three stay with the
- * value.
+ * The `form` of an opaque value of this dialect: the member that held it, the format beside it, and the raw text of its item.
+ * Clients of other protocols have no members for the first two, and messages clients send raw text back as a summary, so all
+ * three stay with the value.
  */
 import { isObject, tryJson } from '../canonical/json.ts';
 import { type OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';

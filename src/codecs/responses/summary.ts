@@ -1,6 +1,7 @@
 /**
- * Compaction for upstreams that have none: the model of the conversation is asked for a summary, which goes to the client as a `compaction`
- * item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go on with it.
+ * Compaction for upstreams that have none: the model of the conversation is asked for a summary, which goes to the client as a
+ * `compaction` item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go
+ * on with it.
  */
 import { notConvertible, upstreamFault } from '../canonical/error.ts';
 import type { Step } from '../canonical/event.ts';
@@ -133,7 +134,9 @@ export function compactionStep(whole: Whole, context: SealingContext): Step {
   };
 }
 
-/** The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none. */
+/**
+ * The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none.
+ */
 export function* compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Steps<Compaction> {
   const { usage } = whole;
   const item = summaryItem(whole, context);
@@ -194,8 +197,8 @@ function unreadable(at: number): Error {
 }
 
 /**
- * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that cannot be
- * opened.
+ * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that
+ * cannot be opened.
  */
 export function* withSummaries(request: Body, open: (sealed: string) => Opaque | undefined): Steps<Body> {
   const { input } = request.json;

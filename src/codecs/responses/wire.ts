@@ -35,7 +35,9 @@ const NATIVE_ID_PREFIX: ReadonlyMap<string, string> = new Map([
   ['tool_search_output', 'tso_'],
 ]);
 
-/** A new id for an item that has none: official clients refuse one without. Compaction items pass unchanged (design: "Opaque"). */
+/**
+ * A new id for an item that has none: official clients refuse one without. Compaction items pass unchanged (design: "Opaque").
+ */
 export function missingId(item: JsonObject, mint: Mint): string | undefined {
   const type = nonEmptyString(item, 'type');
   if (type === undefined || type === 'compaction' || nonEmptyString(item, 'id') !== undefined) return undefined;

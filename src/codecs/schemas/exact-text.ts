@@ -1,6 +1,6 @@
 /**
- * Rewrites a schema that JSON.stringify would change (keys that look like numbers move to the front, long integers lose digits) without that
- * change: such keys and numbers are marked while the schema is a value, and the marks are taken off its text again.
+ * Rewrites a schema that JSON.stringify would change (keys that look like numbers move to the front, long integers lose digits)
+ * without that change: such keys and numbers are marked while the schema is a value, and the marks are taken off its text again.
  */
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
@@ -45,7 +45,10 @@ function* unmarked(text: string): Steps<string> {
   );
 }
 
-/** Valid JSON with each string and all that stands between strings replaced, in one pass. A pattern would run out of stack over long strings. */
+/**
+ * Valid JSON with each string and all that stands between strings replaced, in one pass. A pattern would run out of stack over
+ * long strings.
+ */
 function* replaceTokens(text: string, string: (token: string) => string, between: (other: string) => string): Steps<string> {
   const pieces: string[] = [];
   let at = 0;

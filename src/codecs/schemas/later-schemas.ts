@@ -1,6 +1,6 @@
 /**
- * The schemas within a schema that are written in a later step, so that one of any size and form is rewritten in steps. What stands in their place is an
- * empty object until then: nobody looks into a schema that was rewritten.
+ * The schemas within a schema that are written in a later step, so that one of any size and form is rewritten in steps. What
+ * stands in their place is an empty object until then: nobody looks into a schema that was rewritten.
  */
 import { type JsonObject, setMember } from '../canonical/json.ts';
 import type { Steps } from '../steps.ts';

@@ -1,7 +1,7 @@
 /**
- * Lowers JSON Schema to the keywords of a target protocol: other keywords are rewritten or left out, so that the lowered schema accepts
- * everything that the original accepts. Only schemas are rewritten: properties that are merely named like keywords, and values inside
- * `enum`, are data.
+ * Lowers JSON Schema to the keywords of a target protocol: other keywords are rewritten or left out, so that the lowered schema
+ * accepts everything that the original accepts. Only schemas are rewritten: properties that are merely named like keywords, and
+ * values inside `enum`, are data.
  */
 import { isObject, type JsonObject, type JsonValue, setMember } from '../canonical/json.ts';
 import { atOnce, endsStep, type Steps } from '../steps.ts';
@@ -27,12 +27,15 @@ const ANY_NAME = /^\^?(?:\.\*|\(\.\*\))?\$?$/;
 const MAX_DEPTH = 128;
 
 /**
- * How often one schema is written out. References to a schema and to the schemas around it would otherwise repeat it for each of them; further
- * repetitions refer to a definition.
+ * How often one schema is written out. References to a schema and to the schemas around it would otherwise repeat it for each of
+ * them; further repetitions refer to a definition.
  */
 const MAX_COPIES = 3;
 
-/** The lowered schema, with keys in their order and a root that is not a mere reference. Never throws: what is no schema is left out. */
+/**
+ * The lowered schema, with keys in their order and a root that is not a mere reference. Never throws: what is no schema is left
+ * out.
+ */
 export function lowerSchema(schema: JsonObject, target: SchemaTarget): Steps<JsonObject> {
   return new Lowering(schema, target).run();
 }

@@ -1,6 +1,7 @@
 /**
- * The keywords of a schema and of the branches of its conjunctions, as one schema. The first one stays where two conflict; properties and
- * required names are collected. Grows in place, so that a branch costs what it adds, however many there are and however deep they are nested.
+ * The keywords of a schema and of the branches of its conjunctions, as one schema. The first one stays where two conflict;
+ * properties and required names are collected. Grows in place, so that a branch costs what it adds, however many there are and
+ * however deep they are nested.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Lowers JSON Schema to what the messages vendor takes in structured outputs and in strict tools, as its own SDK does: objects are closed,
- * `oneOf` becomes `anyOf`, and keywords that the vendor refuses are told to the model in the description.
+ * Lowers JSON Schema to what the messages vendor takes in structured outputs and in strict tools, as its own SDK does: objects
+ * are closed, `oneOf` becomes `anyOf`, and keywords that the vendor refuses are told to the model in the description.
  */
 import { isObject, type JsonObject, type JsonValue, setMember } from '../canonical/json.ts';
 import { endsStep, type Steps } from '../steps.ts';
@@ -11,15 +11,18 @@ import { SchemaReferences } from './references.ts';
 export interface LoweredSchema {
   readonly schema: JsonObject;
   /**
-   * False where the vendor's subset cannot say what the schema means: a map with free names, a value of any kind, recursion, a reference
-   * that leads elsewhere. The lowered schema then allows less than the original, or is refused.
+   * False where the vendor's subset cannot say what the schema means: a map with free names, a value of any kind, recursion, a
+   * reference that leads elsewhere. The lowered schema then allows less than the original, or is refused.
    */
   readonly isFaithful: boolean;
 }
 
 const FORMATS: ReadonlySet<JsonValue> = new Set('date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '));
 const MAX_DEPTH = 64;
-/** How often one schema is written out, where references lead to it and to the schemas around it. Further ones refer to a definition. */
+/**
+ * How often one schema is written out, where references lead to it and to the schemas around it. Further ones refer to a
+ * definition.
+ */
 const MAX_COPIES = 3;
 
 /** Never throws. The root is an object schema for every schema of an object. */

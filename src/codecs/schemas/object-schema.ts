@@ -3,8 +3,8 @@ import { notConvertible } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 
 /**
- * The schema with the type `object`, which may be missing or one of a list of types. Throws `unsupported_conversion` at `at` for any other
- * type (spec rule 14).
+ * The schema with the type `object`, which may be missing or one of a list of types. Throws `unsupported_conversion` at `at` for
+ * any other type (spec rule 14).
  */
 export function objectSchema(schema: JsonObject, at: string): JsonObject {
   const { type, ...rest } = schema;

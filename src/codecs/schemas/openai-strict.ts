@@ -1,6 +1,7 @@
 /**
- * Whether a strict tool of another protocol can be one of OpenAI's: there every member of every object is required, and objects are closed.
- * An optional member would have to become nullable, and the client's own schema may refuse the null; such a tool is sent without `strict`.
+ * Whether a strict tool of another protocol can be one of OpenAI's: there every member of every object is required, and objects
+ * are closed. An optional member would have to become nullable, and the client's own schema may refuse the null; such a tool is
+ * sent without `strict`.
  */
 import type { Dialect } from '../canonical/dialect.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -17,7 +18,9 @@ export interface StrictFunction {
   readonly isChanged: boolean;
 }
 
-/** The schema and the strictness of a function for an upstream of OpenAI's protocols. Its own clients know what they may ask for. */
+/**
+ * The schema and the strictness of a function for an upstream of OpenAI's protocols. Its own clients know what they may ask for.
+ */
 export function strictFunction({ parameters, strict }: FunctionTool, dialect: Dialect): StrictFunction {
   if (strict !== true || dialect !== 'messages') return { parameters, strict, isChanged: false };
   const closed = closedForOpenAi(parameters ?? { type: 'object', properties: {} });

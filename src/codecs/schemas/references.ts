@@ -1,6 +1,6 @@
 /**
- * Collects the targets of references inside one JSON Schema under the root's `$defs`: older `definitions`, definitions of nested schemas and
- * pointers into the schema itself all become `#/$defs/name`. A recursive schema stays finite.
+ * Collects the targets of references inside one JSON Schema under the root's `$defs`: older `definitions`, definitions of nested
+ * schemas and pointers into the schema itself all become `#/$defs/name`. A recursive schema stays finite.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { endsStep, type Steps } from '../steps.ts';
@@ -39,7 +39,10 @@ export class SchemaReferences {
     }
   }
 
-  /** The root with its own reference replaced by the schema that it refers to. References that lead nowhere, or in a circle, are removed. */
+  /**
+   * The root with its own reference replaced by the schema that it refers to. References that lead nowhere, or in a circle, are
+   * removed.
+   */
   inlineRoot(): JsonObject {
     if (this.#root['$ref'] === undefined) return this.#root;
     const chain: JsonObject[] = [];

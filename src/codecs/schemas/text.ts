@@ -1,6 +1,7 @@
 /**
- * Keeps the client's own text of schemas for an upstream of another protocol. Parsing and writing them would move keys that look like numbers
- * to the front (known failure T10: models answer in the order of a schema) and change integers that JavaScript cannot hold.
+ * Keeps the client's own text of schemas for an upstream of another protocol. Parsing and writing them would move keys that look
+ * like numbers to the front (known failure T10: models answer in the order of a schema) and change integers that JavaScript
+ * cannot hold.
  */
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -63,7 +64,10 @@ function* changesWhenWritten(schema: JsonObject): Steps<boolean> {
   }
 }
 
-/** Every schema of a converted request is checked, so no list of keys is made. `JSON.parse` has moved a key that looks like a number to the front. */
+/**
+ * Every schema of a converted request is checked, so no list of keys is made. `JSON.parse` has moved a key that looks like a
+ * number to the front.
+ */
 function hasMovedKey(container: JsonObject): boolean {
   let isNumeric: boolean | undefined;
   for (const key in container) {

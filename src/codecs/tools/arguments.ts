@@ -1,4 +1,6 @@
-/** The arguments of a call that has none: whoever parses them (upstreams, agents) needs an object, so they are `{}` everywhere. */
+/**
+ * The arguments of a call that has none: whoever parses them (upstreams, agents) needs an object, so they are `{}` everywhere.
+ */
 export const NO_ARGUMENTS = '{}';
 
 /** The argument text as it is, `{}` for a blank one. */

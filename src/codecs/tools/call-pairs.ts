@@ -1,15 +1,16 @@
 /**
- * Pairs tool results with their calls. Vendors refuse a history in which a call has no result, a result has no call, or something stands
- * between the two. Clients send such histories after an interruption, a retry or a summary of their own.
+ * Pairs tool results with their calls. Vendors refuse a history in which a call has no result, a result has no call, or something
+ * stands between the two. Clients send such histories after an interruption, a retry or a summary of their own.
  */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { endsStep, type Steps } from '../steps.ts';
 
 /**
- * Results by their call, in the order in which the calls were first answered. A result belongs to the nearest earlier call with its id (turns
- * may reuse ids), else to the first later one. Of several results for one call the last counts. Where one answer has several calls with
- * one id (some servers use the tool's name), they take its results in order. Calls and results without a counterpart are left out.
+ * Results by their call, in the order in which the calls were first answered. A result belongs to the nearest earlier call with
+ * its id (turns may reuse ids), else to the first later one. Of several results for one call the last counts. Where one answer
+ * has several calls with one id (some servers use the tool's name), they take its results in order. Calls and results without a
+ * counterpart are left out.
  */
 export function* pairCalls(items: readonly Item[]): Steps<ReadonlyMap<ToolCallItem, ToolResultItem>> {
   const pairs: Pair[] = [];
@@ -73,9 +74,9 @@ function addResult({ calls, results }: SameIdCalls, rank: number, result: ToolRe
 }
 
 /**
- * The items with every call answered once, directly after the turn that made it, and without calls and results that have no counterpart
- * (semantics 6.2.9); `reportLoss` is told of each. Calls of the last turn stay: they wait for their results, or for the rest of a paused
- * turn. Results of one turn keep their order. Calls of one turn that share an id get ids of their own.
+ * The items with every call answered once, directly after the turn that made it, and without calls and results that have no
+ * counterpart (semantics 6.2.9); `reportLoss` is told of each. Calls of the last turn stay: they wait for their results, or for
+ * the rest of a paused turn. Results of one turn keep their order. Calls of one turn that share an id get ids of their own.
  */
 export function* withAnsweredCalls(
   items: readonly Item[],
@@ -161,8 +162,9 @@ class OwnIds {
 }
 
 /**
- * True for an item of another source message than the call before it, unless it is a call, a text or reasoning. Those belong to the same
- * answer: after the results, a text would be an answer that the model continues, and reasoning must stay where its owner put it.
+ * True for an item of another source message than the call before it, unless it is a call, a text or reasoning. Those belong to
+ * the same answer: after the results, a text would be an answer that the model continues, and reasoning must stay where its owner
+ * put it.
  */
 function isAfterTurn(item: Item, call: ToolCallItem | undefined): boolean {
   if (item.kind === 'toolCall' || item.kind === 'text' || item.kind === 'reasoning') return false;

@@ -1,6 +1,6 @@
 /**
- * Freeform custom tools for a wire that has functions only: a freeform tool becomes a function with one string parameter, and its calls are
- * turned back. Does not know the form of tools and calls in any dialect.
+ * Freeform custom tools for a wire that has functions only: a freeform tool becomes a function with one string parameter, and its
+ * calls are turned back. Does not know the form of tools and calls in any dialect.
  */
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
@@ -48,14 +48,18 @@ const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
 const LONGEST_OPENING = 1024;
 const LONGEST_ESCAPE = '\\u0000'.length;
-/** A run of characters or an escape inside a JSON string. Matched piece by piece, since one match over megabytes would overflow the stack. */
+/**
+ * A run of characters or an escape inside a JSON string. Matched piece by piece, since one match over megabytes would overflow
+ * the stack.
+ */
 const INSIDE = /[^"\\]+|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u]/y;
 /** The first half of a surrogate pair, escaped or not, at the end of the text. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
 /**
- * Reads the freeform text out of arguments that arrive in pieces. It is given out piece by piece where they are `{"input": "…"}` or no JSON
- * object (models also answer with the plain text), and at the end where they are another object, of which the only string counts.
+ * Reads the freeform text out of arguments that arrive in pieces. It is given out piece by piece where they are `{"input": "…"}`
+ * or no JSON object (models also answer with the plain text), and at the end where they are another object, of which the only
+ * string counts.
  */
 export class FreeformReader {
   /** The text so far. */
@@ -138,7 +142,10 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** The value of the inside of a JSON string. What JSON forbids and models write (control characters, unknown escapes) stands for itself. */
+/**
+ * The value of the inside of a JSON string. What JSON forbids and models write (control characters, unknown escapes) stands for
+ * itself.
+ */
 function unescaped(raw: string): string {
   if (!raw.includes('\\')) return raw;
   const legal = tryJson(`"${raw}"`);

@@ -1,6 +1,6 @@
 /**
- * Members of a function that only its own dialect can honour: who may call it, when it is loaded, what it gives, and that it may answer later.
- * Another upstream is offered the function without them, unless only programs may call it.
+ * Members of a function that only its own dialect can honour: who may call it, when it is loaded, what it gives, and that it may
+ * answer later. Another upstream is offered the function without them, unless only programs may call it.
  */
 import { notConvertible } from '../canonical/error.ts';
 import type { FunctionFeature } from '../canonical/features.ts';
@@ -34,8 +34,8 @@ export function readFunctionMembers(tool: JsonObject, at: string): FunctionMembe
 }
 
 /**
- * The request as another dialect can honour it. Throws where the client requires a function that only programs may call. The request itself
- * where no function has such members.
+ * The request as another dialect can honour it. Throws where the client requires a function that only programs may call. The
+ * request itself where no function has such members.
  */
 export function withDirectTools(request: CanonicalRequest, losses: Losses): CanonicalRequest {
   if (!request.tools.some((tool) => 'beyond' in tool)) return request;

@@ -1,6 +1,6 @@
 /**
- * A bijection between tools and the names that a target protocol allows. It is made for each request from the order of its tools, so that
- * equal requests get equal names (spec rule 1; prompt caches).
+ * A bijection between tools and the names that a target protocol allows. It is made for each request from the order of its tools,
+ * so that equal requests get equal names (spec rule 1; prompt caches).
  */
 import { hash } from 'node:crypto';
 import type { ToolName } from '../canonical/item.ts';
@@ -72,8 +72,8 @@ export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 
 }
 
 /**
- * A tool keeps its name if that is legal and unique. A namespaced one whose name is taken becomes `namespace__name`. A name that is still too
- * long or taken gets a hash suffix.
+ * A tool keeps its name if that is legal and unique. A namespaced one whose name is taken becomes `namespace__name`. A name that
+ * is still too long or taken gets a hash suffix.
  */
 export const nameTools = whole(nameInSteps);
 

@@ -1,7 +1,7 @@
 /**
  * Some models call an internal wrapper that nobody declared, a function `parallel` with the real calls in its arguments
- * (`{"tool_uses": [{"recipient_name": "functions.x", "parameters": {…}}]}`). If every recipient is a declared tool, the calls replace the
- * wrapper; otherwise it stays as it is. Answers for a client of the same dialect are not changed.
+ * (`{"tool_uses": [{"recipient_name": "functions.x", "parameters": {…}}]}`). If every recipient is a declared tool, the calls
+ * replace the wrapper; otherwise it stays as it is. Answers for a client of the same dialect are not changed.
  */
 import type { CanonicalEvent, ItemEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolCallItem } from '../canonical/item.ts';

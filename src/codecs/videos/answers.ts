@@ -29,7 +29,10 @@ export function resultLink(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
 }
 
-/** The last frame of the video, where the client asked for it (`return_last_frame`). `report` is what the upstream reported of its success. */
+/**
+ * The last frame of the video, where the client asked for it (`return_last_frame`). `report` is what the upstream reported of its
+ * success.
+ */
 export function lastFrameLink(report: JsonValue): string | undefined {
   const content = isObject(report) ? report['content'] : undefined;
   return isObject(content) ? resultLink(content['last_frame_url']) : undefined;
@@ -50,8 +53,8 @@ function isCode(word: string | undefined): word is string {
 }
 
 /**
- * What an error status means for a submission. Only a 4xx is an explicit refusal; of a 5xx, and of a timeout, nobody knows whether the
- * task was made before it.
+ * What an error status means for a submission. Only a 4xx is an explicit refusal; of a 5xx, and of a timeout, nobody knows
+ * whether the task was made before it.
  */
 export function submissionRefusal(answer: UpstreamAnswer): Submission {
   const { status } = answer;

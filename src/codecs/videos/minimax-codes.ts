@@ -8,8 +8,8 @@ import type { Submission, VideoFailure } from './upstream.ts';
 /** It will not make this video: sensitive input or output, invalid parameters. */
 const REFUSED = new Set([1026, 1027, 2013]);
 /**
- * Limits, load, and refusals of our credential, with the HTTP status that each stands for. Every other code (1000, 1001, 1013, …) leaves
- * open whether a task was made.
+ * Limits, load, and refusals of our credential, with the HTTP status that each stands for. Every other code (1000, 1001, 1013, …)
+ * leaves open whether a task was made.
  */
 const NOT_TAKEN: ReadonlyMap<number, number> = new Map([
   [1002, 429],

@@ -1,6 +1,7 @@
 /**
- * The body of `POST /v1/videos`, checked as far as the specification says ("POST /v1/videos"): fields, types, 1 to 60 seconds, at most
- * 50 inputs with HTTP(S) URLs and known roles. What a model can do is the upstream's to judge; what a Channel can say, its codec's.
+ * The body of `POST /v1/videos`, checked as far as the specification says ("POST /v1/videos"): fields, types, 1 to 60 seconds, at
+ * most 50 inputs with HTTP(S) URLs and known roles. What a model can do is the upstream's to judge; what a Channel can say, its
+ * codec's.
  */
 import { createHash } from 'node:crypto';
 import { invalid } from '../canonical/error.ts';

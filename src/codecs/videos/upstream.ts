@@ -1,7 +1,7 @@
 /**
- * What a video upstream is to the task worker: three calls and how to read their answers. The worker decides what an answer means for
- * the task and its money; a codec only names which of few things the upstream answered. An unclear answer is never read as a refusal: a task
- * that may exist upstream is not submitted again.
+ * What a video upstream is to the task worker: three calls and how to read their answers. The worker decides what an answer means
+ * for the task and its money; a codec only names which of few things the upstream answered. An unclear answer is never read as a
+ * refusal: a task that may exist upstream is not submitted again.
  */
 import type { JsonObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
@@ -27,8 +27,8 @@ export type Submission =
   /** It will not make this video, whoever asks. */
   | { readonly kind: 'refused'; readonly error: VideoFailure }
   /**
-   * It took nothing now (limits, our credential): another Channel may, or this one after the time that it named. `status`: the HTTP status
-   * of that, be it that a code in a 200 stands for it.
+   * It took nothing now (limits, our credential): another Channel may, or this one after the time that it named. `status`: the
+   * HTTP status of that, be it that a code in a 200 stands for it.
    */
   | { readonly kind: 'notTaken'; readonly error: VideoFailure; readonly status: number; readonly retryAfterMs?: number }
   /** It may have taken the task. */

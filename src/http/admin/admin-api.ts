@@ -1,6 +1,6 @@
 /**
- * The admin API on the operations port: who asks, what for, why, and the answer. Everything below its prefix needs a token, and a browser's
- * request must come from a page of this very address.
+ * The admin API on the operations port: who asks, what for, why, and the answer. Everything below its prefix needs a token, and a
+ * browser's request must come from a page of this very address.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';

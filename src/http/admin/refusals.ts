@@ -1,4 +1,7 @@
-/** Why an operator's request cannot be done. Thrown by the verbs; the command line and the admin API each print it in their own names. */
+/**
+ * Why an operator's request cannot be done. Thrown by the verbs; the command line and the admin API each print it in their own
+ * names.
+ */
 
 /** How a member of the request is called where the refusal is printed: `--limit-total`, or `limits.total`. */
 export type NameOf = (member: string) => string;

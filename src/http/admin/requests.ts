@@ -1,6 +1,6 @@
 /**
- * What operators ask for, as schemas: the request bodies of the admin API, and the options of the verbs that do the same. Amounts are
- * decimal US dollars as text; `null` takes a restriction away.
+ * What operators ask for, as schemas: the request bodies of the admin API, and the options of the verbs that do the same. Amounts
+ * are decimal US dollars as text; `null` takes a restriction away.
  */
 import { type TSchema, Type } from 'typebox';
 import { MOST_OF_LIMITS, type RATE_LIMIT_NAMES, type RateLimitName } from '../../store/rate-limits.ts';

@@ -1,4 +1,7 @@
-/** What the admin API answers, as schemas: the rows of a list are what the verb prints with `--json`. Amounts are decimal US dollars as text. */
+/**
+ * What the admin API answers, as schemas: the rows of a list are what the verb prints with `--json`. Amounts are decimal US
+ * dollars as text.
+ */
 import { type TProperties, type TSchema, Type } from 'typebox';
 
 const Text = Type.String();
@@ -11,7 +14,10 @@ const Optional = Type.Optional;
 const Record = <Properties extends TProperties>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false });
 
-/** A page: `nextCursor` is what to give as `after` (or `before` where that is the query's name) for the next one, and is absent at the end. */
+/**
+ * A page: `nextCursor` is what to give as `after` (or `before` where that is the query's name) for the next one, and is absent at
+ * the end.
+ */
 export const Page = <Row extends TSchema>(row: Row) => Record({ data: Type.Array(row), nextCursor: Optional(Text) });
 const All = <Row extends TSchema>(row: Row) => Record({ data: Type.Array(row) });
 

@@ -1,6 +1,6 @@
 /**
- * The admin API: one row a route. Its `request` are the members of the path, of the query (GET, DELETE) or of the JSON body (POST, PATCH);
- * `role` is what a token needs. Handlers are handed in (`AdminActions`): a row without one does not compile.
+ * The admin API: one row a route. Its `request` are the members of the path, of the query (GET, DELETE) or of the JSON body
+ * (POST, PATCH); `role` is what a token needs. Handlers are handed in (`AdminActions`): a row without one does not compile.
  */
 import type { Static, TObject, TSchema } from 'typebox';
 import type { AdminRole } from '../../store/admin-tokens.ts';

@@ -1,6 +1,6 @@
 /**
- * Who uses the admin API: an admin token as a bearer, or the session of a browser that signed in with one. Failing attempts are slowed and
- * logged. A session lasts as long as this process, twelve hours at most, and no longer than its token.
+ * Who uses the admin API: an admin token as a bearer, or the session of a browser that signed in with one. Failing attempts are
+ * slowed and logged. A session lasts as long as this process, twelve hours at most, and no longer than its token.
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';

@@ -17,7 +17,10 @@ export interface BookOptions {
   readFile(path: string): string;
 }
 
-/** Gives each model without a price the one that the book has for it. What is wrong with the book or in it is appended to the problems. */
+/**
+ * Gives each model without a price the one that the book has for it. What is wrong with the book or in it is appended to the
+ * problems.
+ */
 export function addBookPrices(
   models: Map<string, Model>,
   channels: readonly Channel[],
@@ -105,8 +108,8 @@ class Book {
   }
 
   /**
-   * The entry of the first name that has one; else those that have it behind a provider. Refused where these differ, and where the entry has
-   * no price of ours; undefined where there is none.
+   * The entry of the first name that has one; else those that have it behind a provider. Refused where these differ, and where
+   * the entry has no price of ours; undefined where there is none.
    */
   price(names: readonly string[]): Result<FoundPrice, string> | undefined {
     for (const name of names) {

@@ -198,8 +198,9 @@ function buildChannels(
 const PLAIN = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:\/[A-Za-z0-9._~-]+)*$/;
 
 /**
- * The address that the examples name: http or https, a host, a port, a path; no slash at its end. It is never taken from a request's Host
- * header, which anybody may choose, and its characters are limited because readers paste these examples into a shell.
+ * The address that the examples name: http or https, a host, a port, a path; no slash at its end. It is never taken from a
+ * request's Host header, which anybody may choose, and its characters are limited because readers paste these examples into a
+ * shell.
  */
 function isPlainBaseUrl(text: string): boolean {
   return PLAIN.test(text) && URL.canParse(text);

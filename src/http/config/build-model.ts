@@ -58,7 +58,10 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
 
 const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES]);
 
-/** An unknown price key is the meter of a tool; one that resembles a known key is a mistake, which would give that class away. `at`: the path of the price. */
+/**
+ * An unknown price key is the meter of a tool; one that resembles a known key is a mistake, which would give that class away.
+ * `at`: the path of the price.
+ */
 function misspelled(rates: Rates, at: string): ConfigProblem[] {
   const named = (kind: string, modifiers: ReadonlyMap<string, Modifier> = new Map()): ConfigProblem[] =>
     [...modifiers].flatMap(([name, modifier]) => ('multiplier' in modifier ? [] : inTier(modifier, `${at}.${kind}.${name}`)));

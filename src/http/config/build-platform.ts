@@ -1,4 +1,6 @@
-/** The platform of a Channel from its entry: default addresses, the one source of its credential, and the rules between the keys. */
+/**
+ * The platform of a Channel from its entry: default addresses, the one source of its credential, and the rules between the keys.
+ */
 import { createPrivateKey } from 'node:crypto';
 import { defined } from '../../codecs/defined.ts';
 import { isObject, tryJson } from '../../codecs/canonical/json.ts';

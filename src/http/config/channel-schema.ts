@@ -1,6 +1,6 @@
 /**
- * The shape of one entry of `channels`: what every Channel has, and the options of its type. An option stands with the types that read it,
- * so that `check` refuses it everywhere else.
+ * The shape of one entry of `channels`: what every Channel has, and the options of its type. An option stands with the types that
+ * read it, so that `check` refuses it everywhere else.
  */
 import { type TObject, type TProperties, Type } from 'typebox';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';

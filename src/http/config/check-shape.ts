@@ -29,8 +29,8 @@ function checkedBy(schema: TSchema): Checked {
 }
 
 /**
- * True when the value has the shape of the schema; otherwise the problems are appended. Channels are checked one by one against the
- * schema of their own type, so that a problem names the key and not eight alternatives.
+ * True when the value has the shape of the schema; otherwise the problems are appended. Channels are checked one by one against
+ * the schema of their own type, so that a problem names the key and not eight alternatives.
  */
 export function hasShape(value: unknown, problems: ConfigProblem[]): value is WrittenConfig {
   const before = problems.length;
@@ -68,7 +68,10 @@ function schemaOf(channel: unknown, at: string, problems: ConfigProblem[]): Chec
   return compiled;
 }
 
-/** Rules about what was written and what was not, which cannot be seen any more when the defaults are filled in. Problems are appended. */
+/**
+ * Rules about what was written and what was not, which cannot be seen any more when the defaults are filled in. Problems are
+ * appended.
+ */
 export function checkWritten({ channels = [] }: WrittenConfig, problems: ConfigProblem[]): void {
   for (const [index, { options = {} }] of channels.entries()) {
     for (const name of ['max_queue', 'queue_ms'] as const) {
@@ -167,8 +170,8 @@ function unknownKey(schema: Checked, at: string, place: string, key: string): Co
 const isType = ({ keyword }: ShapeError): boolean => keyword === 'type';
 
 /**
- * A place with alternatives has a type error for each. Where the value has the type of one of them, only its other errors count; else the
- * types are joined into one message.
+ * A place with alternatives has a type error for each. Where the value has the type of one of them, only its other errors count;
+ * else the types are joined into one message.
  */
 function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
   const types = Map.groupBy(errors.filter(isType), ({ instancePath }) => instancePath);
@@ -188,7 +191,10 @@ function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
   });
 }
 
-/** Whether the value has the type of one alternative: then there are errors inside it, or errors about something else than its type. */
+/**
+ * Whether the value has the type of one alternative: then there are errors inside it, or errors about something else than its
+ * type.
+ */
 function hasFit(errors: readonly ShapeError[], place: string): boolean {
   return errors.some((error) => {
     if (error.instancePath === place) return !isType(error) && !ECHOES.has(error.keyword);

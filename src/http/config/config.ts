@@ -1,6 +1,6 @@
 /**
- * The configuration as the gateway uses it: checked, with defaults, secrets resolved, frozen. One snapshot serves a whole request;
- * a reload makes a new one. Knows no file and no environment (`parse.ts`, `source.ts`).
+ * The configuration as the gateway uses it: checked, with defaults, secrets resolved, frozen. One snapshot serves a whole
+ * request; a reload makes a new one. Knows no file and no environment (`parse.ts`, `source.ts`).
  */
 import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
@@ -12,7 +12,9 @@ import type { PlatformSettings } from '../platforms/settings.ts';
 import type { Camel } from './schema-terms.ts';
 import type { ChannelEntry, HostedEntry, SectionOf } from './schema.ts';
 
-/** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
+/**
+ * A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`.
+ */
 export const COMPACT_SUFFIX = '-openai-compact';
 
 export type Timeouts = Camel<SectionOf<'timeouts'>>;
@@ -139,7 +141,9 @@ export interface Config {
   readonly revision: number;
   readonly loadedAtMs: number;
   readonly listen: SectionOf<'listen'>;
-  /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
+  /**
+   * `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without.
+   */
   readonly operations?: OperationsAddress;
   readonly publicBaseUrl?: string;
   readonly role: SectionOf<'node'>['role'];

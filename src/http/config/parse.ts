@@ -1,6 +1,6 @@
 /**
- * Text of a configuration file (JSON with comments) to a checked, frozen {@link Config}. Every problem is collected and named by its
- * path. Reads neither files nor the environment itself.
+ * Text of a configuration file (JSON with comments) to a checked, frozen {@link Config}. Every problem is collected and named by
+ * its path. Reads neither files nor the environment itself.
  */
 import { isObject } from '../../codecs/canonical/json.ts';
 import { type BuildOptions, buildConfig } from './build-config.ts';
@@ -51,8 +51,8 @@ function placeOf(path: string) {
 }
 
 /**
- * Rules that span several keys, checked of what has its shape: a misspelt key hides no other mistake. Members of the wrong shape are left out, or the
- * whole entry where it cannot be without them, and so is every mistake that only follows from them.
+ * Rules that span several keys, checked of what has its shape: a misspelt key hides no other mistake. Members of the wrong shape
+ * are left out, or the whole entry where it cannot be without them, and so is every mistake that only follows from them.
  */
 function problemsOfTheRest(value: unknown, options: ParseOptions, found: readonly ConfigProblem[]): ConfigProblem[] {
   if (!isObject(value) || !Array.isArray(value['channels']) || !isObject(value['models'])) return [];

@@ -1,6 +1,6 @@
 /**
- * The options of a Channel behind a cloud: where the platform is, and the credential that it is asked with. A credential has one source;
- * `url` replaces the address that the source is asked at, which is otherwise fixed.
+ * The options of a Channel behind a cloud: where the platform is, and the credential that it is asked with. A credential has one
+ * source; `url` replaces the address that the source is asked at, which is otherwise fixed.
  */
 import { type TProperties, Type } from 'typebox';
 import { closed, Text, withDefault } from './schema-terms.ts';

@@ -1,6 +1,6 @@
 /**
- * The shape of `mizu.config.json` as a TypeBox schema; its JSON Schema is generated from here (`mizu.schema.json`). Knows keys, types
- * and ranges; what spans several keys is `build-config.ts`. Unknown keys are refused everywhere.
+ * The shape of `mizu.config.json` as a TypeBox schema; its JSON Schema is generated from here (`mizu.schema.json`). Knows keys,
+ * types and ranges; what spans several keys is `build-config.ts`. Unknown keys are refused everywhere.
  */
 import { type Static, type TObject, Type } from 'typebox';
 import { CHANNEL_SCHEMAS, PLATFORM_SCHEMAS } from './channel-schema.ts';

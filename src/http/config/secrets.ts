@@ -1,6 +1,7 @@
 /**
- * `${ENV_NAME}` and `${file:/path}` inside any string of the configuration. `$${` is a literal `${`. Values are resolved at load and trimmed,
- * since files with secrets often end in a line feed. A missing or empty value is a problem that names the key and the variable, never a value.
+ * `${ENV_NAME}` and `${file:/path}` inside any string of the configuration. `$${` is a literal `${`. Values are resolved at load
+ * and trimmed, since files with secrets often end in a line feed. A missing or empty value is a problem that names the key and
+ * the variable, never a value.
  */
 import type { ConfigProblem } from './config-error.ts';
 import { joinPath } from './config-error.ts';

@@ -1,6 +1,6 @@
 /**
- * The configuration while the gateway runs: a file that is read again on SIGHUP and on change. A file that is not valid keeps the old
- * configuration and is reported. Callers get a frozen snapshot.
+ * The configuration while the gateway runs: a file that is read again on SIGHUP and on change. A file that is not valid keeps the
+ * old configuration and is reported. Callers get a frozen snapshot.
  */
 import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -93,7 +93,10 @@ export class FileConfig implements ConfigSource {
     for (const listener of this.#listeners) listener(config);
   }
 
-  /** Watches the file's folder, since editors and mounts replace the file itself, and for a symbolic link also the folder of its target. Never throws. */
+  /**
+   * Watches the file's folder, since editors and mounts replace the file itself, and for a symbolic link also the folder of its
+   * target. Never throws.
+   */
   startWatching(): void {
     let timer: NodeJS.Timeout | undefined;
     const settled = (): void => {

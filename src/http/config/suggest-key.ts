@@ -1,6 +1,6 @@
 /**
- * Suggests what an operator meant by an unknown key: a similar key of the same place, or the same key at another place. Reads as much of JSON
- * Schema as the configuration's schema uses.
+ * Suggests what an operator meant by an unknown key: a similar key of the same place, or the same key at another place. Reads as
+ * much of JSON Schema as the configuration's schema uses.
  */
 import { isObject } from '../../codecs/canonical/json.ts';
 import { joinPath } from './config-error.ts';

@@ -1,6 +1,6 @@
 /**
- * Which Channel a conversation was last answered by, so that it meets its prompt cache again. Written after success only, dropped on
- * failure, forgotten when idle; state of one process.
+ * Which Channel a conversation was last answered by, so that it meets its prompt cache again. Written after success only, dropped
+ * on failure, forgotten when idle; state of one process.
  */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';

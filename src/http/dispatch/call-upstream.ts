@@ -1,6 +1,6 @@
 /**
- * One request to one upstream inside an attempt: sent, its status judged, its answer read under the Channel's timers and the client's
- * signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
+ * One request to one upstream inside an attempt: sent, its status judged, its answer read under the Channel's timers and the
+ * client's signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
  */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';

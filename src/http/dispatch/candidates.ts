@@ -1,6 +1,6 @@
 /**
- * Which Channels may serve a request, and in which order they are tried: priority, then weight, the conversation's own Channel first.
- * Knows nothing of what is sent.
+ * Which Channels may serve a request, and in which order they are tried: priority, then weight, the conversation's own Channel
+ * first. Knows nothing of what is sent.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { GatewayError, notConvertible } from '../../codecs/canonical/error.ts';
@@ -11,7 +11,9 @@ export interface Need {
   readonly accountClass: string;
   /** Channel types that can serve this endpoint. */
   readonly types: ReadonlySet<ChannelType>;
-  /** What the endpoint needs beyond the type. It is true of one of these Channels at least: the endpoint knows the better refusal. */
+  /**
+   * What the endpoint needs beyond the type. It is true of one of these Channels at least: the endpoint knows the better refusal.
+   */
   readonly isCapable?: (channel: Channel) => boolean;
   /** Path of the first private file reference in the client's body. */
   readonly referenceAt?: string;

@@ -1,6 +1,7 @@
 /**
- * The attempt loop, one for every endpoint: it knows Channels, budgets, waits and circuits, and nothing of what an attempt sends or where
- * its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be tried.
+ * The attempt loop, one for every endpoint: it knows Channels, budgets, waits and circuits, and nothing of what an attempt sends
+ * or where its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be
+ * tried.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Refusable } from '../../codecs/canonical/request.ts';
@@ -245,7 +246,10 @@ class AttemptLoop<Answer> {
       : undefined;
   }
 
-  /** A Channel that named a time is waited for once without being paid for; more than that would be a second layer of the client's own retries. */
+  /**
+   * A Channel that named a time is waited for once without being paid for; more than that would be a second layer of the client's
+   * own retries.
+   */
   #isAskedAgain({ invited, channel, repeats = 0 }: Failure): boolean {
     if (!invited || this.#awaited.has(channel)) return this.#mayRepeat(channel, repeats);
     this.#awaited.add(channel);

@@ -1,6 +1,6 @@
 /**
- * Which Channels are fit: one half-open circuit for each Channel and model, and a cooldown for a Channel that refused our credential.
- * State of one process. Knows outcomes, not errors: the attempt loop decides what a failure was.
+ * Which Channels are fit: one half-open circuit for each Channel and model, and a cooldown for a Channel that refused our
+ * credential. State of one process. Knows outcomes, not errors: the attempt loop decides what a failure was.
  */
 import type { Clock } from '../../streams/clock.ts';
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
@@ -178,8 +178,8 @@ export class Health {
   }
 
   /**
-   * What an active probe found. Two failures in a row take the Channel out until a probe is good again or the cooldown is over; what
-   * requests found out themselves is theirs to heal.
+   * What an active probe found. Two failures in a row take the Channel out until a probe is good again or the cooldown is over;
+   * what requests found out themselves is theirs to heal.
    */
   probed(channelId: string, good: boolean): void {
     if (good) {
@@ -281,7 +281,10 @@ export class Health {
     if (failures >= most && failures * 2 >= circuit.results.length) this.#open(circuit, now + cooldownMs);
   }
 
-  /** A trial under way decides for itself (who asks has ended its own); a circuit that is open already is never opened for less long. */
+  /**
+   * A trial under way decides for itself (who asks has ended its own); a circuit that is open already is never opened for less
+   * long.
+   */
   #open(circuit: Circuit, until: number): void {
     if (circuit.state === 'trying') return;
     circuit.openUntil = Math.max(circuit.openUntil, until);

@@ -1,4 +1,7 @@
-/** Asking a Channel for its model list: what active probes and `mizu channels test` share. Costs no tokens, and proves way, host and credential. */
+/**
+ * Asking a Channel for its model list: what active probes and `mizu channels test` share. Costs no tokens, and proves way, host
+ * and credential.
+ */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { ROUTER_MODELS_PATH } from '../../codecs/images/index.ts';
 import type { Channel } from '../config/config.ts';

@@ -1,4 +1,6 @@
-/** What the attempt loop is given: the Channels and bounds of one exchange, how one attempt is made, and what all exchanges share. */
+/**
+ * What the attempt loop is given: the Channels and bounds of one exchange, how one attempt is made, and what all exchanges share.
+ */
 import type { Refusable } from '../../codecs/canonical/request.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Channel } from '../config/config.ts';
@@ -12,7 +14,10 @@ import type { UnknownMembers } from './unknown-members.ts';
 export interface Target {
   readonly channel: Channel;
   readonly upstreamModel: string;
-  /** The name that clients know it by: the model that was asked for, or a fallback of it. Absent where no client reads what goes wrong. */
+  /**
+   * The name that clients know it by: the model that was asked for, or a fallback of it. Absent where no client reads what goes
+   * wrong.
+   */
   readonly model?: string;
   /** What this upstream has just refused: its one retry goes without. */
   readonly without: ReadonlySet<Refusable>;
@@ -47,8 +52,8 @@ export interface Plan {
   readonly maxRetryWaitMs: number;
   readonly signal: AbortSignal;
   /**
-   * Awaited before each attempt, when its Channel has a place for it: what must be on disk before the first byte is sent. If it rejects, nothing
-   * is sent, and the exchange ends with its error.
+   * Awaited before each attempt, when its Channel has a place for it: what must be on disk before the first byte is sent. If it
+   * rejects, nothing is sent, and the exchange ends with its error.
    */
   readonly beforeAttempt?: (channel: Channel, upstreamModel: string) => Promise<void>;
 }

@@ -1,6 +1,7 @@
 /**
- * Active probes, off unless `health.probe_ms` is set: each Channel whose type has a model list is asked for it now and then, with its own
- * credential. What they find concerns the Channel as a whole and is reported to its health; models keep their own circuits.
+ * Active probes, off unless `health.probe_ms` is set: each Channel whose type has a model list is asked for it now and then, with
+ * its own credential. What they find concerns the Channel as a whole and is reported to its health; models keep their own
+ * circuits.
  */
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { Channel } from '../config/config.ts';

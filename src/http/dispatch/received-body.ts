@@ -1,6 +1,6 @@
 /**
- * The body of an upstream's answer, straight from the connection's parser: what has arrived waits here until it is taken, and at 64 KiB
- * the connection is held back. Knows no dialect and no status.
+ * The body of an upstream's answer, straight from the connection's parser: what has arrived waits here until it is taken, and at
+ * 64 KiB the connection is held back. Knows no dialect and no status.
  */
 import { BATCH_BYTES, type BodyReader } from '../../streams/body-source.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';

@@ -1,6 +1,6 @@
 /**
- * How many repeats a Channel may be sent: a share of what it is sent anyway, so that an upstream in trouble is never met by a multiple of
- * its load. State of one process. Knows no error.
+ * How many repeats a Channel may be sent: a share of what it is sent anyway, so that an upstream in trouble is never met by a
+ * multiple of its load. State of one process. Knows no error.
  */
 
 /** One repeat for five exchanges. */

@@ -1,6 +1,6 @@
 /**
- * Which Channels have refused members that their server does not know, so that later requests are not refused for them first. Vendors learn
- * new members, so what was learnt is forgotten. State of one process.
+ * Which Channels have refused members that their server does not know, so that later requests are not refused for them first.
+ * Vendors learn new members, so what was learnt is forgotten. State of one process.
  */
 import type { Refusable } from '../../codecs/canonical/request.ts';
 import type { Clock } from '../../streams/clock.ts';

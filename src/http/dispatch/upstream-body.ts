@@ -1,4 +1,7 @@
-/** Reads a whole upstream body, bounded; knows no dialect. For errors, for answers without a stream, and for JSON that came instead of one. */
+/**
+ * Reads a whole upstream body, bounded; knows no dialect. For errors, for answers without a stream, and for JSON that came
+ * instead of one.
+ */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import type { BodyReader } from '../../streams/body-source.ts';
@@ -57,7 +60,10 @@ function encodingOf(headers: UpstreamHead['headers']): string {
   return encoding === 'identity' ? '' : encoding;
 }
 
-/** Proxies before an upstream compress what they send, whatever was asked for. Rejects for what does not fit its name, and for a bomb. */
+/**
+ * Proxies before an upstream compress what they send, whatever was asked for. Rejects for what does not fit its name, and for a
+ * bomb.
+ */
 async function decoded(bytes: Buffer, encoding: string, maxOutputLength: number): Promise<string> {
   const decode = DECODERS[encoding];
   if (decode === undefined) throw new Error('nobody knows this encoding');

@@ -1,6 +1,6 @@
 /**
- * One request on a pooled connection, as undici calls its handlers: the head as a promise, then the body. Undici's own `request` makes
- * the same of it with a Node stream between, which costs more than all the rest of a call. Knows no Channel.
+ * One request on a pooled connection, as undici calls its handlers: the head as a promise, then the body. Undici's own `request`
+ * makes the same of it with a Node stream between, which costs more than all the rest of a call. Knows no Channel.
  */
 import { AssertionError } from 'node:assert';
 import { type Dispatcher, errors } from 'undici';

@@ -1,6 +1,6 @@
 /**
- * A WebSocket of an upstream, on a connection from the Channel's own pool: the same proxy, certificates and credential as its requests have.
- * Whole text messages in both directions; pings are answered. Knows no event.
+ * A WebSocket of an upstream, on a connection from the Channel's own pool: the same proxy, certificates and credential as its
+ * requests have. Whole text messages in both directions; pings are answered. Knows no event.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';

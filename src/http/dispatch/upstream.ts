@@ -1,6 +1,6 @@
 /**
- * The HTTP side of a Channel: pooled connections, credentials, the headers that may leave, and one request. Knows no dialect. Redirects
- * are not followed, no client header leaves unless the Channel lists it, and our own timers replace undici's.
+ * The HTTP side of a Channel: pooled connections, credentials, the headers that may leave, and one request. Knows no dialect.
+ * Redirects are not followed, no client header leaves unless the Channel lists it, and our own timers replace undici's.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -82,8 +82,8 @@ export class Upstreams {
   }
 
   /**
-   * A WebSocket at the path of a request; undefined where the Channel opens none, and is asked over HTTP. Rejects with the reason of the abort,
-   * and where there was no connection in time.
+   * A WebSocket at the path of a request; undefined where the Channel opens none, and is asked over HTTP. Rejects with the reason
+   * of the abort, and where there was no connection in time.
    */
   async connect(
     channel: Channel,

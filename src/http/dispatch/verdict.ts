@@ -1,4 +1,7 @@
-/** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
+/**
+ * What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused
+ * opaque value.
+ */
 import { errorCode } from '../errors.ts';
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import type { Refusable } from '../../codecs/canonical/request.ts';
@@ -27,7 +30,10 @@ export function verdictOf(error: GatewayError): Verdict {
   return isRequestWrong(error) ? 'deterministic' : 'next';
 }
 
-/** A name in the request that the upstream does not have is as wrong as any other member, although its status is that of a missing model. */
+/**
+ * A name in the request that the upstream does not have is as wrong as any other member, although its status is that of a missing
+ * model.
+ */
 function isRequestWrong(error: GatewayError): boolean {
   const status = error.details.upstream?.status;
   return isDeterministic(status) || (status === 404 && blamesContent(error));
@@ -68,7 +74,10 @@ const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
   credential_unreadable: true,
 };
 
-/** Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be anything. */
+/**
+ * Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be
+ * anything.
+ */
 export function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
   if (errorCode === undefined) return '';
   if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
@@ -154,8 +163,8 @@ function noHealthyUpstream(retryAfterMs: number): GatewayError {
 }
 
 /**
- * The error of an exchange all of whose attempts failed: the one deterministic refusal that all agree on passes as itself, anything
- * else is a 502. `retryAfterMs`: until it may go well, if that is known.
+ * The error of an exchange all of whose attempts failed: the one deterministic refusal that all agree on passes as itself,
+ * anything else is a 502. `retryAfterMs`: until it may go well, if that is known.
  */
 export function finalError(errors: readonly GatewayError[], retryAfterMs?: number): GatewayError {
   const last = errors.at(-1);

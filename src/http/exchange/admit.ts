@@ -1,6 +1,6 @@
 /**
- * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance, spend windows and limits by time.
- * Takes the reservation that bounds what is in flight. Knows no dialect.
+ * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance, spend
+ * windows and limits by time. Takes the reservation that bounds what is in flight. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -55,7 +55,10 @@ export interface Reserved {
   readonly reservation: Reservation;
 }
 
-/** `nanos`: what to set aside, given the rates of the model. Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
+/**
+ * `nanos`: what to set aside, given the rates of the model. Throws `model_pricing_required`, `insufficient_balance` or
+ * `api_key_spend_limit_reached`, and StoreError where the store is unwell.
+ */
 export async function reserve(
   { store, clock }: Gateway,
   principal: Principal,

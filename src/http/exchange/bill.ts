@@ -50,8 +50,8 @@ function ofFailedAttempts(attempts: readonly AttemptEntry[]): AttemptEntry | und
 const DAY = /-\d{8}$/;
 
 /**
- * Of the logical model that one of these Channels calls so, else of the logical model of that name; in both cases also without the day at its
- * end. Undefined: it has no price of ours.
+ * Of the logical model that one of these Channels calls so, else of the logical model of that name; in both cases also without
+ * the day at its end. Undefined: it has no price of ours.
  */
 export function ratesOfUpstreamModel(config: Config, channels: readonly Pick<Channel, 'models'>[]): RatesOf {
   return (upstreamModel) => {

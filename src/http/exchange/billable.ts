@@ -17,8 +17,8 @@ const MAX_MODEL = 128;
 const NO_PASSES: readonly UsageIteration[] = [];
 
 /**
- * The main generation and every pass on top of it, in disjoint classes; classes without a count are left out. Passes that name a model of
- * their own stand apart, since that model's price counts.
+ * The main generation and every pass on top of it, in disjoint classes; classes without a count are left out. Passes that name a
+ * model of their own stand apart, since that model's price counts.
  */
 export function billableUsage(usage: Usage): BillableUsage {
   const { reasoning: reasoned = 0, extra = NO_PASSES } = usage;

@@ -1,4 +1,7 @@
-/** The models that an exchange may be answered by: the one that was asked for, then its fallbacks, each with its Channels, estimate and price. */
+/**
+ * The models that an exchange may be answered by: the one that was asked for, then its fallbacks, each with its Channels,
+ * estimate and price.
+ */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Rates } from '../../store/prices.ts';
@@ -17,8 +20,8 @@ export interface Candidate {
 }
 
 /**
- * The fallbacks of a model that key and class may use, and whose Channels can take the request. `candidate` throws where none can, or where
- * something of the request has no price with that model.
+ * The fallbacks of a model that key and class may use, and whose Channels can take the request. `candidate` throws where none
+ * can, or where something of the request has no price with that model.
  */
 export function fallbacksOf(
   config: Config,
@@ -37,7 +40,9 @@ export function fallbacksOf(
   });
 }
 
-/** Undefined where no Channel of the model is in service and its fallbacks are tried all the same; without a fallback it throws. */
+/**
+ * Undefined where no Channel of the model is in service and its fallbacks are tried all the same; without a fallback it throws.
+ */
 export function inService<Found>(model: Model, find: () => Found): Found | undefined {
   try {
     return find();
@@ -60,10 +65,9 @@ export interface Answering<Answer> {
 }
 
 /**
- * Tries each model in turn, all Channels of one before the next. Rejects with the error of the first, which is the model that the client knows,
- * or with one after which none is tried.
- * A model is only followed by another where its Channels failed, or could not be asked: never where the request is wrong, may already be
- * under way, or has nobody left who waits.
+ * Tries each model in turn, all Channels of one before the next. Rejects with the error of the first, which is the model that the
+ * client knows, or with one after which none is tried. A model is only followed by another where its Channels failed, or could
+ * not be asked: never where the request is wrong, may already be under way, or has nobody left who waits.
  */
 export async function dispatchInTurn<Answer>(
   plan: Plan,
@@ -85,7 +89,10 @@ export async function dispatchInTurn<Answer>(
   throw first;
 }
 
-/** The conversation of a fallback has a Channel of its own, so that the model that was asked for keeps the one with its prompt cache. */
+/**
+ * The conversation of a fallback has a Channel of its own, so that the model that was asked for keeps the one with its prompt
+ * cache.
+ */
 function fallbackPlan(plan: Plan, model: Model, channels: readonly Channel[]): Plan {
   const { circuit: _circuit, conversation, ...rest } = plan;
   return {

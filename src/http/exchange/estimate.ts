@@ -1,6 +1,6 @@
 /**
- * Token counts that no upstream reported: a rough estimate for reservations, and one by the tokenizer for answers without usage. Media count
- * a fixed number each, whatever their bytes.
+ * Token counts that no upstream reported: a rough estimate for reservations, and one by the tokenizer for answers without usage.
+ * Media count a fixed number each, whatever their bytes.
  */
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
@@ -119,8 +119,8 @@ function countNative(body: JsonValue, count: Count): void {
 }
 
 /**
- * The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). There is always input, so
- * zeros of it are missing counts, unless passes beside the answer have all of it.
+ * The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). There is always
+ * input, so zeros of it are missing counts, unless passes beside the answer have all of it.
  */
 export function completedUsage(
   tokenizer: Tokenizer,

@@ -1,6 +1,6 @@
 /**
- * The one owner of an exchange, from its admission to its row. Whoever dispatches holds one of these, and whatever throws, rejects or never
- * answers meanwhile: it is settled once, it has one line and one row, and its reservation is given back. Knows no dialect.
+ * The one owner of an exchange, from its admission to its row. Whatever throws, rejects or never answers meanwhile: it is settled
+ * once, it has one line and one row, and its reservation is given back. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
@@ -50,8 +50,8 @@ export type Search = Omit<Plan, 'maxAttempts' | 'maxRetryWaitMs' | 'signal'>;
 
 export interface Billing<Answer> {
   /**
-   * What the answer has used so far: as reported, else counted. `error` is what ended it; undefined after a good end, and for the estimate of
-   * an exchange that nobody ended. Undefined: nothing.
+   * What the answer has used so far: as reported, else counted. `error` is what ended it; undefined after a good end, and for the
+   * estimate of an exchange that nobody ended. Undefined: nothing.
    */
   usageOf(answer: Answer, error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined>;
   /** The upstream's name of the model, where it is not the one in the Channel's `models`. */
@@ -91,7 +91,7 @@ export class Exchange implements AsyncDisposable {
   #ended = false;
   #settling: Promise<void> | undefined;
 
-  /** Takes the reservation. Throws the refusals of {@link reserve} and {@link limited}. The caller must be `await using` it before anything else can throw. */
+  /** Reserves, or throws a refusal of {@link reserve} or {@link limited}. For `await using`, before anything can throw. */
   static async admit(call: CallContext, asked: Asked): Promise<Exchange> {
     const id = exchangeIdOf(call);
     const startedAt = call.gateway.clock.monotonic();
@@ -137,8 +137,8 @@ export class Exchange implements AsyncDisposable {
   }
 
   /**
-   * Opens the exchange in the store and finds an upstream that answers, once. Rejects with the one error that the client is told; with `strict`
-   * durability also where the opening is not on disk.
+   * Opens the exchange in the store and finds an upstream that answers, once. Rejects with the one error that the client is told;
+   * with `strict` durability also where the opening is not on disk.
    */
   async dispatch<Answer extends Answered>(
     search: Search,
@@ -178,7 +178,7 @@ export class Exchange implements AsyncDisposable {
     this.#lastOutputAt = now;
   }
 
-  /** Called before the end of an answer is sent. Ends the exchange then with `strict` durability, as {@link end} does; otherwise undefined. */
+  /** Called before the end of an answer is sent. With `strict` durability it is {@link end}; otherwise undefined. */
   endFirst(ending: Ending = {}): Promise<void> | undefined {
     this.#call.notes.limit?.leave();
     if (this.#call.config.durability !== 'strict' || this.#ended) return undefined;
@@ -187,8 +187,8 @@ export class Exchange implements AsyncDisposable {
   }
 
   /**
-   * Settles once; later calls do nothing. Undefined where nobody has to wait. With `strict` durability it resolves when the charge is on disk,
-   * and rejects if that of a success cannot be written, or is not within 10 seconds; otherwise it never rejects. Never throws.
+   * Settles once; later calls do nothing. Undefined where nobody has to wait. Never throws. With `strict` durability it resolves
+   * when the charge is on disk; it rejects only where that of a success is not there within 10 seconds, or cannot be written.
    */
   end(ending: Ending = {}): Promise<void> | undefined {
     if (this.#ended) return undefined;
@@ -226,7 +226,7 @@ export class Exchange implements AsyncDisposable {
       const opening = { ...names, requestId, endpoint: route, model: model.name, stream, startedAtMs };
       const opened = gateway.store.settlements.open(opening, isStrict);
       if (isStrict) return fromStore(gateway.clock, opened);
-      // The store itself tells of rows that it could not write, and the settlement alone is as good. Ours makes no promise until somebody waits.
+      // The store itself tells of rows that it could not write. Ours makes no promise until somebody waits.
       if (opened instanceof Promise) ignoreRejection(opened);
     } catch (thrown) {
       if (isStrict) throw thrown;
@@ -347,7 +347,7 @@ export class Exchange implements AsyncDisposable {
   }
 }
 
-/** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */
+/** From the request id where the gateway made it, which saves an index entry. A second exchange of a call has its own. */
 function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: CallContext): string {
   if (clientRequestId !== undefined || notes.admitted === true || !requestId.startsWith('req_'))
     return gateway.mint(EXCHANGE_PREFIX);

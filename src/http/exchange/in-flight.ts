@@ -1,6 +1,6 @@
 /**
- * How many requests and turns are being answered or are not settled yet. A shutdown waits for them: an exchange is settled after its answer
- * is out, and its client may be gone by then.
+ * How many requests and turns are being answered or are not settled yet. A shutdown waits for them: an exchange is settled after
+ * its answer is out, and its client may be gone by then.
  */
 import type { Clock } from '../../streams/clock.ts';
 

@@ -1,6 +1,6 @@
 /**
- * What the ledger itself can raise: a balance, or what a spend limit leaves, is under its threshold. One line at warn and one count of the metric
- * for each crossing; what has recovered may cross again. A process knows of what it charged itself.
+ * What the ledger itself can raise: a balance, or what a spend limit leaves, is under its threshold. One line at warn and one
+ * count of the metric for each crossing; what has recovered may cross again. A process knows of what it charged itself.
  */
 import type { Logger } from 'pino';
 import type { Principal } from '../../store/keys.ts';

@@ -1,6 +1,6 @@
 /**
- * The members of requests and answers that change what an upstream charges, by protocol: what each does, and where its price stands. A test
- * compares both tables with the types of the vendors' SDKs, so a member that is new there needs an entry here.
+ * The members of requests and answers that change what an upstream charges, by protocol: what each does, and where its price
+ * stands. A test compares both tables with the types of the vendors' SDKs, so a member that is new there needs an entry here.
  */
 
 /**
@@ -183,8 +183,8 @@ export const USAGE_MEMBERS: Readonly<Record<string, Readonly<Record<string, Usag
 };
 
 /**
- * The passes that an answer of a messages upstream lists. `total`: the totals of the answer hold it. `pass`: it is charged on top, at the price
- * of its model where it names one. `modifier`: it names the model whose price the totals have.
+ * The passes that an answer of a messages upstream lists. `total`: the totals of the answer hold it. `pass`: it is charged on
+ * top, at the price of its model where it names one. `modifier`: it names the model whose price the totals have.
  */
 export const ITERATIONS: Readonly<Record<string, 'total' | 'pass' | 'modifier'>> = {
   message: 'total',

@@ -1,6 +1,6 @@
 /**
- * How many refusals a key causes: what is written of them is thinned, since each row is kept for months and a key without money can cause
- * thousands a second, and whoever does gets 429 before its request is looked at.
+ * How many refusals a key causes: what is written of them is thinned, since each row is kept for months and a key without money
+ * can cause thousands a second, and whoever does gets 429 before its request is looked at.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
@@ -43,7 +43,10 @@ export class RefusalRates {
     return this.#byKey.size;
   }
 
-  /** Throws `rate_limit_exceeded` for the rest of a second in which the key caused too many refusals. Such a 429 is no refusal of its own. */
+  /**
+   * Throws `rate_limit_exceeded` for the rest of a second in which the key caused too many refusals. Such a 429 is no refusal of
+   * its own.
+   */
   check(keyId: string): void {
     const refusals = this.#byKey.get(keyId);
     if (refusals === undefined || refusals.inSecond < ANSWERED_A_SECOND) return;
@@ -72,7 +75,10 @@ export class RefusalRates {
     return unwritten;
   }
 
-  /** To be called with each refusal that is not written: where the key falls quiet the first of them is, after a minute, with the number of the others. */
+  /**
+   * To be called with each refusal that is not written: where the key falls quiet the first of them is, after a minute, with the
+   * number of the others.
+   */
   keep(keyId: string, write: WriteRefusal): void {
     const refusals = this.#byKey.get(keyId);
     if (refusals === undefined || refusals.write !== undefined) return;

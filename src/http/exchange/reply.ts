@@ -1,6 +1,6 @@
 /**
- * How an exchange answers its client, as a linear handle: Waiting until the response begins, Committed once the 200 of a stream is decided,
- * then ended. After the commit there is no method that sets a status.
+ * How an exchange answers its client, as a linear handle: Waiting until the response begins, Committed once the 200 of a stream
+ * is decided, then ended. After the commit there is no method that sets a status.
  */
 import type { ServerResponse } from 'node:http';
 import type { Frame } from '../../codecs/codec.ts';
@@ -77,11 +77,15 @@ export class Waiting implements Reply {
     response.once('close', () => watch.stop());
   }
 
-  /** The 200 of a stream. It is sent with the first event, or at once by {@link Committed.flushHead}, so that keep-alives can flow. */
+  /**
+   * The 200 of a stream. It is sent with the first event, or at once by {@link Committed.flushHead}, so that keep-alives can
+   * flow.
+   */
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    // The head decides whether the body is chunked (HTTP/1.0 has no chunks). Our writer writes the chunks itself; the bytes are the same.
+    // The head decides whether the body is chunked (HTTP/1.0 has no chunks). Our writer writes the chunks itself; the bytes are
+    // the same.
     const chunked = this.#response.chunkedEncoding;
     this.#response.chunkedEncoding = false;
     const response = this.#response;

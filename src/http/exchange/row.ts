@@ -1,4 +1,7 @@
-/** An exchange as it is written down: the row of the request log, and from that one record the log line, the counters and the spans. */
+/**
+ * An exchange as it is written down: the row of the request log, and from that one record the log line, the counters and the
+ * spans.
+ */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import { defined } from '../../codecs/defined.ts';

@@ -1,4 +1,7 @@
-/** The way of a settlement into the store, which always ends: in the log on the local disk, in the engine, or as one line at error. */
+/**
+ * The way of a settlement into the store, which always ends: in the log on the local disk, in the engine, or as one line at
+ * error.
+ */
 import { settlementLost } from '../../store/settlements/lost-row.ts';
 import type { RequestLogEntry } from '../../store/request-log.ts';
 import type { Reservation } from '../../store/reservations.ts';

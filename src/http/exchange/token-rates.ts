@@ -1,6 +1,6 @@
 /**
- * How fast each model of each Channel generates, and what a stream that its client left is charged by it. Reasoning is often out of sight: who
- * leaves one word before the usage report would otherwise get thirty thousand tokens for the price of the words.
+ * How fast each model of each Channel generates, and what a stream that its client left is charged by it. Reasoning is often out
+ * of sight: who leaves one word before the usage report would otherwise get thirty thousand tokens for the price of the words.
  */
 import { LRUCache } from 'lru-cache';
 import type { SentRequest } from '../../codecs/canonical/request.ts';
@@ -19,7 +19,10 @@ const MAX_KNOWN = 10_000;
 export class TokenRates {
   readonly #rates = new LRUCache<string, number>({ max: MAX_KNOWN });
 
-  /** An exchange that was settled by the upstream's own report: its output tokens, reasoning included, and its time from dispatch on. */
+  /**
+   * An exchange that was settled by the upstream's own report: its output tokens, reasoning included, and its time from dispatch
+   * on.
+   */
   learn(channelId: string, model: string, tokens: number, ms: number): void {
     if (ms < MIN_SAMPLE_MS || tokens <= 0) return;
     const before = this.of(channelId, model);
@@ -44,7 +47,10 @@ export interface Generating {
   readonly ms: number;
 }
 
-/** The larger of what was counted and what was generated in that time, up to the request's cap. What is on top counts as reasoning. */
+/**
+ * The larger of what was counted and what was generated in that time, up to the request's cap. What is on top counts as
+ * reasoning.
+ */
 export function withTime(counted: Usage, { rate, ms }: Generating, request: SentRequest, model: Model): Usage {
   const cap = Math.min(request.maxOutputTokens ?? Infinity, model.maxOutputTokens ?? LARGEST_OUTPUT);
   const generated = Math.min(Math.floor((rate * ms) / 1_000), cap);

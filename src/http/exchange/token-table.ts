@@ -1,6 +1,6 @@
 /**
- * The vocabulary of a byte pair encoding in three flat tables, and how many of its tokens a text is. The tables of o200k take 5 MiB this way; as
- * strings in a map, with the module that they come in, it was 60. No other part of a tokenizer is needed here.
+ * The vocabulary of a byte pair encoding in three flat tables, and how many of its tokens a text is. The tables of o200k take 5
+ * MiB this way; as strings in a map, with the module that they come in, it was 60. No other part of a tokenizer is needed here.
  */
 
 /** Twice the tokens at least, so that few look-ups meet another token first. A power of two. */
@@ -57,7 +57,10 @@ export class TokenTable {
     for (let rank = 0; rank < starts.length - 1; rank++) this.#enter(rank);
   }
 
-  /** The tokens of a piece, which is encoded by itself: those of the pair with the lowest rank become one, for as long as there is such a pair. */
+  /**
+   * The tokens of a piece, which is encoded by itself: those of the pair with the lowest rank become one, for as long as there is
+   * such a pair.
+   */
   count(piece: string): number {
     const bytes = piece.length * 3 > PIECE_BYTES ? this.#encoder.encode(piece) : this.#piece;
     const length = bytes === this.#piece ? this.#encoder.encodeInto(piece, bytes).written : bytes.length;

@@ -1,6 +1,7 @@
 /**
- * Counts tokens where no upstream did. The tables of the tokenizer are loaded when the process starts; while they are not there, four bytes
- * count as a token. A failure to load them is never remembered: it is logged, and loading is tried again a minute later.
+ * Counts tokens where no upstream did. The tables of the tokenizer are loaded when the process starts; while they are not there,
+ * four bytes count as a token. A failure to load them is never remembered: it is logged, and loading is tried again a minute
+ * later.
  */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

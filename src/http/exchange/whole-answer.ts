@@ -1,6 +1,6 @@
 /**
- * An exchange whose answer is one whole body: dispatched, encoded, settled, answered. Knows no endpoint: the caller brings the attempt, what
- * an answer costs and how the client reads it.
+ * An exchange whose answer is one whole body: dispatched, encoded, settled, answered. Knows no endpoint: the caller brings the
+ * attempt, what an answer costs and how the client reads it.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';

@@ -15,7 +15,10 @@ export interface NewTurn {
 export interface NamedItems {
   readonly itemIds: readonly string[];
   readonly owner: string;
-  /** Of all found outputs together. The result may stop beyond this, but must exceed it where more was found, so that the caller can tell. */
+  /**
+   * Of all found outputs together. The result may stop beyond this, but must exceed it where more was found, so that the caller
+   * can tell.
+   */
   readonly maxBytes: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Resolves items that a request names only by id to the items as their answer had them, each once. Together they may be as large as one
- * stored conversation: a short reference can stand for a large item.
+ * Resolves items that a request names only by id to the items as their answer had them, each once. Together they may be as large
+ * as one stored conversation: a short reference can stand for a large item.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
@@ -35,7 +35,10 @@ function valuesIn({ output }: PastTurn, most: number): number {
   return typeof figures === 'string' ? Infinity : figures.values;
 }
 
-/** A lookup for one request. It throws `request_too_large`, and returns undefined for an unknown item and for one that was named before. */
+/**
+ * A lookup for one request. It throws `request_too_large`, and returns undefined for an unknown item and for one that was named
+ * before.
+ */
 export function namedItems(turns: TurnsByItem, { maxBytes, maxValues }: NamedBounds): (id: string) => JsonObject | undefined {
   const read = new Map<PastTurn, Map<string, JsonObject>>();
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * A turn that continues a response sends only what is new, so a result without its call is a mistake of the client: nothing that it could
- * have left out. A turn that continues nothing may hold any history; what has no counterpart there is left out.
+ * A turn that continues a response sends only what is new, so a result without its call is a mistake of the client: nothing that
+ * it could have left out. A turn that continues nothing may hold any history; what has no counterpart there is left out.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Item } from '../../codecs/canonical/item.ts';

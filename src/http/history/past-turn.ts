@@ -1,13 +1,15 @@
 /**
- * One turn of a conversation as it is stored: its own input and output, and the turn before it. A conversation is a chain of turns, so each
- * item is stored once. Items are the exact JSON text that the client sent and read.
+ * One turn of a conversation as it is stored: its own input and output, and the turn before it. A conversation is a chain of
+ * turns, so each item is stored once. Items are the exact JSON text that the client sent and read.
  */
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
 
-/** Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive). */
+/**
+ * Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive).
+ */
 export interface ItemTexts {
   readonly bytes: Buffer;
   readonly count: number;

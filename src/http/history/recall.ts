@@ -1,6 +1,6 @@
 /**
- * Expands a responses request before it is decoded: the conversation that it continues is put in front of its input, so that every upstream
- * dialect gets a whole conversation. Nothing else is inherited, not even `instructions`.
+ * Expands a responses request before it is decoded: the conversation that it continues is put in front of its input, so that
+ * every upstream dialect gets a whole conversation. Nothing else is inherited, not even `instructions`.
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
@@ -68,8 +68,8 @@ export interface RecallOptions {
 }
 
 /**
- * The request with its history, the items that it names by id, and a callback that saves the answer. What is brought back counts like a body:
- * throws `request_too_large`, `rate_limited` and `overloaded` as for one.
+ * The request with its history, the items that it names by id, and a callback that saves the answer. What is brought back counts
+ * like a body: throws `request_too_large`, `rate_limited` and `overloaded` as for one.
  */
 export async function recall({ gateway, principal, text, json, past, slot, onTurn }: RecallOptions): Promise<PreparedRequest> {
   const { memory } = gateway;

@@ -1,6 +1,6 @@
 /**
- * Stores an answer on its way to a responses client, before its last event is sent (known failure S13): exactly what the client reads, with
- * sealed envelopes, under the id that the client gets (R24). Changes no byte.
+ * Stores an answer on its way to a responses client, before its last event is sent (known failure S13): exactly what the client
+ * reads, with sealed envelopes, under the id that the client gets (R24). Changes no byte.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -34,8 +34,8 @@ export interface RememberOptions {
 
 export interface RememberingStage extends ClientEncoder {
   /**
-   * Stores the answer if it has come to a good end. To be called before that end is sent, and not if it will not be. Settles when the answer
-   * is stored; undefined when there is nothing to wait for.
+   * Stores the answer if it has come to a good end. To be called before that end is sent, and not if it will not be. Settles when
+   * the answer is stored; undefined when there is nothing to wait for.
    */
   remember(): Promise<void> | undefined;
 }

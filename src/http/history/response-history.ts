@@ -1,10 +1,12 @@
 /**
- * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, for 30 minutes from their
- * creation, bounded by entry, by key and in total. Their items can be looked up by id as well. Knows no JSON and no HTTP.
+ * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, for 30 minutes
+ * from their creation, bounded by entry, by key and in total. Their items can be looked up by id as well. Knows no JSON and no
+ * HTTP.
  *
- * A turn counts once, however many others continue it. An expired parent cannot be addressed any more, but its children keep it. To make room
- * the least recently used branch is dropped: its last turn, and all turns before it that no other branch needs, since a conversation without
- * its end is useless to a client. A turn that a WebSocket keeps is a branch of its own beside those that can be found by id.
+ * A turn counts once, however many others continue it. An expired parent cannot be addressed any more, but its children keep it.
+ * To make room the least recently used branch is dropped: its last turn, and all turns before it that no other branch needs,
+ * since a conversation without its end is useless to a client. A turn that a WebSocket keeps is a branch of its own beside those
+ * that can be found by id.
  */
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { HistoryLimits } from '../config/config.ts';
@@ -112,8 +114,8 @@ export class ResponseHistory {
   }
 
   /**
-   * Keeps a turn for as long as a connection wants, within the same bounds as what can be found by id, and as likely to be dropped to make
-   * room: `onDropped` is then called. Undefined when it is too large. `bytes`: what is kept beside it.
+   * Keeps a turn for as long as a connection wants, within the same bounds as what can be found by id, and as likely to be
+   * dropped to make room: `onDropped` is then called. Undefined when it is too large. `bytes`: what is kept beside it.
    */
   keep(owner: string, turn: PastTurn, bytes: number, onDropped: () => void): KeptTurn | undefined {
     this.#dropExpired();

@@ -1,8 +1,8 @@
 /**
- * The history of several worker processes. A response id names the worker that keeps it, and every turn of a conversation is kept by the
- * worker of the first, so that the chain stays in one process. Other workers ask that one through the primary. What does not arrive in time
- * is unknown, and clients then send everything again. Item ids are mostly the upstream's and name no worker: items that are not kept here are
- * asked of all other workers at once.
+ * The history of several worker processes. A response id names the worker that keeps it, and every turn of a conversation is kept
+ * by the worker of the first, so that the chain stays in one process. Other workers ask that one through the primary. What does
+ * not arrive in time is unknown, and clients then send everything again. Item ids are mostly the upstream's and name no worker:
+ * items that are not kept here are asked of all other workers at once.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { Mint } from '../../codecs/codec.ts';

@@ -1,6 +1,6 @@
 /**
- * One attempt of an image endpoint: one picture from one Channel, whole before it is an answer, so that the next Channel may be tried until
- * then. A stream that the upstream explicitly refuses is asked for once more without one (spec, image rule 4).
+ * One attempt of an image endpoint: one picture from one Channel, whole before it is an answer, so that the next Channel may be
+ * tried until then. A stream that the upstream explicitly refuses is asked for once more without one (spec, image rule 4).
  */
 import { GatewayError, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Frame } from '../../codecs/codec.ts';
@@ -78,7 +78,9 @@ async function send(
   return { answer, losses };
 }
 
-/** A stream or JSON, whichever came: JSON instead of a stream is an answer too. Without a telling type it is what was asked for. */
+/**
+ * A stream or JSON, whichever came: JSON instead of a stream is an answer too. Without a telling type it is what was asked for.
+ */
 async function readAnswer(
   head: UpstreamHead,
   timers: IdleTimers,

@@ -1,4 +1,6 @@
-/** What an image request may cost before it is sent, and what it did cost: by token, by piece, or both, as the model is priced. */
+/**
+ * What an image request may cost before it is sent, and what it did cost: by token, by piece, or both, as the model is priced.
+ */
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ImageAnswer, ImageRequest } from '../../codecs/images/index.ts';
 import type { Rates } from '../../store/prices.ts';
@@ -15,8 +17,8 @@ export function estimateImage(request: ImageRequest): Estimate {
 }
 
 /**
- * Each picture that came back counts once, whatever was asked for (known failure I7). What the upstream leaves out of its report is counted
- * and flagged (U3), an output of nothing too: no picture has no tokens.
+ * Each picture that came back counts once, whatever was asked for (known failure I7). What the upstream leaves out of its report
+ * is counted and flagged (U3), an output of nothing too: no picture has no tokens.
  */
 export function imageUsage(request: ImageRequest, answer: ImageAnswer, rates: Rates): Usage {
   const images = answer.images.length;

@@ -1,4 +1,7 @@
-/** Which Channels can serve an image request. Everything that would be an error on each of them is an error before anything is forwarded. */
+/**
+ * Which Channels can serve an image request. Everything that would be an error on each of them is an error before anything is
+ * forwarded.
+ */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { firstReference, IMAGE_UPSTREAMS, type ImageRequest } from '../../codecs/images/index.ts';
 import type { Channel, Config, Model } from '../config/config.ts';

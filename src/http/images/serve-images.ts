@@ -1,6 +1,7 @@
 /**
- * An image endpoint from the request to the settled end. Without a stream each picture is an exchange of its own: routed, billed and logged by
- * itself, answered together in the order of their index. With a stream the 200 and a comment go out before anything is forwarded.
+ * An image endpoint from the request to the settled end. Without a stream each picture is an exchange of its own: routed, billed
+ * and logged by itself, answered together in the order of their index. With a stream the 200 and a comment go out before anything
+ * is forwarded.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import {

@@ -1,9 +1,10 @@
 /**
- * Limits by time and at once, counted in memory: a bucket each for every key, account, model and class that has limits. Knows no request.
+ * Limits by time and at once, counted in memory: a bucket each for every key, account, model and class that has limits. Knows no
+ * request.
  *
- * A limit of N a minute is a generic cell rate algorithm (GCRA) in its leaky-bucket form: a bucket that N fill, that drains N a minute, and
- * that may overflow, since what an answer takes is known only at its end. While it is overflowing, in debt, nothing is admitted. So of N a
- * minute at most N + N × t / 60 s are admitted in any time t, and beyond that only what was admitted last.
+ * A limit of N a minute is a generic cell rate algorithm (GCRA) in its leaky-bucket form: a bucket that N fill, that drains N a
+ * minute, and that may overflow, since what an answer takes is known only at its end. While it is overflowing, in debt, nothing
+ * is admitted. So of N a minute at most N + N × t / 60 s are admitted in any time t, and beyond that only what was admitted last.
  */
 import type { RateLimits } from '../../store/rate-limits.ts';
 

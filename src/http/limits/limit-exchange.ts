@@ -1,6 +1,6 @@
 /**
- * Limits of several gateways on one store. Each second a gateway writes what it has taken of its buckets, and takes from them what the others
- * wrote. In between it does not see them: what that costs stands in docs/scaling.md.
+ * Limits of several gateways on one store. Each second a gateway writes what it has taken of its buckets, and takes from them
+ * what the others wrote. In between it does not see them: what that costs stands in docs/scaling.md.
  */
 import type { Logger } from 'pino';
 import type { ForeignCount, LimitCount, LimitCounts } from '../../store/limit-counts.ts';
@@ -140,7 +140,10 @@ function limitsOf({ requestsPerMinute, tokensPerMinute }: Pick<LimitCount, 'requ
   return defined({ requestsPerMinute, tokensPerMinute });
 }
 
-/** A round now, which tells what was taken before, and one each second until it is stopped. A store that is away is told once; each gateway then counts alone. */
+/**
+ * A round now, which tells what was taken before, and one each second until it is stopped. A store that is away is told once;
+ * each gateway then counts alone.
+ */
 export function startLimitExchange(exchange: LimitExchange, clock: Clock, log: Logger): { stop(): void } {
   let isFailing = false;
   let isStopped = false;

@@ -1,6 +1,6 @@
 /**
- * The life of what a request takes of its limits: taken at its admission, corrected when it is settled, and its place given back before the
- * end of its answer is sent. A request that was never dispatched gives everything back.
+ * The life of what a request takes of its limits: taken at its admission, corrected when it is settled, and its place given back
+ * before the end of its answer is sent. A request that was never dispatched gives everything back.
  */
 import type { Clock } from '../../streams/clock.ts';
 import { type Claim, type Demand, LimitBuckets, type Taking } from './buckets.ts';

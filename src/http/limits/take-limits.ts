@@ -12,9 +12,9 @@ import { LimitTicket } from './limits.ts';
 type LimitedCall = Pick<CallContext, 'gateway' | 'config' | 'notes' | 'route'> & { readonly response?: ServerResponse };
 
 /**
- * The last of the checks before a request is dispatched. The answer, whatever becomes of it, says how much is left. What was taken is in the
- * call's notes, and given back by those who end the call. Rejects with `rate_limit_exceeded`, and nothing is taken then. Undefined where nothing
- * of the request has a limit.
+ * The last of the checks before a request is dispatched. The answer, whatever becomes of it, says how much is left. What was
+ * taken is in the call's notes, and given back by those who end the call. Rejects with `rate_limit_exceeded`, and nothing is
+ * taken then. Undefined where nothing of the request has a limit.
  */
 export function takeLimits(call: LimitedCall, principal: Principal, model: Model, demand: Demand): Promise<void> | undefined {
   const claims = claimsOf(call.config, principal, model);

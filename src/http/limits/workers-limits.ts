@@ -1,6 +1,6 @@
 /**
- * Limits of several worker processes: their primary keeps the buckets, and each worker asks it before it admits. Only requests that have a
- * limit cost this question. The counts of other gateways come through a worker, since the primary has no store.
+ * Limits of several worker processes: their primary keeps the buckets, and each worker asks it before it admits. Only requests
+ * that have a limit cost this question. The counts of other gateways come through a worker, since the primary has no store.
  */
 import { isObject } from '../../codecs/canonical/json.ts';
 import type { ForeignCount, LimitCount, LimitCounts } from '../../store/limit-counts.ts';

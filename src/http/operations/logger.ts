@@ -66,7 +66,10 @@ function isoTime(): () => string {
   };
 }
 
-/** The value itself where it holds no secret, otherwise a redacted copy. Only plain objects and arrays are searched; errors have serializers. */
+/**
+ * The value itself where it holds no secret, otherwise a redacted copy. Only plain objects and arrays are searched; errors have
+ * serializers.
+ */
 function withoutSecrets<T extends object>(members: T, levels: number): T {
   let copy: Map<string, unknown> | undefined;
   for (const key in members) {

@@ -1,6 +1,6 @@
 /**
- * The operator's listener on a port of its own: `/metrics`, `/healthz` and `/channels`, which ask nobody who he is, so it is never the public
- * port; the admin API, which does; and the pages of the console, which hold no data.
+ * The operator's listener on a port of its own: `/metrics`, `/healthz` and `/channels`, which ask nobody who he is, so it is
+ * never the public port; the admin API, which does; and the pages of the console, which hold no data.
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -30,8 +30,8 @@ export interface OperationsParts {
 }
 
 /**
- * On a loopback address only requests with a Host of this machine are answered. Otherwise a web page whose host name resolves to 127.0.0.1 (DNS
- * rebinding) could read what no network can.
+ * On a loopback address only requests with a Host of this machine are answered. Otherwise a web page whose host name resolves to
+ * 127.0.0.1 (DNS rebinding) could read what no network can.
  */
 export function createOperationsServer(
   reports: OperatorReports,
@@ -76,8 +76,8 @@ export function createOperationsServer(
 }
 
 /**
- * Resolves with the result of `listen`. A port that the operator chose must open; the default one may be in use by another gateway, and this
- * one then runs without: undefined.
+ * Resolves with the result of `listen`. A port that the operator chose must open; the default one may be in use by another
+ * gateway, and this one then runs without: undefined.
  */
 export async function openOperations<T>(
   { host, port, chosen }: NonNullable<Config['operations']>,

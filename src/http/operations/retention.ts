@@ -16,7 +16,10 @@ const FIRST_MS = 60_000;
 const INTERVAL_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Prunes once an hour; several processes on one store may all do it. The returned function stops it and resolves when no run is in progress. */
+/**
+ * Prunes once an hour; several processes on one store may all do it. The returned function stops it and resolves when no run is
+ * in progress.
+ */
 export function startRetention({ config, store, clock, log }: RetentionOptions): () => Promise<void> {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();

@@ -1,6 +1,6 @@
 /**
- * A histogram by route for what is observed with every request or event. Prom-client's own makes an object of labels, a hash and a check for each
- * value; here it is a look into a map and two additions. The registry reads it like any other.
+ * A histogram by route for what is observed with every request or event. Prom-client's own makes an object of labels, a hash and
+ * a check for each value; here it is a look into a map and two additions. The registry reads it like any other.
  */
 import { Histogram } from 'prom-client';
 

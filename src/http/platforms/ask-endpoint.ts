@@ -1,6 +1,6 @@
 /**
- * One request to an endpoint that gives credentials. These are the only addresses that the gateway asks of itself: fixed ones, or the
- * operator's own. Redirects are refused, time and bytes are bounded, and nothing that was sent is quoted.
+ * One request to an endpoint that gives credentials. These are the only addresses that the gateway asks of itself: fixed ones, or
+ * the operator's own. Redirects are refused, time and bytes are bounded, and nothing that was sent is quoted.
  */
 import { type Dispatcher, request } from 'undici';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';

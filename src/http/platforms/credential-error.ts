@@ -11,7 +11,10 @@ export type CredentialFault =
   /** It answered with something else: a web page, a redirect, a JSON without a token. */
   | 'unreadable';
 
-/** `text` is for the operator alone, and holds no secret. A refusal counts as one of the upstream, which rests the Channel for all models. */
+/**
+ * `text` is for the operator alone, and holds no secret. A refusal counts as one of the upstream, which rests the Channel for all
+ * models.
+ */
 export function credentialError(fault: CredentialFault, text: string, cause?: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The gateway could not sign in to the upstream.', {
     reason: `credential_${fault}`,

@@ -1,6 +1,7 @@
 /**
- * A cloud that serves a protocol behind its own door. The codec makes the request as the vendor itself would get it; the platform changes
- * where it goes, what its body holds beside the conversation, and what it is signed with, and reads the cloud's own refusals.
+ * A cloud that serves a protocol behind its own door. The codec makes the request as the vendor itself would get it; the platform
+ * changes where it goes, what its body holds beside the conversation, and what it is signed with, and reads the cloud's own
+ * refusals.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
@@ -44,7 +45,10 @@ export interface Refused {
 }
 
 export interface Platform {
-  /** The request, with all its headers, as this cloud wants it: its path is the whole path after the origin. `prefix`: the path of the base URL. */
+  /**
+   * The request, with all its headers, as this cloud wants it: its path is the whole path after the origin. `prefix`: the path of
+   * the base URL.
+   */
   adapt(outgoing: Outgoing, asked: Asked, prefix: string): Outgoing;
   /** The headers that authorise it: at once where a valid credential is at hand. Rejects with a {@link GatewayError}. */
   authorise(request: Unsigned): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;

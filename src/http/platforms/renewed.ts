@@ -1,6 +1,6 @@
 /**
- * A credential that expires, renewed ahead of its end: whoever finds a valid one is never delayed, whoever finds none waits for the one
- * renewal that is under way, and a source that fails is not asked again at once.
+ * A credential that expires, renewed ahead of its end: whoever finds a valid one is never delayed, whoever finds none waits for
+ * the one renewal that is under way, and a source that fails is not asked again at once.
  */
 import type { Clock } from '../../streams/clock.ts';
 import type { Signed } from './platform.ts';
@@ -54,8 +54,8 @@ export class Renewed<Value> {
   }
 
   /**
-   * The upstream refused a request. True where the same request may go well with another value: one came meanwhile, or this one is old
-   * enough to have been revoked and is given up.
+   * The upstream refused a request. True where the same request may go well with another value: one came meanwhile, or this one
+   * is old enough to have been revoked and is given up.
    */
   refused({ signedAt }: Signed): boolean {
     const held = this.#held;

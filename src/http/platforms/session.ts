@@ -1,6 +1,6 @@
 /**
- * What one Channel behind a platform knows while its configuration lasts: its credential, and the connections to where that comes from.
- * A configuration that changes begins a new one.
+ * What one Channel behind a platform knows while its configuration lasts: its credential, and the connections to where that comes
+ * from. A configuration that changes begins a new one.
  */
 import { rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';

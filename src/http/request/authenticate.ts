@@ -1,4 +1,7 @@
-/** Which API key a request carries, and whether it may be used from this address. Every refused key gets the same message (spec, "Authentication"). */
+/**
+ * Which API key a request carries, and whether it may be used from this address. Every refused key gets the same message (spec,
+ * "Authentication").
+ */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../../store/keys.ts';
@@ -13,8 +16,8 @@ const BEARER = 'bearer';
 const MAX_KEY_BYTES = 512;
 
 /**
- * Rejects with `unauthorized` or `ip_not_allowed`; a store that fails, or does not answer in time, rejects with its own error, which is a 503 and never
- * a 401.
+ * Rejects with `unauthorized` or `ip_not_allowed`; a store that fails, or does not answer in time, rejects with its own error,
+ * which is a 503 and never a 401.
  */
 export async function authenticate(request: IncomingMessage, ip: string, keys: Keys, clock: Clock): Promise<Principal> {
   const token = tokenOf(request);
@@ -34,8 +37,8 @@ export function principalOf({ gateway, request, ip }: Pick<CallContext, 'gateway
 }
 
 /**
- * {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. Throws `rate_limit_exceeded`, too, for a
- * key that causes too many of them.
+ * {@link principalOf} for an exchange: a refusal from here on is written to the request log of the key. Throws
+ * `rate_limit_exceeded`, too, for a key that causes too many of them.
  */
 export async function identify(call: CallContext): Promise<Principal> {
   const principal = await principalOf(call);
@@ -49,8 +52,8 @@ function unauthorized(): GatewayError {
 }
 
 /**
- * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. An empty header is ignored:
- * agents that are configured with a token send an empty key beside it.
+ * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. An empty header is
+ * ignored: agents that are configured with a token send an empty key beside it.
  */
 function tokenOf(request: IncomingMessage): string | undefined {
   const tokens = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * Receives a request body: bounded in bytes, time and depth, decompressed by its content-encoding. Knows no endpoint. A refused body is
- * drained by `server/answer-error.ts`, so that the client can read the error.
+ * Receives a request body: bounded in bytes, time and depth, decompressed by its content-encoding. Knows no endpoint. A refused
+ * body is drained by `server/answer-error.ts`, so that the client can read the error.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
@@ -63,7 +63,9 @@ export function receiveBody(
   return undefined;
 }
 
-/** A small body mostly comes in one packet with its head, and is there before the handler runs: then there is nothing to wait for. */
+/**
+ * A small body mostly comes in one packet with its head, and is there before the handler runs: then there is nothing to wait for.
+ */
 function arrived(request: IncomingMessage, declared: number): readonly Buffer[] | undefined {
   if (!request.complete && (declared === 0 || request.readableLength < declared)) return undefined;
   const chunks: Buffer[] = [];
@@ -90,9 +92,9 @@ export interface JsonBody {
 }
 
 /**
- * The exact text and its value. Of members that share a name only the last is kept, in the text too: an upstream that reads the first would
- * otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8, `request_too_large` for
- * too many values, and what `weigh` throws.
+ * The exact text and its value. Of members that share a name only the last is kept, in the text too: an upstream that reads the
+ * first would otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8,
+ * `request_too_large` for too many values, and what `weigh` throws.
  */
 export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): JsonBody {
   return atOnce(parseJsonBodyInSteps(bytes, limit));
@@ -136,7 +138,10 @@ function* parseText(text: string, members: number): Steps<JsonBody> {
   return { text: Object.keys(json).length === members ? text : lastMembers(text), json };
 }
 
-/** Bounds a text that is about to be parsed, and returns how many members its object has, repeated ones included. Throws as {@link parseJsonBody} does. */
+/**
+ * Bounds a text that is about to be parsed, and returns how many members its object has, repeated ones included. Throws as {@link
+ * parseJsonBody} does.
+ */
 export function* checkFigures(text: string, { maxValues, weigh }: ValueLimit): Steps<number> {
   const figures = yield* scanInSteps(text, { depth: MAX_DEPTH, values: maxValues });
   if (figures === 'depth') throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
@@ -173,7 +178,10 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
   }
 }
 
-/** The limit counts decompressed bytes, so that a decompression bomb is stopped, and received ones, which may decompress to nothing. */
+/**
+ * The limit counts decompressed bytes, so that a decompression bomb is stopped, and received ones, which may decompress to
+ * nothing.
+ */
 function collect(
   request: IncomingMessage,
   decoder: Transform | undefined,

@@ -1,6 +1,6 @@
 /**
- * The client's address: the socket's peer or, when that is a trusted proxy, the nearest untrusted address of the forwarding headers. They
- * are read from the near end, so that entries which the client wrote itself do not matter.
+ * The client's address: the socket's peer or, when that is a trusted proxy, the nearest untrusted address of the forwarding
+ * headers. They are read from the near end, so that entries which the client wrote itself do not matter.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type BlockList, isIP } from 'node:net';
@@ -28,15 +28,18 @@ function listOf(header: string | string[] | undefined): string[] {
     .filter((text) => text !== '');
 }
 
-/** One pair of an element, and what comes behind it (RFC 7239, 4): names are tokens, values tokens or quoted strings, without space around `=`. */
+/**
+ * One pair of an element, and what comes behind it (RFC 7239, 4): names are tokens, values tokens or quoted strings, without
+ * space around `=`.
+ */
 const PAIR =
   /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"([^"\\]*(?:\\.[^"\\]*)*)")[ \t]*)?(;|,|$)/y;
 /** Bounds what a client can make of a header that is read for each of its requests. */
 const MAX_PAIRS = 256;
 
 /**
- * The `for` of each element, farthest first. An element that names nobody, or two, stands for an unknown client; a header that breaks the
- * grammar does as a whole, since proxies and this gateway may not read the same in it.
+ * The `for` of each element, farthest first. An element that names nobody, or two, stands for an unknown client; a header that
+ * breaks the grammar does as a whole, since proxies and this gateway may not read the same in it.
  */
 function forwardedChain(header: string | string[] | undefined): string[] {
   const text = String(header ?? '');

@@ -1,4 +1,7 @@
-/** Every value that a header was sent with. Node's `headers` joins or drops repeated ones, and `headersDistinct` builds a map of all headers. */
+/**
+ * Every value that a header was sent with. Node's `headers` joins or drops repeated ones, and `headersDistinct` builds a map of
+ * all headers.
+ */
 import type { IncomingMessage } from 'node:http';
 
 /** `name` in lower case. */

@@ -1,6 +1,6 @@
 /**
- * Limits of one API key in this process: open exchanges (turns of a WebSocket included), and what their request bodies take in memory, which
- * has a limit for all keys together, too. Open WebSockets have a limit of their own, `websocket.per_key`.
+ * Limits of one API key in this process: open exchanges (turns of a WebSocket included), and what their request bodies take in
+ * memory, which has a limit for all keys together, too. Open WebSockets have a limit of their own, `websocket.per_key`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getHeapStatistics } from 'node:v8';
@@ -18,11 +18,14 @@ interface Arrival {
 }
 
 /**
- * What one exchange, or one connection, of a key has in memory. Weights only ever refuse what would come on top: what a key sends alone is
- * bounded by the limits of a body.
+ * What one exchange, or one connection, of a key has in memory. Weights only ever refuse what would come on top: what a key sends
+ * alone is bounded by the limits of a body.
  */
 export interface KeySlot {
-  /** The size of what was received and how many JSON values it holds. Throws as {@link KeySlots.acquire} where that is more than was expected. */
+  /**
+   * The size of what was received and how many JSON values it holds. Throws as {@link KeySlots.acquire} where that is more than
+   * was expected.
+   */
   setWeight(bytes: number, values?: number): void;
   /** The same for what has arrived so far: what was expected stays taken. */
   growTo(bytes: number): void;
@@ -143,7 +146,10 @@ export class KeySlots {
       throw new GatewayError('overloaded', 'Too many bytes are being received at once.', { retryAfterMs: 1000 });
   }
 
-  /** {@link acquire} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
+  /**
+   * {@link acquire} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at
+   * most.
+   */
   enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): KeySlot {
     // `close` was emitted already and will not come again.
     if (gone.aborted) throw goneBecause(gone);

@@ -1,6 +1,7 @@
 /**
- * Work on a large body is done in steps (read as text, scanned, parsed, decoded, encoded): in a turn of the event loop as many as take a few
- * milliseconds, whosever they are. So what others wait for is neither the whole of a body nor the sum over many of them.
+ * Work on a large body is done in steps (read as text, scanned, parsed, decoded, encoded): in a turn of the event loop as many as
+ * take a few milliseconds, whosever they are. So what others wait for is neither the whole of a body nor the sum over many of
+ * them.
  */
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import { Turns } from '../turns.ts';

@@ -1,6 +1,6 @@
 /**
- * Whether a key has money at all, asked before a large body is read for it: without money nobody's memory and time are spent on more than
- * a small request. Whether the money is enough is decided at admission.
+ * Whether a key has money at all, asked before a large body is read for it: without money nobody's memory and time are spent on
+ * more than a small request. Whether the money is enough is decided at admission.
  */
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../codecs/canonical/error.ts';
@@ -26,7 +26,10 @@ export class Solvency {
     this.#clock = clock;
   }
 
-  /** False for a balance of zero or less, of the sub-account where the key has one. Rejects as the store does, and where it does not answer in time. */
+  /**
+   * False for a balance of zero or less, of the sub-account where the key has one. Rejects as the store does, and where it does
+   * not answer in time.
+   */
   async hasMoney(keyId: string): Promise<boolean> {
     const now = this.#clock.monotonic();
     if (now - (this.#seen.get(keyId) ?? -Infinity) < REMEMBERED_MS) return true;

@@ -1,4 +1,7 @@
-/** The balance of a key in two formats: its sub-account's when it has one, otherwise the wallet's. Costs nothing and is never refused for money. */
+/**
+ * The balance of a key in two formats: its sub-account's when it has one, otherwise the wallet's. Costs nothing and is never
+ * refused for money.
+ */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Balance } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';

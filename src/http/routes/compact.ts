@@ -1,7 +1,7 @@
 /**
- * `POST /v1/responses/compact`: the client's own body to the upstream endpoint of the same name, and the answer as it came. Of the body
- * only the gateway's is changed: the model, a `previous_response_id` of ours, sealed reasoning. No parameters of a Channel are set: they
- * are made for another endpoint.
+ * `POST /v1/responses/compact`: the client's own body to the upstream endpoint of the same name, and the answer as it came. Of
+ * the body only the gateway's is changed: the model, a `previous_response_id` of ours, sealed reasoning. No parameters of a
+ * Channel are set: they are made for another endpoint.
  */
 import { invalid } from '../../codecs/canonical/error.ts';
 import { fold, type Whole } from '../../codecs/canonical/fold.ts';

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`: what the calling key may use. Health is ignored, so that a list does not flicker; unpriced
- * models are not offered. An entry has the members that the SDKs of both families read.
+ * `GET /v1/models` and `GET /v1/models/{id}`: what the calling key may use. Health is ignored, so that a list does not flicker;
+ * unpriced models are not offered. An entry has the members that the SDKs of both families read.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';

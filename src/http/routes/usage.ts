@@ -1,6 +1,6 @@
 /**
- * `GET /v1/usage?group_by=day&from=YYYY-MM-DD&to=YYYY-MM-DD&model=ID`: what the calling key used, by UTC day, by hour or by model (an addition
- * of ours).
+ * `GET /v1/usage?group_by=day&from=YYYY-MM-DD&to=YYYY-MM-DD&model=ID`: what the calling key used, by UTC day, by hour or by model
+ * (an addition of ours).
  */
 import { invalid } from '../../codecs/canonical/error.ts';
 import { dayName, dayNumber, dayOf } from '../../store/spend-windows.ts';

@@ -1,4 +1,7 @@
-/** The four video endpoints (spec, "POST /v1/videos" and what follows). Only the primary serves them; no task enters the request log. */
+/**
+ * The four video endpoints (spec, "POST /v1/videos" and what follows). Only the primary serves them; no task enters the request
+ * log.
+ */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { decodeVideoRequest, type VideoRequest, videoRequestDigest } from '../../codecs/videos/request.ts';

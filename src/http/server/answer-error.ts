@@ -15,7 +15,10 @@ export interface Refusal {
 
 /** An unread body up to this size is discarded and the connection lives on; a larger one closes the connection. */
 const MAX_DUMPED_BYTES = 1024 * 1024;
-/** How much of a larger one is discarded, and for how long, so that the client reads the answer before it notices that nobody reads. */
+/**
+ * How much of a larger one is discarded, and for how long, so that the client reads the answer before it notices that nobody
+ * reads.
+ */
 const DRAIN = { ms: 2_000, bytes: 128 * 1024 * 1024 };
 /** The same for whoever has no money for what is being sent. */
 const DRAIN_UNPAID = { ms: 1_000, bytes: 1024 * 1024 };
@@ -56,8 +59,8 @@ function isSmall(request: IncomingMessage): boolean {
 }
 
 /**
- * The whole response is sent first; then the body is discarded for a while before the connection closes. Closing with unread bytes would
- * reset the connection, and the client might never see the response.
+ * The whole response is sent first; then the body is discarded for a while before the connection closes. Closing with unread
+ * bytes would reset the connection, and the client might never see the response.
  */
 function writeBeforeDrain(
   gateway: Gateway,

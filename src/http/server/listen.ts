@@ -7,7 +7,9 @@ export interface ListenerName {
   readonly setting: string;
 }
 
-/** Resolves with where it listens; port 0 takes a free one. Rejects when the port cannot be had, in words that name the way out. */
+/**
+ * Resolves with where it listens; port 0 takes a free one. Rejects when the port cannot be had, in words that name the way out.
+ */
 export function listenOn(server: Server, host: string, port: number, name: ListenerName): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => reject(explained(error, host, port, name));

@@ -1,6 +1,6 @@
 /**
- * The responses that are open. An array of slots instead of a `Set`: V8 rehashes a set every few additions and deletions, and the old tables
- * keep finished exchanges alive until the next full collection.
+ * The responses that are open. An array of slots instead of a `Set`: V8 rehashes a set every few additions and deletions, and the
+ * old tables keep finished exchanges alive until the next full collection.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,7 +14,9 @@ export interface OpenResponse {
 export class OpenResponses {
   readonly #slots: (OpenResponse | undefined)[] = [];
   readonly #free: number[] = [];
-  /** By connection: mostly one, more where requests are pipelined. An entry a connection, not an exchange, and emptied with it. */
+  /**
+   * By connection: mostly one, more where requests are pipelined. An entry a connection, not an exchange, and emptied with it.
+   */
   readonly #ofSocket = new WeakMap<Socket, OpenResponse[]>();
 
   get size(): number {

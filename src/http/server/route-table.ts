@@ -1,7 +1,7 @@
 /**
- * Every endpoint of the API, one row each: its paths, its methods, and what is known of it before its handler runs. The web pages know their
- * own paths. Routes by the raw path alone, never by `Host` or the query, so any other spelling of a path does not exist. Its handler is named
- * in `routes/handlers.ts`.
+ * Every endpoint of the API, one row each: its paths, its methods, and what is known of it before its handler runs. The web pages
+ * know their own paths. Routes by the raw path alone, never by `Host` or the query, so any other spelling of a path does not
+ * exist. Its handler is named in `routes/handlers.ts`.
  */
 import type { Dialect } from '../../codecs/canonical/dialect.ts';
 
@@ -13,7 +13,10 @@ export type Operation = 'chat' | 'text_completion' | 'embeddings' | 'generate_co
 interface RowShape {
   /** The canonical path. `{id}` stands for a parameter. */
   readonly path: string;
-  /** `synchronous`: beneath every one of {@link PREFIXES} in place of `/v1`; `codex`: beneath `codex/` there, too; `none`: nowhere else. */
+  /**
+   * `synchronous`: beneath every one of {@link PREFIXES} in place of `/v1`; `codex`: beneath `codex/` there, too; `none`: nowhere
+   * else.
+   */
   readonly aliases: 'synchronous' | 'codex' | 'none';
   readonly methods: readonly Method[];
   /** In whose shape errors are written; absent: the one that all OpenAI endpoints share. */

@@ -1,6 +1,6 @@
 /**
- * One request on the public listener: the headers that every response carries, the handler by the raw path, and an error response for
- * whatever it throws.
+ * One request on the public listener: the headers that every response carries, the handler by the raw path, and an error response
+ * for whatever it throws.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';

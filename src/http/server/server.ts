@@ -1,6 +1,6 @@
 /**
- * The public listener on raw `node:http`: its limits, its connections and the drain. One request is `serve-request.ts`, one upgrade is
- * `websocket/`.
+ * The public listener on raw `node:http`: its limits, its connections and the drain. One request is `serve-request.ts`, one
+ * upgrade is `websocket/`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as Listener, type Socket } from 'node:net';
@@ -47,15 +47,16 @@ export class GatewayServer {
   }
 
   /**
-   * Takes no new connections; open exchanges finish. After `drainMs` the rest is aborted with `shutting_down`, then cut. Resolves when all
-   * are closed.
+   * Takes no new connections; open exchanges finish. After `drainMs` the rest is aborted with `shutting_down`, then cut. Resolves
+   * when all are closed.
    */
   async drain(drainMs: number): Promise<void> {
     const { clock } = this.#gateway;
     this.#draining = true;
     this.#sockets.drain();
     for (const { response } of this.#responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
-    // Closes the listener only: the `close` of Node's HTTP server also destroys connections whose first request is still arriving.
+    // Closes the listener only: the `close` of Node's HTTP server also destroys connections whose first request is still
+    // arriving.
     const closed = new Promise<void>((resolve) => Listener.prototype.close.call(this.server, () => resolve()));
     const idle = clock.setTimeout(() => this.server.closeIdleConnections(), IDLE_GRACE_MS);
     let timer = clock.setTimeout(() => {

@@ -16,7 +16,10 @@ export interface SiteRequestHeaders {
 export interface Site {
   /** Whether a path can be one of the site's at all. Called for every request: no page is made for the answer. */
   isPath(path: string): boolean;
-  /** The answer, or undefined where `path` (without its query, not decoded) is none of the site's. Never throws for what a client sends. */
+  /**
+   * The answer, or undefined where `path` (without its query, not decoded) is none of the site's. Never throws for what a client
+   * sends.
+   */
   respond(method: string, path: string, headers: SiteRequestHeaders): SiteResponse | undefined;
 }
 

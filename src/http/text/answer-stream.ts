@@ -1,6 +1,6 @@
 /**
- * An upstream's body read by the first stages of the pipeline (`codecs/pipeline.ts`). Holds nothing back, and loses nothing that arrived
- * before a failure. Its timers measure the upstream only: they pause while the client is slow.
+ * An upstream's body read by the first stages of the pipeline (`codecs/pipeline.ts`). Holds nothing back, and loses nothing that
+ * arrived before a failure. Its timers measure the upstream only: they pause while the client is slow.
  */
 import { append } from '../../codecs/append.ts';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
@@ -182,7 +182,10 @@ class WholeSource implements AnswerSource {
   }
 }
 
-/** Whether the step is the commit point: an item, or the end of an answer without items. `response.start` and usage are held until then. */
+/**
+ * Whether the step is the commit point: an item, or the end of an answer without items. `response.start` and usage are held until
+ * then.
+ */
 export function commits(step: Step): boolean {
   return step.events.some(({ type }) => type.startsWith('item.') || type === 'response.end');
 }

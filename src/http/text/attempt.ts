@@ -1,6 +1,7 @@
 /**
- * One attempt of a text endpoint: encode the request for this Channel, send it, and read until the commit point. Anything that an upstream
- * sends instead of an answer (an error status, an error event, HTML) becomes a GatewayError, which the attempt loop judges.
+ * One attempt of a text endpoint: encode the request for this Channel, send it, and read until the commit point. Anything that an
+ * upstream sends instead of an answer (an error status, an error event, HTML) becomes a GatewayError, which the attempt loop
+ * judges.
  */
 import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
@@ -82,7 +83,10 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
   });
 }
 
-/** Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next Channel may be tried. */
+/**
+ * Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next
+ * Channel may be tried.
+ */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
     const answer = await wholeAnswer(sent, options);
@@ -171,7 +175,9 @@ function* encodeInSteps(
   return { request, encoded: yield* codec.encodeInSteps(request, target) };
 }
 
-/** A client that speaks messages sends its own version and betas to a messages upstream; betas that the request needs are added. */
+/**
+ * A client that speaks messages sends its own version and betas to a messages upstream; betas that the request needs are added.
+ */
 function protocolHeaders(
   encoded: Readonly<Record<string, string>>,
   options: TextAttemptOptions,
@@ -185,7 +191,10 @@ function protocolHeaders(
   return headers;
 }
 
-/** Reads by content type: JSON is a whole answer or an error, HTML is refused, anything else is read as a stream, which rejects what is not one. */
+/**
+ * Reads by content type: JSON is a whole answer or an error, HTML is refused, anything else is read as a stream, which rejects
+ * what is not one.
+ */
 function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
   const { codec, context, head, timers, framing } = sent;
   const { gateway, config } = options.call;
@@ -252,7 +261,9 @@ function throwEarlyFailure(steps: readonly Step[]): void {
   }
 }
 
-/** The usage reported with the failure itself. An earlier report knows the input only, and input without an answer is not charged. */
+/**
+ * The usage reported with the failure itself. An earlier report knows the input only, and input without an answer is not charged.
+ */
 function usageBeside(events: Step['events']): Usage | undefined {
   const report = events.findLast((event) => event.type === 'usage.report');
   return report === undefined || isPlaceholder(report.usage) ? undefined : report.usage;

@@ -1,6 +1,6 @@
 /**
- * From the commit point to the end: the upstream's steps through the client's encoder into its connection, at the client's pace. The one
- * place where a failure becomes an event of a stream (through the seal).
+ * From the commit point to the end: the upstream's steps through the client's encoder into its connection, at the client's pace.
+ * The one place where a failure becomes an event of a stream (through the seal).
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -21,13 +21,16 @@ export interface ClientOutput {
 export interface RelayWatch {
   /** A part of the answer was written. */
   onOutput(): void;
-  /** Awaited before the last batch is written. `failure` is the failure that it reports to the client. Rejects with what it must report instead. */
+  /**
+   * Awaited before the last batch is written. `failure` is the failure that it reports to the client. Rejects with what it must
+   * report instead.
+   */
   beforeEnd?(failure: GatewayError | undefined): Promise<void> | undefined;
 }
 
 /**
- * Resolves with the failure that was sent to the client, or undefined after a good ending. Rejects when the client left (the upstream is
- * then cancelled). `held` was read before the commit; it is emptied.
+ * Resolves with the failure that was sent to the client, or undefined after a good ending. Rejects when the client left (the
+ * upstream is then cancelled). `held` was read before the commit; it is emptied.
  */
 export function relay(
   held: Step[],

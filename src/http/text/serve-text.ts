@@ -1,5 +1,6 @@
 /**
- * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec differs.
+ * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec
+ * differs.
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';

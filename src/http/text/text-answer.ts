@@ -1,6 +1,6 @@
 /**
- * How a text exchange is answered: dispatch → relay or encode → end, whole or as a stream. It keeps only what the answer still needs of the
- * request, since a stream can stay open for a long time.
+ * How a text exchange is answered: dispatch → relay or encode → end, whole or as a stream. It keeps only what the answer still
+ * needs of the request, since a stream can stay open for a long time.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';

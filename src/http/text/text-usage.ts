@@ -1,4 +1,7 @@
-/** What a text answer has used: as the upstream reported it, else counted, and where its client left at least what was generated in that time. */
+/**
+ * What a text answer has used: as the upstream reported it, else counted, and where its client left at least what was generated
+ * in that time.
+ */
 import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Outcome } from '../../codecs/canonical/outcome.ts';
@@ -95,8 +98,8 @@ function withTier(usage: Usage, serviceTier: string | undefined): Usage {
 }
 
 /**
- * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until then; it may
- * include hidden reasoning, so it wins where it is larger.
+ * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until
+ * then; it may include hidden reasoning, so it wins where it is larger.
  */
 function withEarly(counted: Usage, early: Usage | undefined): Usage {
   if (early === undefined || totalInput(early) === 0) return counted;

@@ -1,6 +1,7 @@
 /**
- * Members of a text request that change what an upstream charges, where the model has no price for that. With `ledger.unpriced: "refuse"` such
- * a request is refused before anything is sent; otherwise its charge is flagged, from the answer where the answer tells, else from here.
+ * Members of a text request that change what an upstream charges, where the model has no price for that. With `ledger.unpriced:
+ * "refuse"` such a request is refused before anything is sent; otherwise its charge is flagged, from the answer where the answer
+ * tells, else from here.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';

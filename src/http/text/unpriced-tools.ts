@@ -1,7 +1,7 @@
 /**
- * Server tools that the upstream charges by the call and that the model's price has no rate for. Agents send such tools with every request,
- * used or not, so by default they are forwarded and calls are flagged. A request that forces one is refused; with `unpriced_tools: "refuse"`
- * every request with one is.
+ * Server tools that the upstream charges by the call and that the model's price has no rate for. Agents send such tools with
+ * every request, used or not, so by default they are forwarded and calls are flagged. A request that forces one is refused; with
+ * `unpriced_tools: "refuse"` every request with one is.
  */
 import type { Dialect } from '../../codecs/canonical/dialect.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';

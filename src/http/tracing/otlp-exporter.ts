@@ -1,6 +1,6 @@
 /**
- * Sends finished spans to a collector by OTLP over HTTP with JSON, in batches and off the hot path: a collector that is slow or down costs
- * spans, never a request.
+ * Sends finished spans to a collector by OTLP over HTTP with JSON, in batches and off the hot path: a collector that is slow or
+ * down costs spans, never a request.
  */
 import { request } from 'undici';
 import type { Clock, Timer } from '../../streams/clock.ts';

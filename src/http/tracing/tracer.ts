@@ -1,7 +1,7 @@
 /**
- * Traces of exchanges, with OpenTelemetry's GenAI semantic conventions: a server span for the request, a client span for each attempt
- * of an upstream. Off unless configured; off, the W3C context of a client is passed on unchanged. Names and counts only: no text of
- * a prompt, an answer or an upstream's error is ever part of a span.
+ * Traces of exchanges, with OpenTelemetry's GenAI semantic conventions: a server span for the request, a client span for each
+ * attempt of an upstream. Off unless configured; off, the W3C context of a client is passed on unchanged. Names and counts only:
+ * no text of a prompt, an answer or an upstream's error is ever part of a span.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';

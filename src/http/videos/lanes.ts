@@ -1,6 +1,7 @@
 /**
- * What the video worker has in hand. Submissions and polls go in lanes of their own, so that upstreams which take minutes to accept a task
- * do not stop the polls of others; and no Channel may have all the polls, so that one which answers nothing does not stop the rest.
+ * What the video worker has in hand. Submissions and polls go in lanes of their own, so that upstreams which take minutes to
+ * accept a task do not stop the polls of others; and no Channel may have all the polls, so that one which answers nothing does
+ * not stop the rest.
  */
 import type { DueState, VideoTask } from '../../store/videos.ts';
 

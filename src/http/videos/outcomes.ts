@@ -1,4 +1,7 @@
-/** What an upstream's answer means for a task: pure, so that each rule of the specification's transition table is read in one place. */
+/**
+ * What an upstream's answer means for a task: pure, so that each rule of the specification's transition table is read in one
+ * place.
+ */
 import type { Progress } from '../../codecs/videos/upstream.ts';
 import type { VideoRequest } from '../../codecs/videos/request.ts';
 import type { VideoChange, VideoTaskIn } from '../../store/videos.ts';

@@ -1,6 +1,6 @@
 /**
- * Polls that decided nothing, written together: thousands of tasks are under way at once, and a transaction for each poll would cost more
- * than the poll. What decides something never waits here.
+ * Polls that decided nothing, written together: thousands of tasks are under way at once, and a transaction for each poll would
+ * cost more than the poll. What decides something never waits here.
  */
 import type { NextPoll } from '../../store/videos.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';

@@ -1,6 +1,6 @@
 /**
- * One task on its way to an upstream, through the attempt loop that serves every endpoint. "Submission has begun" is on disk before the
- * first byte of an attempt goes out; what is unclear after that becomes `unknown` and is never submitted again.
+ * One task on its way to an upstream, through the attempt loop that serves every endpoint. "Submission has begun" is on disk
+ * before the first byte of an attempt goes out; what is unclear after that becomes `unknown` and is never submitted again.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, parseJson } from '../../codecs/canonical/json.ts';

@@ -1,4 +1,7 @@
-/** What is asked of a video Channel: a submission, as an attempt of the loop that serves every endpoint, and a poll; and which Channels can make a request at all. */
+/**
+ * What is asked of a video Channel: a submission, as an attempt of the loop that serves every endpoint, and a poll; and which
+ * Channels can make a request at all.
+ */
 import { GatewayError, type UpstreamFacts } from '../../codecs/canonical/error.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
@@ -152,8 +155,8 @@ async function answerOf(
 }
 
 /**
- * What the attempt loop is told of an answer that is no acceptance. An explicit refusal ends the exchange (the request itself is wrong); what
- * was certainly not taken is judged by its status; what is unclear is lost.
+ * What the attempt loop is told of an answer that is no acceptance. An explicit refusal ends the exchange (the request itself is
+ * wrong); what was certainly not taken is judged by its status; what is unclear is lost.
  */
 function submissionError(
   submission: Exclude<Submission, { readonly kind: 'accepted' }>,

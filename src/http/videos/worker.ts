@@ -1,8 +1,8 @@
 /**
- * The one process that submits and polls video tasks, under a lease of the store. "Submission has begun" is on disk before the first byte
- * goes upstream; what is unclear after that becomes `unknown` and is never submitted again. Every change is fenced by the lease, so a
- * worker that lost it cannot touch a task any more. It shares its event loop with the requests of clients: calls are begun one by one
- * with a pause between, however many tasks are due.
+ * The one process that submits and polls video tasks, under a lease of the store. "Submission has begun" is on disk before the
+ * first byte goes upstream; what is unclear after that becomes `unknown` and is never submitted again. Every change is fenced by
+ * the lease, so a worker that lost it cannot touch a task any more. It shares its event loop with the requests of clients: calls
+ * are begun one by one with a pause between, however many tasks are due.
  */
 import { pause, type Timer } from '../../streams/clock.ts';
 import { fromStore } from '../from-store.ts';
@@ -245,8 +245,8 @@ class Worker implements VideoWorker {
   }
 
   /**
-   * {@link #change} for a submission: what the upstream answered comes once, so a store that is away is waited for, until this worker
-   * ends or loses its lease.
+   * {@link #change} for a submission: what the upstream answered comes once, so a store that is away is waited for, until this
+   * worker ends or loses its lease.
    */
   async #keep(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
     const { signal } = held.polls;

@@ -1,4 +1,7 @@
-/** The events that a client sends on a WebSocket, one a message. Reads the envelope only; the request in it is decoded by the codec. */
+/**
+ * The events that a client sends on a WebSocket, one a message. Reads the envelope only; the request in it is decoded by the
+ * codec.
+ */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';

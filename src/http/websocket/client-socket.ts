@@ -1,4 +1,7 @@
-/** A WebSocket that sends an error before it closes on a message that is too large: on a bare 1009 clients send the same message again. */
+/**
+ * A WebSocket that sends an error before it closes on a message that is too large: on a bare 1009 clients send the same message
+ * again.
+ */
 import { WebSocket } from 'ws';
 
 const TOO_LARGE = 1009;

@@ -1,6 +1,7 @@
 /**
- * What the next turn of a connection may continue: its last completed response, whatever `store` was, and any response that the key stored.
- * Keeps nothing longer than the connection lives, and counts in the budgets of the history: what was not used for longest is dropped there.
+ * What the next turn of a connection may continue: its last completed response, whatever `store` was, and any response that the
+ * key stored. Keeps nothing longer than the connection lives, and counts in the budgets of the history: what was not used for
+ * longest is dropped there.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
@@ -80,8 +81,8 @@ export class Continuation {
   }
 
   /**
-   * A create that continues the last response of the connection inherits the members of the create before that it leaves out (semantics
-   * 10.5). A create that continues any other response inherits nothing, as over HTTP.
+   * A create that continues the last response of the connection inherits the members of the create before that it leaves out
+   * (semantics 10.5). A create that continues any other response inherits nothing, as over HTTP.
    */
   resume(create: RequestText): RequestText {
     const { id, controls } = this.#retained ?? {};
@@ -110,7 +111,10 @@ export class Continuation {
     if (kept !== undefined) this.#retained = { id, turn, controls, kept };
   }
 
-  /** After a turn that failed, the response that it continued is let go: the vendor does the same, and clients then send everything. */
+  /**
+   * After a turn that failed, the response that it continued is let go: the vendor does the same, and clients then send
+   * everything.
+   */
   evict(id: JsonValue | undefined): void {
     if (this.#retained?.id === id) this.#retained = undefined;
   }

@@ -23,7 +23,10 @@ export function eventText({ event, data }: Frame, { isV1, streamId }: Spelling):
   return edits.length === 0 ? data : editJson(data, edits);
 }
 
-/** The message of a turn that failed before its first event. `status` is what it would have been over HTTP, and `more` the headers that it would have had. */
+/**
+ * The message of a turn that failed before its first event. `status` is what it would have been over HTTP, and `more` the headers
+ * that it would have had.
+ */
 export function errorText(error: GatewayError, streamId?: string, more: Readonly<Record<string, string>> = {}): string {
   const { message, param, shownCode: code, status } = error;
   const retryAfter = retryAfterSeconds(error);

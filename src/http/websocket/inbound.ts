@@ -1,6 +1,6 @@
 /**
- * What a client is sending on a connection and has not finished: bounded in bytes for each key, counted among what the key holds, and in
- * time. Knows no event.
+ * What a client is sending on a connection and has not finished: bounded in bytes for each key, counted among what the key holds,
+ * and in time. Knows no event.
  */
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../streams/clock.ts';

@@ -2,12 +2,15 @@
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 
 /**
- * `busy`: a turn is being answered. `settling`: its last event was sent, so the client may send the next turn, but it is not settled yet.
- * `queued`: the next turn waits for that. `draining`: no further turn is begun.
+ * `busy`: a turn is being answered. `settling`: its last event was sent, so the client may send the next turn, but it is not
+ * settled yet. `queued`: the next turn waits for that. `draining`: no further turn is begun.
  */
 export type SessionState = 'idle' | 'busy' | 'settling' | 'queued' | 'draining' | 'closed';
 
-/** `turn`: a create or append was accepted. `ending`: the last event of the turn goes out. `settled`: nothing is left to do for the turn. */
+/**
+ * `turn`: a create or append was accepted. `ending`: the last event of the turn goes out. `settled`: nothing is left to do for
+ * the turn.
+ */
 export type SessionEvent = 'turn' | 'ending' | 'settled' | 'drain' | 'close';
 
 export const SESSION = {

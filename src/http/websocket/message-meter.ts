@@ -1,6 +1,7 @@
 /**
- * What a message that is not complete holds in memory, read from the frames as they arrive: the WebSocket library tells of a message only
- * when it is whole. Reads heads of frames and skips what is in them. A frame that is not valid ends the connection elsewhere.
+ * What a message that is not complete holds in memory, read from the frames as they arrive: the WebSocket library tells of a
+ * message only when it is whole. Reads heads of frames and skips what is in them. A frame that is not valid ends the connection
+ * elsewhere.
  */
 
 /** A received piece is a buffer of its own until its frame is complete. */

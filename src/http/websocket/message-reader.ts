@@ -1,6 +1,6 @@
 /**
- * Reads the messages of one WebSocket into events, in the order in which they came: a small one at once, a large one in several turns of the event
- * loop, once it is known that its key has money. While one is read, the connection is paused.
+ * Reads the messages of one WebSocket into events, in the order in which they came: a small one at once, a large one in several
+ * turns of the event loop, once it is known that its key has money. While one is read, the connection is paused.
  */
 import type { RawData } from 'ws';
 import type { GatewayError } from '../../codecs/canonical/error.ts';

@@ -1,6 +1,6 @@
 /**
- * The one writer of a session: whole messages, a batch in one system call, back-pressure by the bytes that the socket has not sent. A client
- * that stops reading is disconnected. Knows no event.
+ * The one writer of a session: whole messages, a batch in one system call, back-pressure by the bytes that the socket has not
+ * sent. A client that stops reading is disconnected. Knows no event.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';

@@ -1,5 +1,6 @@
 /**
- * The upgrade to the WebSocket endpoint: authenticates before it, with plain HTTP errors, and then opens a session. Knows nothing of turns.
+ * The upgrade to the WebSocket endpoint: authenticates before it, with plain HTTP errors, and then opens a session. Knows nothing
+ * of turns.
  */
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';

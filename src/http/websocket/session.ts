@@ -1,6 +1,6 @@
 /**
- * One WebSocket of a responses client (spec, "GET /v1/responses"): one turn at a time, each like a POST, until the limit of turns or of time.
- * Messages are read while a turn is answered. Knows no upstream and no money.
+ * One WebSocket of a responses client (spec, "GET /v1/responses"): one turn at a time, each like a POST, until the limit of turns
+ * or of time. Messages are read while a turn is answered. Knows no upstream and no money.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,4 +1,7 @@
-/** One answer on a WebSocket of an upstream, read like the answer to a request of its own: a head, then events. Knows no order of turns. */
+/**
+ * One answer on a WebSocket of an upstream, read like the answer to a request of its own: a head, then events. Knows no order of
+ * turns.
+ */
 import type { Framing } from '../../codecs/pipeline.ts';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -47,7 +50,10 @@ export class SocketTurn {
     return this.#begun;
   }
 
-  /** `refused`: the error that the turn is answered with in place of an answer, in the status and headers that HTTP would have had. */
+  /**
+   * `refused`: the error that the turn is answered with in place of an answer, in the status and headers that HTTP would have
+   * had.
+   */
   feed(bytes: Buffer, refused: JsonObject | undefined): void {
     if (!this.#begun) this.#answer(refused === undefined ? undefined : refusalOf(refused));
     this.#begun = true;

@@ -1,7 +1,8 @@
 /**
- * `response.steer`: input for a response that is being generated. It is passed to the upstream where that is asked over a WebSocket, and what
- * the upstream says of it is passed back under the client's own ids. What the upstream has accepted is answered by a successor, which becomes
- * the next turn; until a response begins with it, the gateway keeps it, and gives it back where none will. Elsewhere a steer is refused at once.
+ * `response.steer`: input for a response that is being generated. It is passed to the upstream where that is asked over a
+ * WebSocket, and what the upstream says of it is passed back under the client's own ids. What the upstream has accepted is
+ * answered by a successor, which becomes the next turn; until a response begins with it, the gateway keeps it, and gives it back
+ * where none will. Elsewhere a steer is refused at once.
  */
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';

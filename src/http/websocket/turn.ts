@@ -1,6 +1,6 @@
 /**
- * One turn of a WebSocket: it is authenticated anew, the response that it continues is found, and from there on it is a request like any
- * other, answered in messages. Knows no order of turns; that is the session's.
+ * One turn of a WebSocket: it is authenticated anew, the response that it continues is found, and from there on it is a request
+ * like any other, answered in messages. Knows no order of turns; that is the session's.
  */
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -75,7 +75,10 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
   }
 }
 
-/** `itemsBefore`: of its input, those that the client has not sent now. `onFailure`: the answer ends in a failure that the client is sent. */
+/**
+ * `itemsBefore`: of its input, those that the client has not sent now. `onFailure`: the answer ends in a failure that the client
+ * is sent.
+ */
 async function answerRequest(
   principal: Principal,
   request: RequestText,

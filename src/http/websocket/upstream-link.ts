@@ -1,7 +1,8 @@
 /**
- * The WebSocket of an upstream that the turns of one client's connection are asked over, one at a time. It is opened by the first turn whose
- * Channel declares it, and kept for the next one. A turn on it is an attempt like any other: only its bytes come another way. The upstream may
- * begin an answer of its own accord, the successor of a response that was steered; the next turn is given that one.
+ * The WebSocket of an upstream that the turns of one client's connection are asked over, one at a time. It is opened by the first
+ * turn whose Channel declares it, and kept for the next one. A turn on it is an attempt like any other: only its bytes come
+ * another way. The upstream may begin an answer of its own accord, the successor of a response that was steered; the next turn is
+ * given that one.
  */
 import { errors } from 'undici';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
@@ -88,7 +89,10 @@ export class SocketLink implements UpstreamLink {
     return call;
   }
 
-  /** Passes the input on: false where the response takes no more. Undefined where no answer is read over a WebSocket. Without input it only tells. */
+  /**
+   * Passes the input on: false where the response takes no more. Undefined where no answer is read over a WebSocket. Without
+   * input it only tells.
+   */
   steer(input: string | undefined): boolean | undefined {
     const { socket } = this.#connection ?? {};
     if (socket === undefined) return undefined;
@@ -248,7 +252,9 @@ function codeOf({ error }: JsonObject): unknown {
   return isObject(error) ? error['code'] : undefined;
 }
 
-/** As undici says it of a kept connection, so that one that had been closed meanwhile is told from one that was never answered. */
+/**
+ * As undici says it of a kept connection, so that one that had been closed meanwhile is told from one that was never answered.
+ */
 function closedBefore(error: Error, { socket: { bytesRead } }: Connection): Error {
   if (error instanceof StreamError && error.reason !== 'source_closed') return error;
   return Object.assign(new errors.SocketError('other side closed', undefined), { socket: { bytesRead }, cause: error });

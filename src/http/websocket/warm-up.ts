@@ -1,6 +1,6 @@
 /**
- * `generate: false`: the client sends its prompt ahead of a question and gets an id to continue from. The empty response is made here; no
- * upstream is called, and nothing is charged or logged as an exchange.
+ * `generate: false`: the client sends its prompt ahead of a question and gets an id to continue from. The empty response is made
+ * here; no upstream is called, and nothing is charged or logged as an exchange.
  */
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';

@@ -1,4 +1,7 @@
-/** The metrics of all workers as one: counters and histograms of workers that have ended stay in the sums, so that none ever falls. */
+/**
+ * The metrics of all workers as one: counters and histograms of workers that have ended stay in the sums, so that none ever
+ * falls.
+ */
 import { AggregatorRegistry, type MetricObject } from 'prom-client';
 import { isObject } from '../../codecs/canonical/json.ts';
 

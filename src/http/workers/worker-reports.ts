@@ -1,6 +1,6 @@
 /**
- * The reports on the operations port of a gateway with workers. The primary asks each worker, since circuits, counters and the health of the
- * store are a worker's own.
+ * The reports on the operations port of a gateway with workers. The primary asks each worker, since circuits, counters and the
+ * health of the store are a worker's own.
  */
 import type { Worker } from 'node:cluster';
 import type { Registry } from 'prom-client';
@@ -45,7 +45,10 @@ export function answerPrimary(facts: WorkerFacts): void {
   });
 }
 
-/** In a worker that has closed everything: its counters stay in the sums of the primary. Resolves when they are sent, or cannot be. */
+/**
+ * In a worker that has closed everything: its counters stay in the sums of the primary. Resolves when they are sent, or cannot
+ * be.
+ */
 export async function tellLastMetrics({ registry }: Pick<WorkerFacts, 'registry'>): Promise<void> {
   const report = await registry.getMetricsAsJSON();
   await new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 /**
- * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store, and the response history by asking the worker that keeps it.
- * Affinity, circuits and reservations are a worker's own.
+ * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics
+ * on the operations port. Balances, keys and windows are shared through the store, and the response history by asking the worker
+ * that keeps it. Affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
@@ -40,8 +40,8 @@ export function leavePrimary(): void {
 }
 
 /**
- * In a worker: resolves when the primary has died, and keeps Node from exiting at once. Such an exit can hang on a thread of the store that
- * holds the write lock, and the next gateway would then wait for that lock as well.
+ * In a worker: resolves when the primary has died, and keeps Node from exiting at once. Such an exit can hang on a thread of the
+ * store that holds the write lock, and the next gateway would then wait for that lock as well.
  */
 export function primaryGone(): Promise<void> {
   const { worker } = cluster;
@@ -94,7 +94,8 @@ class WorkerGroup {
   readonly #options: WorkersOptions;
   readonly #ended = Promise.withResolvers<number>();
   /**
-   * `starting`: no worker listens yet. What stops the first ones (a port in use, a store that does not open) would stop any replacement.
+   * `starting`: no worker listens yet. What stops the first ones (a port in use, a store that does not open) would stop any
+   * replacement.
    */
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
   #exitCode = 0;
@@ -238,7 +239,10 @@ class WorkerGroup {
     }
   }
 
-  /** Resolves when the successor listens and the worker has exited; with false, and the worker stays, where the successor exited first. */
+  /**
+   * Resolves when the successor listens and the worker has exited; with false, and the worker stays, where the successor exited
+   * first.
+   */
   async #handOver(worker: Worker): Promise<boolean> {
     const successor = cluster.fork();
     this.#succession = { from: worker, to: successor };

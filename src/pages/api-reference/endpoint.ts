@@ -1,6 +1,6 @@
 /**
- * The shape of the API reference: one typed list from which `/apidocs`, `/openapi.json` and the check against the route table are made.
- * Schemas are TypeBox, so that what is documented is a JSON Schema and nothing beside it.
+ * The shape of the API reference: one typed list from which `/apidocs`, `/openapi.json` and the check against the route table are
+ * made. Schemas are TypeBox, so that what is documented is a JSON Schema and nothing beside it.
  */
 import type { TObject, TSchema } from 'typebox';
 import type { ErrorCode } from './errors.ts';

@@ -1,4 +1,7 @@
-/** Amazon Bedrock: signatures are checked as AWS checks them, and the sources of keys on an instance and in a container are here, too. */
+/**
+ * Amazon Bedrock: signatures are checked as AWS checks them, and the sources of keys on an instance and in a container are here,
+ * too.
+ */
 import { createHash, createHmac } from 'node:crypto';
 import { type Answer, jsonAnswer } from '../answer.ts';
 import type { ReceivedRequest } from '../journal.ts';

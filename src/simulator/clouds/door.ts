@@ -1,6 +1,6 @@
 /**
- * The doors of the clouds: what a cloud's path, credential and body are in the words of the vendor behind it. A door refuses as its cloud
- * does; what it lets through is answered by the dialect, and goes out in the cloud's framing.
+ * The doors of the clouds: what a cloud's path, credential and body are in the words of the vendor behind it. A door refuses as
+ * its cloud does; what it lets through is answered by the dialect, and goes out in the cloud's framing.
  */
 import { awsDoor, type AwsCloud } from './aws.ts';
 import { azureDoor, type AzureCloud } from './azure.ts';

@@ -1,7 +1,7 @@
 /**
- * What a rule of the store reads and writes inside one transaction. A rule stands once, as a generator over these books; an engine keeps
- * them. Where an engine answers at once (LMDB) a rule runs through without a pause; where it promises (PostgreSQL) the rule yields the
- * promise and goes on when that is settled.
+ * What a rule of the store reads and writes inside one transaction. A rule stands once, as a generator over these books; an
+ * engine keeps them. Where an engine answers at once (LMDB) a rule runs through without a pause; where it promises (PostgreSQL)
+ * the rule yields the promise and goes on when that is settled.
  */
 import type { AccountRecord } from '../accounts.ts';
 import type { ControlKind } from '../controls.ts';
@@ -27,7 +27,10 @@ export type Rule<T> = Generator<Promise<void>, T, void>;
 /** A row of the journal before it has its place in it. */
 export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
 
-/** Money: balances, spend windows and usage, collected and written at the end of the transaction, and the journal that explains them. */
+/**
+ * Money: balances, spend windows and usage, collected and written at the end of the transaction, and the journal that explains
+ * them.
+ */
 export interface MoneyBooks {
   readonly rollups: RollupChanges;
   /** The row that already explains this cause, if there is one. */
@@ -36,7 +39,10 @@ export interface MoneyBooks {
   load(balances: Iterable<LedgerAccount>, spend?: Iterable<string>): Answer<void>;
   balance(account: LedgerAccount): bigint;
   spend(keyId: string): SpendRow;
-  /** Moves money, with its row of the journal. That the cause is new the rule has checked, or entered. Throws `StoreError` out of range. */
+  /**
+   * Moves money, with its row of the journal. That the cause is new the rule has checked, or entered. Throws `StoreError` out of
+   * range.
+   */
   move(movement: Movement): void;
   /** A journal row that moves nothing. */
   note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): void;
@@ -58,11 +64,20 @@ export interface ExchangeBooks extends MoneyBooks {
   loadExchanges(exchanges: readonly Pick<OpenExchange, 'exchangeId' | 'keyId'>[]): Answer<void>;
   /** Who pays for what a key does. Throws `corrupt` where there is no such key. */
   payer(keyId: string): { readonly accountId: string; readonly from: LedgerAccount };
-  /** For an exchange that is logged next, and journaled next if `isJournaled`. False, and nothing is entered, where it was seen before. */
+  /**
+   * For an exchange that is logged next, and journaled next if `isJournaled`. False, and nothing is entered, where it was seen
+   * before.
+   */
   enter(exchangeId: string, isJournaled: boolean): boolean;
-  /** For one that was seen before and is settled late: its row, undefined where that was pruned. `settled`, and nothing is entered, where it was. */
+  /**
+   * For one that was seen before and is settled late: its row, undefined where that was pruned. `settled`, and nothing is
+   * entered, where it was.
+   */
   enterAgain(exchangeId: string, isJournaled: boolean): InterruptedRow | 'settled' | undefined;
-  /** A new row of the request log; times never go back along it. Gives when it was logged. `text`: the entry as the engine keeps it. */
+  /**
+   * A new row of the request log; times never go back along it. Gives when it was logged. `text`: the entry as the engine keeps
+   * it.
+   */
   appendLog(entry: RequestLogEntry, nowMs: number, text?: string): number;
   /** The row of an exchange that is settled late is replaced, in its old place. */
   replaceLog(row: InterruptedRow, entry: RequestLogEntry, text: string): void;
@@ -159,7 +174,9 @@ export interface Books extends ExchangeBooks, RollupBooks {
 /** An engine, as rules are run on it. */
 export interface Bookkeeper {
   readonly options: Pick<StoreOptions, 'clock' | 'randomBytes'>;
-  /** Runs the rule in one transaction. Rejects with `StoreError`, or with what the rule threw, and then nothing of it was kept. */
+  /**
+   * Runs the rule in one transaction. Rejects with `StoreError`, or with what the rule threw, and then nothing of it was kept.
+   */
   follow<T>(rule: (books: Books) => Rule<T>): Promise<T>;
   /** Throws `StoreError` `unhealthy`: for new work, before anything is tried. */
   requireHealth(): void;

@@ -1,6 +1,6 @@
 /**
- * The money of one transaction, whatever the engine: each movement with the row of the journal that explains it; balances, spend and days are
- * collected, and written once at the end by the engine.
+ * The money of one transaction, whatever the engine: each movement with the row of the journal that explains it; balances, spend
+ * and days are collected, and written once at the end by the engine.
  */
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import { chainHash, type JournalHead, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';

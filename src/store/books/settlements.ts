@@ -1,4 +1,7 @@
-/** What a settlement writes: the charge, the key's spend, the usage of the day and its sums, and the row of the request log. A hot path. */
+/**
+ * What a settlement writes: the charge, the key's spend, the usage of the day and its sums, and the row of the request log. A hot
+ * path.
+ */
 import { countsOf } from '../day-usage.ts';
 import type { RequestLogEntry } from '../request-log.ts';
 import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
@@ -29,8 +32,8 @@ export function* settleAll(
 }
 
 /**
- * Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. `text` is the entry as the
- * engine keeps it.
+ * Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. `text` is
+ * the entry as the engine keeps it.
  */
 function settle(books: Books, entry: RequestLogEntry, text: string, nowMs: number): Settled {
   const { exchangeId, accountId, keyId } = entry;
@@ -58,7 +61,10 @@ function settle(books: Books, entry: RequestLogEntry, text: string, nowMs: numbe
   return { settled: true, chargedNanos };
 }
 
-/** The process died with it open: free, and journaled as such. False where it was settled or closed before. Its exchange was loaded. */
+/**
+ * The process died with it open: free, and journaled as such. False where it was settled or closed before. Its exchange was
+ * loaded.
+ */
 export function interrupt(books: Books, processId: string, exchange: OpenExchange, nowMs: number): boolean {
   const { exchangeId, accountId, keyId, startedAtMs } = exchange;
   books.closeExchange(processId, exchangeId);

@@ -1,4 +1,6 @@
-/** How video tasks are made and change: each change of a task, what it does to its hold and the journal row are one transaction. */
+/**
+ * How video tasks are made and change: each change of a task, what it does to its hold and the journal row are one transaction.
+ */
 import { VIDEO_WORKER } from '../leases.ts';
 import { payerOf } from '../payer.ts';
 import type { Reservations } from '../reservations.ts';

@@ -1,6 +1,7 @@
 /**
- * Looks at an LMDB file before LMDB maps it: a file that is something else, was cut short or is damaged would end the process with a signal
- * instead of a sentence. Knows the two meta pages of the data format 2; what is behind them is followed by `check-pages.ts`.
+ * Looks at an LMDB file before LMDB maps it: a file that is something else, was cut short or is damaged would end the process
+ * with a signal instead of a sentence. Knows the two meta pages of the data format 2; what is behind them is followed by
+ * `check-pages.ts`.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { StoreError } from '../store-error.ts';

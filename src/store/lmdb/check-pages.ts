@@ -1,6 +1,7 @@
 /**
- * Follows every tree of an LMDB file from its roots, before LMDB maps it: a page that is not what points to it would end the process with
- * a signal, or worse, read as records that nobody wrote. Knows the layout of the data format 2; knows no table and no record.
+ * Follows every tree of an LMDB file from its roots, before LMDB maps it: a page that is not what points to it would end the
+ * process with a signal, or worse, read as records that nobody wrote. Knows the layout of the data format 2; knows no table and
+ * no record.
  */
 import { readSync } from 'node:fs';
 

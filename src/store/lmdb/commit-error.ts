@@ -1,13 +1,13 @@
 /**
- * Why a commit failed, as lmdb-js tells it: its general error has a second promise, which rejects with the cause and must be handled too.
- * And what the numbers mean that such errors carry.
+ * Why a commit failed, as lmdb-js tells it: its general error has a second promise, which rejects with the cause and must be
+ * handled too. And what the numbers mean that such errors carry.
  */
 import { StoreError } from '../store-error.ts';
 import type { Clock } from '../store.ts';
 
 /**
- * How long the cause is waited for. lmdb-js rejects that promise with the next failure it sees: where the disk was well again by then, it
- * stays open for ever, and whoever waited would never try the disk again.
+ * How long the cause is waited for. lmdb-js rejects that promise with the next failure it sees: where the disk was well again by
+ * then, it stays open for ever, and whoever waited would never try the disk again.
  */
 const CAUSE_MS = 1_000;
 

@@ -1,6 +1,7 @@
 /**
- * LMDB itself, with its tables. When the last write of a commit fails, that of a meta page, LMDB gives its environment up: it neither reads
- * nor writes any more, however well the disk is, and only one that is opened anew does. lmdb-js never ends a write that began after that.
+ * LMDB itself, with its tables. When the last write of a commit fails, that of a meta page, LMDB gives its environment up: it
+ * neither reads nor writes any more, however well the disk is, and only one that is opened anew does. lmdb-js never ends a write
+ * that began after that.
  */
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';

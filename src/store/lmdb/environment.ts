@@ -1,8 +1,8 @@
 /**
  * The LMDB environment: opening it, the one way to write (`transact`), the one way to read (`read`), and what happens when the
  * disk fails. Facts of lmdb-js that this file exists to respect: only `childTransaction` undoes what a throwing callback has
- * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too, and may be the end
- * of the environment (`engine.ts`), after which a write that has begun meanwhile never ends.
+ * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too, and may be the
+ * end of the environment (`engine.ts`), after which a write that has begun meanwhile never ends.
  */
 import type { StoreHealth, StoreOptions } from '../store.ts';
 import { newerSchemaMessage } from '../archive.ts';
@@ -280,8 +280,8 @@ export class Environment {
 }
 
 /**
- * A change and what came of it, apart from the callback that runs it: lmdb-js keeps its callbacks in a list in which each knows the next,
- * so what a callback holds outlives its commit until V8's next full collection.
+ * A change and what came of it, apart from the callback that runs it: lmdb-js keeps its callbacks in a list in which each knows
+ * the next, so what a callback holds outlives its commit until V8's next full collection.
  */
 class Transaction<T> {
   #change: ((work: LmdbBooks) => T) | undefined;

@@ -1,6 +1,6 @@
 /**
- * Every exchange that was ever logged or journaled, by its id: where its row of the request log is, and where its rows of the journal are.
- * This one entry is what makes an exchange settle once. It outlives the log row where money moved.
+ * Every exchange that was ever logged or journaled, by its id: where its row of the request log is, and where its rows of the
+ * journal are. This one entry is what makes an exchange settle once. It outlives the log row where money moved.
  */
 import type { JournalRow } from '../ledger.ts';
 import type { RequestLogRow } from '../request-log.ts';
@@ -15,8 +15,8 @@ export interface ExchangeEntry {
 }
 
 /**
- * Enters an exchange that goes to the next place of the log, and if `journaled` to the next of the journal. False, and nothing is entered,
- * when it was seen before.
+ * Enters an exchange that goes to the next place of the log, and if `journaled` to the next of the journal. False, and nothing is
+ * entered, when it was seen before.
  */
 export function enterExchange(work: Work, exchangeId: string, journaled: boolean): boolean {
   if (work.hasOlderRefs && chargeRef(work.tables, exchangeId) !== undefined) return false;

@@ -1,6 +1,7 @@
 /**
- * Looks at the folder of a store before LMDB does: a lock that it may not write, and a device or a folder where one of its files belongs,
- * would end the process with a signal, and a pipe would hold it for ever. LMDB makes its files readable for everybody, so they are made here.
+ * Looks at the folder of a store before LMDB does: a lock that it may not write, and a device or a folder where one of its files
+ * belongs, would end the process with a signal, and a pipe would hold it for ever. LMDB makes its files readable for everybody,
+ * so they are made here.
  */
 import { accessSync, chmodSync, closeSync, constants, openSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +11,10 @@ import { StoreError } from '../store-error.ts';
 /** They hold secrets and what upstreams wrote. */
 const OWN_FILE = 0o600;
 
-/** Makes the folder where there is none, and the files in it for this user alone. Throws `StoreError` `unavailable`, or the file system's own error. */
+/**
+ * Makes the folder where there is none, and the files in it for this user alone. Throws `StoreError` `unavailable`, or the file
+ * system's own error.
+ */
 export function prepareFolder(path: string): void {
   makeFolder(path);
   const [data, lock] = [join(path, 'data.mdb'), join(path, 'lock.mdb')];

@@ -1,6 +1,6 @@
 /**
- * How much room is left. LMDB needs free pages even to delete, so below a floor no new work is taken, and a file of real bytes (the
- * ballast) lies beside the data that is given up when the disk is full, so that what is in flight can still be written.
+ * How much room is left. LMDB needs free pages even to delete, so below a floor no new work is taken, and a file of real bytes
+ * (the ballast) lies beside the data that is given up when the disk is full, so that what is in flight can still be written.
  */
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { statfs, unlink, writeFile } from 'node:fs/promises';

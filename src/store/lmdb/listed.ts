@@ -13,8 +13,9 @@ export interface Listed<T> {
 type Members<T> = { readonly [Name in keyof Required<T>]: 'plain' | Listed<NonNullable<T[Name]>> };
 
 /**
- * Absent members are stored as null, which no member may be, and not at all behind the last one that is there. `write`, for rows that are
- * written often, gives the members in the same order, absent ones as undefined: spelled out it takes a third of the time.
+ * Absent members are stored as null, which no member may be, and not at all behind the last one that is there. `write`, for rows
+ * that are written often, gives the members in the same order, absent ones as undefined: spelled out it takes a third of the
+ * time.
  */
 export function listed<T extends object>(members: Members<T>, write?: (value: T) => unknown[]): Listed<T> {
   const names = Object.keys(members) as (keyof T)[];

@@ -1,6 +1,7 @@
 /**
- * The index of the request log's filters: for each word of a filter, the places of the log where a row has it, 256 places in one row of 32 bytes.
- * Rows of a version without this index are entered slice by slice, newest first; `filtersAfter` is the place up to which they are not yet.
+ * The index of the request log's filters: for each word of a filter, the places of the log where a row has it, 256 places in one
+ * row of 32 bytes. Rows of a version without this index are entered slice by slice, newest first; `filtersAfter` is the place up
+ * to which they are not yet.
  */
 import type { LogFilter } from '../log-filters.ts';
 import { blockOf, type FilterKey, hasSeq, narrow, placesIn } from './log-places.ts';

@@ -1,4 +1,7 @@
-/** The rows of the index of the request log's filters: 256 places of the log in 32 bytes, and how a transaction enters and removes places. */
+/**
+ * The rows of the index of the request log's filters: 256 places of the log in 32 bytes, and how a transaction enters and removes
+ * places.
+ */
 import type { Database } from 'lmdb';
 import { filterWords, LOG_FILTERS } from '../log-filters.ts';
 import type { RequestLogEntry } from '../request-log.ts';
@@ -54,7 +57,10 @@ interface Writer {
 
 /** What a transaction changes of the index, written once at its end. */
 export class LogIndexChanges {
-  /** By filter, in the order of `LOG_FILTERS`: by word, the places that are entered, and as negative numbers those that are removed. */
+  /**
+   * By filter, in the order of `LOG_FILTERS`: by word, the places that are entered, and as negative numbers those that are
+   * removed.
+   */
   readonly #words = LOG_FILTERS.map(() => new Map<string, number[]>());
 
   enter(entry: RequestLogEntry, seq: number): void {

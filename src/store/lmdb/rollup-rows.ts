@@ -14,8 +14,8 @@ export interface StoredRollup {
 export type RollupTable = Database<StoredRollup, RollupKey>;
 
 /**
- * A row is its amount and its counts in the order of `SUM_NAMES`, how many buckets of the first token there are and those, each eight bytes,
- * and then the account: that is the format of the store. As text it would take twice the time.
+ * A row is its amount and its counts in the order of `SUM_NAMES`, how many buckets of the first token there are and those, each
+ * eight bytes, and then the account: that is the format of the store. As text it would take twice the time.
  */
 export const ROLLUP_BYTES: Encoder<StoredRollup> = {
   encode(row: StoredRollup | typeof ROW) {
@@ -45,8 +45,8 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 /**
- * Puts a stored row with what is added to it into {@link ROW}; false when nothing is left of it. It stays bytes: each exchange adds to several
- * rows, and making values of them took longer than the rest.
+ * Puts a stored row with what is added to it into {@link ROW}; false when nothing is left of it. It stays bytes: each exchange
+ * adds to several rows, and making values of them took longer than the rest.
  */
 function addUp(stored: Uint8Array | undefined, { accountId, sums }: StoredRollup): boolean {
   const { firstToken } = sums;

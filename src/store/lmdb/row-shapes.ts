@@ -1,4 +1,6 @@
-/** The shapes of the rows that every exchange adds or changes. Their order is the format of the store: new members go to the end. */
+/**
+ * The shapes of the rows that every exchange adds or changes. Their order is the format of the store: new members go to the end.
+ */
 import type { BillableUsage, Charge, ChargeLine, UsagePass } from '../charge.ts';
 import type { JournalRow } from '../ledger.ts';
 import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-log.ts';

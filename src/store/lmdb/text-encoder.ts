@@ -1,6 +1,6 @@
 /**
- * Rows that are kept as JSON text. Such a text is a list, so its first byte tells it from the rows of older stores, which are MessagePack:
- * those are still read.
+ * Rows that are kept as JSON text. Such a text is a list, so its first byte tells it from the rows of older stores, which are
+ * MessagePack: those are still read.
  */
 
 /** What lmdb-js calls to write and read a value. */
@@ -12,7 +12,9 @@ export interface Encoder<V> {
 
 const LIST = '['.charCodeAt(0);
 
-/** `text` of a row and `value` of what the text, or an older row, says. A row may also be given as the text that it has already. */
+/**
+ * `text` of a row and `value` of what the text, or an older row, says. A row may also be given as the text that it has already.
+ */
 export function textEncoder<V>(
   older: Encoder<unknown>,
   { text, value }: { text(row: V): string; value(stored: unknown): V },
@@ -39,7 +41,10 @@ function wellFormed(_: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed() : value;
 }
 
-/** Every put of the store is done with the bytes when it returns, so that all can share one place. lmdb-js reads from `start` to `end`. */
+/**
+ * Every put of the store is done with the bytes when it returns, so that all can share one place. lmdb-js reads from `start` to
+ * `end`.
+ */
 const SHARED = Object.assign(Buffer.allocUnsafeSlow(64 * 1024), { start: 0, end: 0 });
 const MOST_BYTES_A_UNIT = 3;
 

@@ -1,4 +1,6 @@
-/** Checks the indexes of the LMDB store against the rows that they lead to, both ways: none is missing, and none leads elsewhere. */
+/**
+ * Checks the indexes of the LMDB store against the rows that they lead to, both ways: none is missing, and none leads elsewhere.
+ */
 import type { Recount } from '../recount.ts';
 import { storable } from '../storable.ts';
 import { filterWords, LOG_FILTERS } from '../log-filters.ts';

@@ -1,4 +1,7 @@
-/** One unit of work on LMDB: everything that a transaction changes goes through here. If anything throws, the transaction around it keeps nothing. */
+/**
+ * One unit of work on LMDB: everything that a transaction changes goes through here. If anything throws, the transaction around
+ * it keeps nothing.
+ */
 import type { Database, Key } from 'lmdb';
 import type { Movement, MoneyBooks } from '../books/books.ts';
 import { Money } from '../books/money.ts';

@@ -1,7 +1,7 @@
 /**
- * Admission on PostgreSQL. What is in flight comes from this process; balances and spend come from the cache, which knows exactly what
- * this process has settled, and what others have settled as of at most `staleMs` ago. With a warm cache the database is
- * not asked; a refusal is never given from the cache alone, so that a top-up counts at once.
+ * Admission on PostgreSQL. What is in flight comes from this process; balances and spend come from the cache, which knows exactly
+ * what this process has settled, and what others have settled as of at most `staleMs` ago. With a warm cache the database is not
+ * asked; a refusal is never given from the cache alone, so that a top-up counts at once.
  *
  * The bound. For a limit L and processes p = 1…N, let I(q) be what q has in flight, S(q) what q settled within `staleMs`,
  * C and E the charges and estimates of requests, and `last` the largest charge of one request. Process p admits only while

@@ -87,7 +87,9 @@ const SECRETS = statement('secrets', 'SELECT * FROM envelope_secrets ORDER BY id
 const CONTROLS = statement('controls', 'SELECT * FROM controls ORDER BY kind COLLATE "C", id COLLATE "C"');
 const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number, rollups_after FROM ledger_head');
 
-/** Table by table. Of a store at rest each page may come from another connection of the pool; of one in use, from one snapshot. */
+/**
+ * Table by table. Of a store at rest each page may come from another connection of the pool; of one in use, from one snapshot.
+ */
 export async function* allRows(database: Run, look: Look = {}): AsyncGenerator<ArchiveRow> {
   for await (const row of rowsOf(database, PAGES.journal)) yield { table: 'journal', row: journalOf(row) };
   for await (const row of rowsOf(database, PAGES.accounts)) yield { table: 'account', row: accountOf(row) };

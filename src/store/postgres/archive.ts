@@ -1,4 +1,6 @@
-/** A PostgreSQL store as rows without an engine. Opened without a gateway: nothing is registered, closed or made but the schema. */
+/**
+ * A PostgreSQL store as rows without an engine. Opened without a gateway: nothing is registered, closed or made but the schema.
+ */
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';

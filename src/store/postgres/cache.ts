@@ -1,7 +1,7 @@
 /**
- * What this process remembers of keys, accounts, balances and spend, so that admission asks the database nothing. Every value carries
- * the number of the journal row up to which it is known to hold: the journal is the feed of changes, so an older value can
- * never replace a newer one. Whether the whole is fresh enough to be used is decided by `watch.ts`; this file knows no time.
+ * What this process remembers of keys, accounts, balances and spend, so that admission asks the database nothing. Every value
+ * carries the number of the journal row up to which it is known to hold: the journal is the feed of changes, so an older value
+ * can never replace a newer one. Whether the whole is fresh enough to be used is decided by `watch.ts`; this file knows no time.
  */
 import { LRUCache } from 'lru-cache';
 import type { AccountRecord } from '../accounts.ts';
@@ -71,7 +71,9 @@ export class Cache {
     return this.#spend.get(keyId);
   }
 
-  /** Rows that were asked for. Ones from before the newest change that was seen are not kept: that change may have passed them by. */
+  /**
+   * Rows that were asked for. Ones from before the newest change that was seen are not kept: that change may have passed them by.
+   */
   remember(found: Changes): void {
     if (found.seq >= this.#seen) this.#take(found, () => true);
   }
@@ -82,8 +84,8 @@ export class Cache {
   }
 
   /**
-   * What a transaction of this process has just committed: kept even when nobody asked, so that a look under way cannot undo it. The
-   * answer to the commit may come after a later change was seen, and then it is as old as any other.
+   * What a transaction of this process has just committed: kept even when nobody asked, so that a look under way cannot undo it.
+   * The answer to the commit may come after a later change was seen, and then it is as old as any other.
    */
   committed(changes: Changes): void {
     this.remember(changes);

@@ -1,7 +1,7 @@
 /**
- * The one way to change the ledger (`transact`), the one way to read it (`run`, `snapshot`), and what happens when the database fails.
- * A transaction has an identity: after a cut connection its row in `commits` tells whether the commit happened, so it is tried again
- * only when it did not, and its result is given when it did.
+ * The one way to change the ledger (`transact`), the one way to read it (`run`, `snapshot`), and what happens when the database
+ * fails. A transaction has an identity: after a cut connection its row in `commits` tells whether the commit happened, so it is
+ * tried again only when it did not, and its result is given when it did.
  */
 import { Pool, type PoolClient } from 'pg';
 import { awaited, type Books, type Rule } from '../books/books.ts';
@@ -42,7 +42,9 @@ export class Database {
   readonly cache = new Cache();
   readonly #pool: Pool;
   readonly #seams: PostgresSeams;
-  /** When one connection is lost, often all are: each of the pool may have to be found out, and then a new one be lost once more. */
+  /**
+   * When one connection is lost, often all are: each of the pool may have to be found out, and then a new one be lost once more.
+   */
   readonly #triesLost: number;
   /** Problems reported since the last write that succeeded, so that each is reported once. */
   readonly #told = new Set<string>();

@@ -1,4 +1,7 @@
-/** What an error of the driver or the server means to the store. Knows SQLSTATE classes and socket errors; no message text is trusted. */
+/**
+ * What an error of the driver or the server means to the store. Knows SQLSTATE classes and socket errors; no message text is
+ * trusted.
+ */
 import { StoreError, type StoreErrorCode } from '../store-error.ts';
 
 /**
@@ -24,8 +27,8 @@ const LOST: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '
 const ROW = /^(21|22|23|54)/;
 
 /**
- * By the SQL state: one that does not speak of the data would be the same for every row. Without a state by what the connection said; what
- * nobody foresaw concerns the row alone.
+ * By the SQL state: one that does not speak of the data would be the same for every row. Without a state by what the connection
+ * said; what nobody foresaw concerns the row alone.
  */
 export function failureKind(error: unknown): FailureKind {
   const state = sqlStateOf(error);

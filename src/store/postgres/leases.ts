@@ -7,8 +7,8 @@ import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 
 /**
- * $1 name, $2 holder, $3 now, $4 expiry, $5 the taker's registration, $6 a registration that is known to be dead, or null. A living
- * holder keeps its token, a new one gets the next.
+ * $1 name, $2 holder, $3 now, $4 expiry, $5 the taker's registration, $6 a registration that is known to be dead, or null. A
+ * living holder keeps its token, a new one gets the next.
  */
 const ACQUIRE: Statement = {
   name: 'lease_acquire',

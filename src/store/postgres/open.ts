@@ -31,8 +31,8 @@ import { Watch } from './watch.ts';
 const FIRST_ROW: Statement = { name: 'journal_first', text: 'SELECT hash FROM journal WHERE seq = 1' };
 
 /**
- * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `untrusted`, `unavailable`. What dead processes
- * left open is closed, and what they left in the settlement log is taken over, before it resolves.
+ * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `untrusted`, `unavailable`. What
+ * dead processes left open is closed, and what they left in the settlement log is taken over, before it resolves.
  */
 export async function openPostgresStore(options: PostgresOptions, seams: PostgresSeams = {}): Promise<Store> {
   await migratePostgres(options);

@@ -34,7 +34,10 @@ export const DEFAULTS = {
   processTtlMs: 30_000,
 } as const;
 
-/** For tests: called before every statement of a changing transaction and before its commit; what it throws undoes the transaction. */
+/**
+ * For tests: called before every statement of a changing transaction and before its commit; what it throws undoes the
+ * transaction.
+ */
 export interface PostgresSeams {
   readonly beforeStatement?: (text: string) => void;
   /** Called for everything that is sent to the database, also the watcher's own queries. */

@@ -192,7 +192,10 @@ CREATE UNLOGGED TABLE limit_counts (
 ) WITH (fillfactor = 70);
 `;
 
-/** Sums by hour and by day; key '' stands for all keys together. `rollups_after`: the hour up to which rows were logged without them. */
+/**
+ * Sums by hour and by day; key '' stands for all keys together. `rollups_after`: the hour up to which rows were logged without
+ * them.
+ */
 const ROLLUPS = `
 CREATE TABLE usage_hours (
   key_id text NOT NULL,
@@ -233,8 +236,8 @@ CREATE INDEX operator_claims_time ON operator_claims (at_ms);
 const DELETED_KEYS = 'ALTER TABLE keys ADD COLUMN deleted_at_ms bigint';
 
 /**
- * Every filter of the log has an index. Where a row has no Channel or code the column is ''; NULL is what an older version wrote, also beside this one, and
- * is filled in later, slice by slice.
+ * Every filter of the log has an index. Where a row has no Channel or code the column is ''; NULL is what an older version wrote,
+ * also beside this one, and is filled in later, slice by slice.
  */
 const LOG_FILTERS = `
 ALTER TABLE request_log ADD COLUMN channel_id text, ADD COLUMN error_code text;

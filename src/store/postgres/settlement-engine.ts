@@ -1,4 +1,7 @@
-/** What the settlement queue needs of PostgreSQL: openings alone in one statement, everything else in one transaction on the ledger. */
+/**
+ * What the settlement queue needs of PostgreSQL: openings alone in one statement, everything else in one transaction on the
+ * ledger.
+ */
 import { awaited } from '../books/books.ts';
 import { settleAll } from '../books/settlements.ts';
 import { logEntryOf, logText } from '../log-text.ts';

@@ -1,6 +1,6 @@
 /**
- * What `sslmode` in the address of the database means: the same as everywhere else, said to a driver whose own reading differs. A mode that
- * may go on without TLS in silence, and one that nobody knows, are refused.
+ * What `sslmode` in the address of the database means: the same as everywhere else, said to a driver whose own reading differs. A
+ * mode that may go on without TLS in silence, and one that nobody knows, are refused.
  */
 import { StoreError } from '../store-error.ts';
 

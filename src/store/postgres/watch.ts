@@ -1,7 +1,7 @@
 /**
- * Keeps the cache honest: one connection that listens for notifications and, notified or not, looks every half second at the journal
- * for what any process has changed. A look that succeeded says that the cache holds as of the moment it was sent; the same look tells
- * whether the database is there, takes writes and has our schema.
+ * Keeps the cache honest: one connection that listens for notifications and, notified or not, looks every half second at the
+ * journal for what any process has changed. A look that succeeded says that the cache holds as of the moment it was sent; the
+ * same look tells whether the database is there, takes writes and has our schema.
  */
 import type { Client } from 'pg';
 import { newerSchemaMessage } from '../archive.ts';

@@ -23,9 +23,9 @@ const ADDED = DAYS.names
 const FIXED = ['seq', 'logged_at_ms', 'exchange_id', 'account_id', 'key_id'];
 
 /**
- * $1 proof, $2 to $6 the head (seq, hash, log seq, log time, video number), then one JSON array of rows for each table: $7 journal,
- * $8 balances, $9 spend, $10 days, $11 log, $12 rows of the log that are replaced, $13 exchanges opened, $14 and closed (an array
- * of ids), and of the sums $15 hours and $16 days.
+ * $1 proof, $2 to $6 the head (seq, hash, log seq, log time, video number), then one JSON array of rows for each table: $7
+ * journal, $8 balances, $9 spend, $10 days, $11 log, $12 rows of the log that are replaced, $13 exchanges opened, $14 and closed
+ * (an array of ids), and of the sums $15 hours and $16 days.
  */
 export const WRITE_ALL: Statement = {
   name: 'write_all',

@@ -1,6 +1,6 @@
 /**
- * What becomes of something that waits to be written. Awaited like a promise, and only then is there one: most rows are written without
- * anybody waiting for them, and a failure that nobody waits for is told elsewhere.
+ * What becomes of something that waits to be written. Awaited like a promise, and only then is there one: most rows are written
+ * without anybody waiting for them, and a failure that nobody waits for is told elsewhere.
  */
 export class Deferred<T> implements PromiseLike<T> {
   #end: { readonly value: T } | { readonly error: unknown } | undefined;

@@ -4,7 +4,9 @@ import type { OpenExchange, Settled } from '../settlement.ts';
 import type { Clock, StoreHealth } from '../store.ts';
 import type { QueueRow } from './row.ts';
 
-/** A change with an identity: running it again after a failure never does it twice. Gives what became of each row, in their order. */
+/**
+ * A change with an identity: running it again after a failure never does it twice. Gives what became of each row, in their order.
+ */
 export interface Batch {
   run(): Promise<readonly (Settled | undefined)[]>;
 }

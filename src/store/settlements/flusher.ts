@@ -64,7 +64,10 @@ export class Flusher {
     this.#cancel();
   }
 
-  /** Rows came meanwhile, as they always do under load: written at once they would make small batches, each with a commit of its own. */
+  /**
+   * Rows came meanwhile, as they always do under load: written at once they would make small batches, each with a commit of its
+   * own.
+   */
   #goOn(): void {
     const { batch, pending, flushMs } = this.#options;
     if (this.#failing) this.#flushAfter(RETRY_MS);

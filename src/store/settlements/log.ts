@@ -1,7 +1,7 @@
 /**
- * What of the settlement queue is on the local disk, too: each turn's rows are appended to this process's current file in one write, and from
- * there a killed process loses nothing. A file goes when the engine has every row of it. Never throws: what the disk does not take waits in
- * memory only, and `onProblem` is told.
+ * What of the settlement queue is on the local disk, too: each turn's rows are appended to this process's current file in one
+ * write, and from there a killed process loses nothing. A file goes when the engine has every row of it. Never throws: what the
+ * disk does not take waits in memory only, and `onProblem` is told.
  */
 import { existsSync } from 'node:fs';
 import { addOpening, addSettlement } from './records.ts';

@@ -1,7 +1,8 @@
 /**
- * The one queue of opened and settled exchanges, in front of every engine. What was settled in a turn of the event loop is appended to the log at
- * the end of that turn and synced a few milliseconds later; the engine takes it in larger batches, exactly once. A row that is itself wrong fails
- * alone and is told to `onProblem`; when the engine refuses, rows wait and are tried again.
+ * The one queue of opened and settled exchanges, in front of every engine. What was settled in a turn of the event loop is
+ * appended to the log at the end of that turn and synced a few milliseconds later; the engine takes it in larger batches, exactly
+ * once. A row that is itself wrong fails alone and is told to `onProblem`; when the engine refuses, rows wait and are tried
+ * again.
  */
 import type { OpenExchange, Settled, Settlement, Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';

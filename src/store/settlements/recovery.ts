@@ -1,4 +1,6 @@
-/** What dead processes left in the settlement log, as rows of the queue: settled where it was settled, else closed as interrupted. */
+/**
+ * What dead processes left in the settlement log, as rows of the queue: settled where it was settled, else closed as interrupted.
+ */
 import type { RequestLogEntry } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';

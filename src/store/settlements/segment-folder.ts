@@ -1,6 +1,6 @@
 /**
- * The folder of the settlement log: one file after the other for each process, named by its store and its registration. The files of a dead
- * process are taken over, by renaming, by the next process of the same store that looks.
+ * The folder of the settlement log: one file after the other for each process, named by its store and its registration. The files
+ * of a dead process are taken over, by renaming, by the next process of the same store that looks.
  */
 import { accessSync, constants, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * One file of the settlement log: lines that are appended and synced, each with its checksum. It goes when the engine has every row that was
- * written in it. Knows nothing of rows.
+ * One file of the settlement log: lines that are appended and synced, each with its checksum. It goes when the engine has every
+ * row that was written in it. Knows nothing of rows.
  */
 import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -8,8 +8,8 @@ const CALL: ItemHead = { kind: 'toolCall', toolType: 'function', callId: 'c', to
 const TEXT: ItemHead = { kind: 'text', role: 'assistant' };
 
 /**
- * Events in short: `0 call`, `0 text` and `0 thought` begin an item, `0 end` ends it, anything else is a piece of it. Returns what was
- * said by each of them.
+ * Events in short: `0 call`, `0 text` and `0 thought` begin an item, `0 end` ends it, anything else is a piece of it. Returns
+ * what was said by each of them.
  */
 function said(holds: Holds, begin: 'start' | 'delta', ...events: readonly string[]): string[] {
   const kinds = new Map<number, ItemHead>();

@@ -1,6 +1,7 @@
 /**
- * An answer means the same in every vendor's spelling: arbitrary answers, written as the literal chunks of `vendors.ts` with chunks between them
- * that say nothing, decode to themselves, and leave for a chat client under the logical model with one report of usage.
+ * An answer means the same in every vendor's spelling: arbitrary answers, written as the literal chunks of `vendors.ts` with
+ * chunks between them that say nothing, decode to themselves, and leave for a chat client under the logical model with one report
+ * of usage.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * How vendors of chat completions spell the parts of an answer, as literal chunks (protocols: chat completions, "Deviations in the wild", and
- * what their servers and clients show in public). Shares nothing with the codecs.
+ * How vendors of chat completions spell the parts of an answer, as literal chunks (protocols: chat completions, "Deviations in
+ * the wild", and what their servers and clients show in public). Shares nothing with the codecs.
  */
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 

@@ -208,8 +208,8 @@ test('an answer that comes back as history says every part as it was, each signa
 });
 
 /**
- * What may differ: unsigned neighbours of one kind are one text, empty unsigned texts say nothing, and a signature on an empty part
- * behind an unsigned call is the call's own. The mark of foreign calls is no part of the answer.
+ * What may differ: unsigned neighbours of one kind are one text, empty unsigned texts say nothing, and a signature on an empty
+ * part behind an unsigned call is the call's own. The mark of foreign calls is no part of the answer.
  */
 function normalise(parts: readonly WirePart[]): WirePart[] {
   const out: WirePart[] = [];

@@ -1,4 +1,6 @@
-/** A large text parsed in steps is what `JSON.parse` makes of it, whether that is a value or an error; and the same of writing it. */
+/**
+ * A large text parsed in steps is what `JSON.parse` makes of it, whether that is a value or an error; and the same of writing it.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';

@@ -1,4 +1,7 @@
-/** Which texts have the shape of another, and what they say. What a parser would refuse, or read otherwise, must never be recognised. */
+/**
+ * Which texts have the shape of another, and what they say. What a parser would refuse, or read otherwise, must never be
+ * recognised.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JsonValue, parseJson, tryJson } from '../../../src/codecs/canonical/json.ts';

@@ -1,4 +1,7 @@
-/** Members of functions, of reasoning and of requests that only one vendor has: named where they are lost, kept where the dialect stays. */
+/**
+ * Members of functions, of reasoning and of requests that only one vendor has: named where they are lost, kept where the dialect
+ * stays.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';

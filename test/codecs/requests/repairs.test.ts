@@ -1,4 +1,6 @@
-/** What a history may hold that a vendor refuses: call ids of other vendors, and texts of nothing but white space in every place. */
+/**
+ * What a history may hold that a vendor refuses: call ids of other vendors, and texts of nothing but white space in every place.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';

@@ -1,6 +1,6 @@
 /**
- * The law of options: each option of each Channel type either changes something that can be observed, or is refused. What goes to the upstream
- * is observed here, by a request with and without it; of everything else a test is named that shows it.
+ * The law of options: each option of each Channel type either changes something that can be observed, or is refused. What goes to
+ * the upstream is observed here, by a request with and without it; of everything else a test is named that shows it.
  */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';

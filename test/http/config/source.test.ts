@@ -1,4 +1,6 @@
-/** A configuration file that is followed while the gateway runs. Signals and real edits: `test/slow/processes/workers.test.ts`. */
+/**
+ * A configuration file that is followed while the gateway runs. Signals and real edits: `test/slow/processes/workers.test.ts`.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** The attempt loop by itself: in which order Channels are asked, how long is waited, what is recorded, and what the client is told. */
+/**
+ * The attempt loop by itself: in which order Channels are asked, how long is waited, what is recorded, and what the client is
+ * told.
+ */
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';

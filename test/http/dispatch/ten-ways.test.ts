@@ -1,6 +1,6 @@
 /**
- * One of three Channels fails in each of ten ways, under 200 concurrent streams: no client sees what failover could have hidden, no stream
- * is spliced from two upstreams, and all of them end (the runner's limit of a test says if one does not).
+ * One of three Channels fails in each of ten ways, under 200 concurrent streams: no client sees what failover could have hidden,
+ * no stream is spliced from two upstreams, and all of them end (the runner's limit of a test says if one does not).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

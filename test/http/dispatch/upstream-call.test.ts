@@ -1,4 +1,7 @@
-/** One call of an upstream: what arrived before a failure is not lost, back-pressure, aborts in every phase, a connection that is used again. */
+/**
+ * One call of an upstream: what arrived before a failure is not lost, back-pressure, aborts in every phase, a connection that is
+ * used again.
+ */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** The law of an exchange, on a sample of the faults that its runs find; all of them, on both engines: `npm run test:faults -- every-await`. */
+/**
+ * The law of an exchange, on a sample of the faults that its runs find; all of them, on both engines: `npm run test:faults --
+ * every-await`.
+ */
 import { test } from 'node:test';
 import { CASES, discover, faultsOf, run } from '../../support/exchange-law.ts';
 import { exchangeRig } from '../../support/exchange-rig.ts';

@@ -1,4 +1,7 @@
-/** One exchange as it is told to the store, the log, the metrics and the trace: what an ending costs, and that it has one, whatever happens. */
+/**
+ * One exchange as it is told to the store, the log, the metrics and the trace: what an ending costs, and that it has one,
+ * whatever happens.
+ */
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';

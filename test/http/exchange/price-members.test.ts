@@ -1,6 +1,6 @@
 /**
- * The tables of price-relevant members against the types of the vendors' SDKs: whatever a new version of one adds to a request or to a report
- * of usage fails here until it has an entry.
+ * The tables of price-relevant members against the types of the vendors' SDKs: whatever a new version of one adds to a request or
+ * to a report of usage fails here until it has an entry.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -8,7 +8,10 @@ import { Tokenizer } from '../../../src/http/exchange/tokenizer.ts';
 import { createLogger } from '../../../src/http/operations/logger.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 
-/** Letters that occur side by side. Without lone surrogates and byte-order marks, which the package reads as other bytes than were sent. */
+/**
+ * Letters that occur side by side. Without lone surrogates and byte-order marks, which the package reads as other bytes than were
+ * sent.
+ */
 const SCRIPTS = [
   "the quick brown fox don't WE'LL they've Shouldn't\n",
   'äöüßéèñ çœ Straße ',

@@ -1,4 +1,6 @@
-/** The history's books: whatever is saved, found and forgotten, bytes are those of what is held, bounds hold, children stay whole. */
+/**
+ * The history's books: whatever is saved, found and forgotten, bytes are those of what is held, bounds hold, children stay whole.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

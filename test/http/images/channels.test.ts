@@ -1,4 +1,7 @@
-/** What the endpoints of pictures and vectors do with their Channels: a place is given back, a Channel is named, one fallback is for all. */
+/**
+ * What the endpoints of pictures and vectors do with their Channels: a place is given back, a Channel is named, one fallback is
+ * for all.
+ */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';

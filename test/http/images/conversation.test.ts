@@ -1,4 +1,7 @@
-/** Pictures inside conversations: each client dialect keeps what an upstream drew, or says that it cannot. Never a success without it. */
+/**
+ * Pictures inside conversations: each client dialect keeps what an upstream drew, or says that it cannot. Never a success without
+ * it.
+ */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';

@@ -1,4 +1,7 @@
-/** The clock of an image stream: comments at once and every 15 s, an upstream timeout that they do not extend, and a client that leaves. */
+/**
+ * The clock of an image stream: comments at once and every 15 s, an upstream timeout that they do not extend, and a client that
+ * leaves.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFakeClock } from '../../support/fake-clock.ts';

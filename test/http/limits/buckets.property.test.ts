@@ -1,6 +1,7 @@
 /**
- * Limits over time, against an oracle that is made another way: each limit of the oracle is the moment at which it will be empty again, as an
- * exact fraction (the virtual scheduling form of GCRA). And against what a limit promises: in no span of time more than it allows.
+ * Limits over time, against an oracle that is made another way: each limit of the oracle is the moment at which it will be empty
+ * again, as an exact fraction (the virtual scheduling form of GCRA). And against what a limit promises: in no span of time more
+ * than it allows.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

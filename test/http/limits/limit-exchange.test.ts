@@ -1,6 +1,6 @@
 /**
- * Gateways that share their counts each second: how far they can pass a limit before they see each other (the formula of docs/scaling.md), that
- * it is paid back, and that what one forgot, missed or left behind is counted once.
+ * Gateways that share their counts each second: how far they can pass a limit before they see each other (the formula of
+ * docs/scaling.md), that it is paid back, and that what one forgot, missed or left behind is counted once.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

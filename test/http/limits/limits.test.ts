@@ -1,4 +1,7 @@
-/** Limits by time and at once, over real sockets: who is refused when, in which shape, what the headers say, and what is given back. */
+/**
+ * Limits by time and at once, over real sockets: who is refused when, in which shape, what the headers say, and what is given
+ * back.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';

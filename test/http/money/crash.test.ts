@@ -1,4 +1,7 @@
-/** The whole gateway killed five times under load (`npm run test:crash` does it two hundred times), and that its judge would notice. */
+/**
+ * The whole gateway killed five times under load (`npm run test:crash` does it two hundred times), and that its judge would
+ * notice.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CrashLane } from '../../slow/crash/crash-lane.ts';

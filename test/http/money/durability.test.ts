@@ -1,4 +1,7 @@
-/** `ledger.durability`: with `strict` the end of an answer waits until its charge is on disk; by default no byte waits for anything. */
+/**
+ * `ledger.durability`: with `strict` the end of an answer waits until its charge is on disk; by default no byte waits for
+ * anything.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Frame } from '../../../src/codecs/codec.ts';

@@ -167,7 +167,8 @@ test('a client that leaves after the report came pays the report', async (t) => 
 for (const model of ['chat_completion', 'messages'] as const) {
   test(`a client that leaves between the last report and the end pays that report, not its words alone (${model})`, async (t) => {
     const { gateway, owner } = await gatewayOf(t);
-    // The last frame, `message_stop` or `[DONE]`, never comes; all others come in one read, so that whoever reads words has the report behind it.
+    // The last frame, `message_stop` or `[DONE]`, never comes; all others come in one read, so that whoever reads words has the
+    // report behind it.
     const at = model === 'messages' ? 9 : 7;
     const reply = { pieces: HELLO, usage: { input: 11, output: 400 } };
     gateway.simulator.enqueue({ reply, pace: { cut: 'packet' }, faults: [{ type: 'stall', at }] });

@@ -1,4 +1,6 @@
-/** Fallbacks of a model: tried when its Channels have failed and nothing was sent, charged at the price of the model that answers. */
+/**
+ * Fallbacks of a model: tried when its Channels have failed and nothing was sent, charged at the price of the model that answers.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Script } from '../../../src/simulator/script.ts';

@@ -1,4 +1,7 @@
-/** Who leaves one word before the usage report pays for the time, in every pair of dialects; who leaves before the first word pays nothing. */
+/**
+ * Who leaves one word before the usage report pays for the time, in every pair of dialects; who leaves before the first word pays
+ * nothing.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';

@@ -1,4 +1,7 @@
-/** Members of a request that change what the vendor charges, where the model has no price for that: flagged, or refused before anything is sent. */
+/**
+ * Members of a request that change what the vendor charges, where the model has no price for that: flagged, or refused before
+ * anything is sent.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type MoneyGateway, moneyGateway, type Owner, PRICE } from '../../support/money-gateway.ts';

@@ -1,4 +1,7 @@
-/** Server tools whose calls the price has no rate for: forwarded and flagged, refused where a call is forced or the operator wants it so. */
+/**
+ * Server tools whose calls the price has no rate for: forwarded and flagged, refused where a call is forced or the operator wants
+ * it so.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type MoneyGateway, moneyGateway, type Owner, PRICE } from '../../support/money-gateway.ts';

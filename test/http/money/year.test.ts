@@ -1,4 +1,7 @@
-/** Some days of the generated year of `npm run test:faults -- year`: charges reconcile with the vendors' invoices to the last billionth. */
+/**
+ * Some days of the generated year of `npm run test:faults -- year`: charges reconcile with the vendors' invoices to the last
+ * billionth.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reconcileYear } from '../../support/mixed-year.ts';

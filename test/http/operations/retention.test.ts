@@ -1,4 +1,6 @@
-/** The job that forgets old rows of the request log: when it looks, what it removes, and that nothing stops it but the gateway. */
+/**
+ * The job that forgets old rows of the request log: when it looks, what it removes, and that nothing stops it but the gateway.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../../src/http/config/config.ts';

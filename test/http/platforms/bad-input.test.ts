@@ -1,6 +1,6 @@
 /**
- * What goes wrong between the gateway and a cloud: the operator reads a name and a sentence without any credential in it, another Channel
- * answers where one can, and the client gets an error of its own protocol.
+ * What goes wrong between the gateway and a cloud: the operator reads a name and a sentence without any credential in it, another
+ * Channel answers where one can, and the client gets an error of its own protocol.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

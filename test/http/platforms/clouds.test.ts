@@ -1,4 +1,7 @@
-/** Every door of every cloud, over sockets: each source of credentials lets a request in, and the answer reads as the vendor's own. */
+/**
+ * Every door of every cloud, over sockets: each source of credentials lets a request in, and the answer reads as the vendor's
+ * own.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';

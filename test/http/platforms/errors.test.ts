@@ -1,5 +1,6 @@
 /**
- * Every error code that a cloud documents: what it says of the Channel, that the next one answers, and what the client of each protocol reads.
+ * Every error code that a cloud documents: what it says of the Channel, that the next one answers, and what the client of each
+ * protocol reads.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * What goes wrong inside a stream of Bedrock: before the first word the next Channel answers, after it the client of each protocol reads the
- * error that its protocol documents, and the operator a name.
+ * What goes wrong inside a stream of Bedrock: before the first word the next Channel answers, after it the client of each
+ * protocol reads the error that its protocol documents, and the operator a name.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

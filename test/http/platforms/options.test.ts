@@ -1,6 +1,7 @@
 /**
- * The law of options behind clouds: what a platform adds, down to each key of each source of credentials, changes what a cloud receives. Every other
- * option is that of the same type at its vendor's own door (`test/http/config/option-effects.test.ts`), and those for headers are tried here, too.
+ * The law of options behind clouds: what a platform adds, down to each key of each source of credentials, changes what a cloud
+ * receives. Every other option is that of the same type at its vendor's own door (`test/http/config/option-effects.test.ts`), and
+ * those for headers are tried here, too.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -82,7 +83,10 @@ async function received(form: CloudForm, channelOf: (url: string) => object): Pr
   return seen.replaceAll(/localhost:\d+/g, 'LOCALHOST').replaceAll(/127\.0\.0\.1:\d+/g, 'HOST');
 }
 
-/** Signatures tell of their keys, but also of the time: of those the id and the scope are compared, and whether the cloud took them. */
+/**
+ * Signatures tell of their keys, but also of the time: of those the id and the scope are compared, and whether the cloud took
+ * them.
+ */
 function observed({ method, path, query, headers, text, status }: ReceivedRequest): unknown {
   const own = Object.entries(headers)
     .filter(([name]) => !['content-length', 'x-amz-date', 'x-amz-content-sha256'].includes(name))

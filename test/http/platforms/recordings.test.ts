@@ -1,6 +1,6 @@
 /**
- * Every recorded answer behind the doors of the clouds, over sockets: each client reads what it reads of the vendor's own door. Needs
- * MIZU_FIXTURES. `npm test` draws some, by its seed; `MIZU_FORMS=all` takes every one.
+ * Every recorded answer behind the doors of the clouds, over sockets: each client reads what it reads of the vendor's own door.
+ * Needs MIZU_FIXTURES. `npm test` draws some, by its seed; `MIZU_FORMS=all` takes every one.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

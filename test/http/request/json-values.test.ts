@@ -1,4 +1,6 @@
-/** A request is bounded in JSON values before it is parsed: 32 KB of gzip were 32 MB of `{},`, and those a gigabyte of objects. */
+/**
+ * A request is bounded in JSON values before it is parsed: 32 KB of gzip were 32 MB of `{},`, and those a gigabyte of objects.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';

@@ -24,7 +24,10 @@ interface Outcome {
 interface ReceiverOptions {
   /** Told each piece. */
   readonly take?: (chunk: Buffer) => void;
-  /** What the handler does before it reads, as a gateway looks up its key; by default the packet that brought the head is parsed by then. */
+  /**
+   * What the handler does before it reads, as a gateway looks up its key; by default the packet that brought the head is parsed
+   * by then.
+   */
   readonly before?: (request: IncomingMessage) => Promise<void>;
 }
 

@@ -1,4 +1,7 @@
-/** A key without money: a large body is refused before it is read, at every endpoint, and small ones are told their other mistakes first. */
+/**
+ * A key without money: a large body is refused before it is read, at every endpoint, and small ones are told their other mistakes
+ * first.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** What a client's dialect leaves out of an answer is named in the log, streamed or whole; nothing is left out within one dialect. */
+/**
+ * What a client's dialect leaves out of an answer is named in the log, streamed or whole; nothing is left out within one dialect.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endMessage, fakeUpstream, jsonAnswer, openStream, startMessage, wholeMessage } from '../../support/fake-upstream.ts';

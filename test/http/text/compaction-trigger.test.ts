@@ -1,6 +1,7 @@
 /**
- * A `compaction_trigger` on Channels that compact by a summary: exactly one `compaction` item, whole, as a stream and over a socket, with which
- * any upstream can go on. A compaction that was altered, truncated or made for another account goes on nowhere.
+ * A `compaction_trigger` on Channels that compact by a summary: exactly one `compaction` item, whole, as a stream and over a
+ * socket, with which any upstream can go on. A compaction that was altered, truncated or made for another account goes on
+ * nowhere.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Traces: off by default; on, a collector sees a server span and a client span for each attempt, and upstreams see the attempt's context. */
+/**
+ * Traces: off by default; on, a collector sees a server span and a client span for each attempt, and upstreams see the attempt's
+ * context.
+ */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** The law of a video task, on a sample of the faults that a run finds; all of them, on both engines: `npm run test:faults -- every-await`. */
+/**
+ * The law of a video task, on a sample of the faults that a run finds; all of them, on both engines: `npm run test:faults --
+ * every-await`.
+ */
 import { test } from 'node:test';
 import { faultsOf } from '../../support/exchange-law.ts';
 import { exchangeRig } from '../../support/exchange-rig.ts';

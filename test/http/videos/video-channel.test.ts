@@ -1,4 +1,7 @@
-/** What a call that has no answer says of itself: whether the upstream can have seen it, since a task that was sent is never sent again. */
+/**
+ * What a call that has no answer says of itself: whether the upstream can have seen it, since a task that was sent is never sent
+ * again.
+ */
 import assert from 'node:assert/strict';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

@@ -1,6 +1,6 @@
 /**
- * Frames as bytes, in the manner of the Autobahn suite: fragmentation, control frames, what is no UTF-8, what is too large, close codes.
- * The client writes raw frames; what the endpoint does is read from the frames that come back.
+ * Frames as bytes, in the manner of the Autobahn suite: fragmentation, control frames, what is no UTF-8, what is too large, close
+ * codes. The client writes raw frames; what the endpoint does is read from the frames that come back.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** What real Codex sent on WebSockets of both versions, sent again: upgrade headers, frames, and the ids that it continued from. */
+/**
+ * What real Codex sent on WebSockets of both versions, sent again: upgrade headers, frames, and the ids that it continued from.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Random walks of a client over one connection: what it is told is what a small model of the session says, whatever the order. */
+/**
+ * Random walks of a client over one connection: what it is told is what a small model of the session says, whatever the order.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,7 @@
-/** The account page in a real browser: the key stays in the tab, figures are exact, refusals are said, nothing of a name is markup. */
+/**
+ * The account page in a real browser: the key stays in the tab, figures are exact, refusals are said, nothing of a name is
+ * markup.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';

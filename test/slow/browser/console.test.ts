@@ -1,4 +1,7 @@
-/** The console in a real browser, on a real gateway with a day behind it: what operators do, what they see, and what is not theirs. */
+/**
+ * The console in a real browser, on a real gateway with a day behind it: what operators do, what they see, and what is not
+ * theirs.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * One gateway that is killed again and again under load, and everything that is known about it from outside: what its clients saw and
- * what the simulated upstream received. After each kill the ledger is opened and must agree.
+ * One gateway that is killed again and again under load, and everything that is known about it from outside: what its clients saw
+ * and what the simulated upstream received. After each kill the ledger is opened and must agree.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

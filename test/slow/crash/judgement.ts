@@ -1,17 +1,17 @@
 /**
- * What may be true of one request after the gateway was killed, from three witnesses: the client, the upstream's own log, the ledger.
- * Pure, so that planted violations can be shown to it.
+ * What may be true of one request after the gateway was killed, from three witnesses: the client, the upstream's own log, the
+ * ledger. Pure, so that planted violations can be shown to it.
  */
 
 /**
- * How long before the kill something may have happened and still not be in the ledger: rows wait at most 10 ms for their flush; the
- * rest is the commit and the scheduling of a loaded machine with two cores.
+ * How long before the kill something may have happened and still not be in the ledger: rows wait at most 10 ms for their flush;
+ * the rest is the commit and the scheduling of a loaded machine with two cores.
  */
 export const WINDOW_MS = 400;
 
 /**
- * A disk that stalls holds back everything: the queue is flushed in its order. So what is missing may be older where nothing that was
- * answered later is there either; but no disk may take as long as this.
+ * A disk that stalls holds back everything: the queue is flushed in its order. So what is missing may be older where nothing that
+ * was answered later is there either; but no disk may take as long as this.
  */
 export const STALL_MS = 10_000;
 

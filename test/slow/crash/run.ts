@@ -1,7 +1,7 @@
 /**
- * `npm run test:crash [-- --kills 200] [--seed N]`: the whole gateway is killed with SIGKILL at random points under load, text requests
- * and video tasks, and after each kill the ledger is compared with what the clients saw and what the upstream received. Prints a report;
- * exit code 1 on any violation. Two gateways side by side, each with a store of its own.
+ * `npm run test:crash [-- --kills 200] [--seed N]`: the whole gateway is killed with SIGKILL at random points under load, text
+ * requests and video tasks, and after each kill the ledger is compared with what the clients saw and what the upstream received.
+ * Prints a report; exit code 1 on any violation. Two gateways side by side, each with a store of its own.
  */
 import { numberOption, scriptOptions } from '../../support/script-options.ts';
 import { CrashLane, type CrashReport } from './crash-lane.ts';

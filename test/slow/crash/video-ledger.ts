@@ -1,4 +1,7 @@
-/** The films that were ordered while the gateway was killed again and again: each held once, closed at most once, submitted at most once. */
+/**
+ * The films that were ordered while the gateway was killed again and again: each held once, closed at most once, submitted at
+ * most once.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Store } from '../../../src/store/store.ts';
 import type { VideoTask } from '../../../src/store/videos.ts';

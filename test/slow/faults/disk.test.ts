@@ -65,7 +65,9 @@ test('F31: a store on a disk that is read-only is refused at start with a senten
   assert.match(done.stderr, /^mizu: /m);
 });
 
-/** What the kernel says of the store's file, from a moment on: `strace` is laid over the running process, and taken away again. */
+/**
+ * What the kernel says of the store's file, from a moment on: `strace` is laid over the running process, and taken away again.
+ */
 const FAILURES: Readonly<Record<string, string>> = {
   'every write fails': 'pwrite64,pwritev,pwritev2,writev:error=EIO',
   'every sync fails': 'fdatasync,fsync:error=EIO',

@@ -1,6 +1,7 @@
 /**
- * The law of an exchange where its process is killed (`kill -9`) at each point that its runs find: the next process that opens the store closes it
- * once, nothing stays reserved, the ledger adds up, and what was answered under `strict` durability is paid for.
+ * The law of an exchange where its process is killed (`kill -9`) at each point that its runs find: the next process that opens
+ * the store closes it once, nothing stays reserved, the ledger adds up, and what was answered under `strict` durability is paid
+ * for.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

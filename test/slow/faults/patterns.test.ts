@@ -6,8 +6,8 @@ import { type Attack, attacksOn, literalsOf, type Pattern, patternsOf } from './
 import { processorMs } from './support/processor-time.ts';
 
 /**
- * What the operator alone can feed, or what runs in the demonstration only. The patterns of `sanitise.ts` see two kilobytes at most, and
- * are timed with it (security.test.ts).
+ * What the operator alone can feed, or what runs in the demonstration only. The patterns of `sanitise.ts` see two kilobytes at
+ * most, and are timed with it (security.test.ts).
  */
 const ELSEWHERE =
   /src\/(simulator\/|cli\/|pages\/|http\/(config\/|tracing\/otlp)|store\/(money|multiplier|price-book|litellm-prices|models-dev-prices)|codecs\/errors\/sanitise)/;

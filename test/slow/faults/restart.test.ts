@@ -1,6 +1,6 @@
 /**
- * E4 39: a restart under load as docs/operating.md describes it: a new process beside the old one on the same store, the proxy switches
- * when it is ready, the old one gets its SIGTERM. No request is lost, and each has its row.
+ * E4 39: a restart under load as docs/operating.md describes it: a new process beside the old one on the same store, the proxy
+ * switches when it is ready, the old one gets its SIGTERM. No request is lost, and each has its row.
  */
 import assert from 'node:assert/strict';
 import { connect, createServer, type Socket } from 'node:net';

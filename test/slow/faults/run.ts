@@ -1,6 +1,6 @@
 /**
- * `npm run test:faults [-- --record] [PART …]`: the fault suites. A row whose every test here was skipped is told, since it was not shown.
- * With `--record` the figures go to docs/reliability.json and the document is printed anew.
+ * `npm run test:faults [-- --record] [PART …]`: the fault suites. A row whose every test here was skipped is told, since it was
+ * not shown. With `--record` the figures go to docs/reliability.json and the document is printed anew.
  */
 import { globSync } from 'node:fs';
 import { gatherFigures, keepFigures } from '../../support/figures.ts';

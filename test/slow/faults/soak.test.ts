@@ -1,7 +1,8 @@
 /**
- * E4 40: mixed traffic with random faults over every pair of dialects, and half an hour that passes between two rounds: what the day does
- * to a gateway, in seconds. It runs in a process of its own, beside one that passes bytes through under the same load: what the machine
- * does to both is not ours. Heap, sockets, timers and the event loop stay flat; what was asked is what was settled. `MIZU_SOAK_S` makes it longer.
+ * E4 40: mixed traffic with random faults over every pair of dialects, and half an hour that passes between two rounds: what the
+ * day does to a gateway, in seconds. It runs in a process of its own, beside one that passes bytes through under the same load:
+ * what the machine does to both is not ours. Heap, sockets, timers and the event loop stay flat; what was asked is what was
+ * settled. `MIZU_SOAK_S` makes it longer.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * What one key can do to another's stream: the longest turn of the event loop while a client attacks, in processor time, so that what else runs on
- * the machine counts for nothing. Collections do, so each is measured again before it fails.
+ * What one key can do to another's stream: the longest turn of the event loop while a client attacks, in processor time, so that
+ * what else runs on the machine counts for nothing. Collections do, so each is measured again before it fails.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

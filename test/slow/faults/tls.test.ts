@@ -1,6 +1,6 @@
 /**
- * E4 14: an upstream whose TLS is wrong in every way that there is. The client is told of a failed upstream in its own dialect and of
- * nothing else, the operator reads the reason, the next Channel answers, and no connection is left.
+ * E4 14: an upstream whose TLS is wrong in every way that there is. The client is told of a failed upstream in its own dialect
+ * and of nothing else, the operator reads the reason, the next Channel answers, and no connection is left.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * E4 1 to 12: every way in which an upstream can fail, over every upstream dialect and every client dialect, streaming and whole.
- * For each: the client is told of a failure in its own dialect (or gets the whole answer where nothing was wrong), the exchange is
- * settled once, a failure without reported usage costs nothing, and no timer, reservation or socket is left.
+ * For each: the client is told of a failure in its own dialect (or gets the whole answer where nothing was wrong), the exchange
+ * is settled once, a failure without reported usage costs nothing, and no timer, reservation or socket is left.
  */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';

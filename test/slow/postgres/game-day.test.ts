@@ -1,7 +1,7 @@
 /**
- * The game day with three whole gateways on one database, as processes: Channels are broken one after another, then one gateway is killed and the
- * wire between another and the database is pulled, all in the middle of load. Afterwards every answer that a client has is settled once,
- * every balance is the sum of its journal, and no video task was submitted twice.
+ * The game day with three whole gateways on one database, as processes: Channels are broken one after another, then one gateway
+ * is killed and the wire between another and the database is pulled, all in the middle of load. Afterwards every answer that a
+ * client has is settled once, every balance is the sum of its journal, and no video task was submitted twice.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,10 @@ interface Fleet {
   metrics(of?: readonly Name[]): Promise<string>;
 }
 
-/** `cut` lives in a network of its own: one wire leads to the database, another to everything else. It starts first and holds the lease. */
+/**
+ * `cut` lives in a network of its own: one wire leads to the database, another to everything else. It starts first and holds the
+ * lease.
+ */
 async function startFleet(t: TestContext, network: NetworkNamespace): Promise<Fleet> {
   const [world, wire] = network.wires;
   assert.ok(world !== undefined && wire !== undefined);
@@ -78,7 +81,8 @@ async function startFleet(t: TestContext, network: NetworkNamespace): Promise<Fl
       operations: { host, port, insecure: true },
       store: { url: way, path: `./${name}` },
     };
-    // The killed one promises that whoever has an answer pays for it, if only from its disk once it is back; the others pay within milliseconds.
+    // The killed one promises that whoever has an answer pays for it, if only from its disk once it is back; the others pay
+    // within milliseconds.
     const ledger = name === 'killed' ? { durability: 'strict' } : {};
     writeFileSync(configPath, JSON.stringify({ ...file, ledger }));
     return await place.serveAt({ configPath, ...(name === 'cut' ? { command: network.command } : {}) });
@@ -99,7 +103,9 @@ async function startFleet(t: TestContext, network: NetworkNamespace): Promise<Fl
   };
 }
 
-/** A client that makes video tasks through one gateway after the other, and repeats with the same key what it got no answer to. */
+/**
+ * A client that makes video tasks through one gateway after the other, and repeats with the same key what it got no answer to.
+ */
 function startFilmmaker({ gateways, place }: Fleet) {
   let [made, stopping] = [0, false];
   const create = async (key: string): Promise<void> => {

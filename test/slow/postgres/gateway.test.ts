@@ -1,4 +1,7 @@
-/** The whole gateway on PostgreSQL, as processes: an operator's day on the database, two gateways, the database away, moving there and back. */
+/**
+ * The whole gateway on PostgreSQL, as processes: an operator's day on the database, two gateways, the database away, moving there
+ * and back.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

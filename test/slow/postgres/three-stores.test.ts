@@ -1,4 +1,6 @@
-/** Three processes on one database, one killed and one cut off in the middle of load: nothing is lost, doubled or submitted twice. */
+/**
+ * Three processes on one database, one killed and one cut off in the middle of load: nothing is lost, doubled or submitted twice.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 /**
- * 1,000 requests a second from two processes, each admitted, opened and settled, with commits that wait for the disk: the database keeps up, the
- * queue stays short, and the ledger is right to the last one. The bounds are loose: a busy machine must stay within them.
+ * 1,000 requests a second from two processes, each admitted, opened and settled, with commits that wait for the disk: the
+ * database keeps up, the queue stays short, and the ledger is right to the last one. The bounds are loose: a busy machine must
+ * stay within them.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,6 @@
-/** The admin API of a gateway with workers: the primary serves it, and what it changes holds in every worker and after a restart. */
+/**
+ * The admin API of a gateway with workers: the primary serves it, and what it changes holds in every worker and after a restart.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';

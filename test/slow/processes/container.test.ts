@@ -1,6 +1,6 @@
 /**
- * The steps of the Dockerfile, in empty folders in place of images: what it copies is there, what it runs succeeds, what it starts serves, and its health
- * check tells a gateway that serves from none. No container runs.
+ * The steps of the Dockerfile, in empty folders in place of images: what it copies is there, what it runs succeeds, what it
+ * starts serves, and its health check tells a gateway that serves from none. No container runs.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Makes one durable change and says so on standard output. `planted` says so before the promise has resolved: what the tracer must catch.
- * Usage: node durable-child.ts PATH TOKEN honest|planted task|settlement NAME
+ * Makes one durable change and says so on standard output. `planted` says so before the promise has resolved: what the tracer
+ * must catch. Usage: node durable-child.ts PATH TOKEN honest|planted task|settlement NAME
  */
 import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
 import { alive } from '../../store/support/alive.ts';

@@ -1,7 +1,7 @@
 /**
- * The game day: the gateway as a process, three simulated Channels of three dialects, official SDK clients that stream without a pause, and
- * an operator who breaks the Channels one after another. What he did is printed; the same timeline is then reconstructed from `mizu logs`
- * alone, and its counts from `/metrics` alone.
+ * The game day: the gateway as a process, three simulated Channels of three dialects, official SDK clients that stream without a
+ * pause, and an operator who breaks the Channels one after another. What he did is printed; the same timeline is then
+ * reconstructed from `mizu logs` alone, and its counts from `/metrics` alone.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Errors that nobody caught, in a real process: a rejection is one request's and is logged; an exception drains and ends with code 1. */
+/**
+ * Errors that nobody caught, in a real process: a rejection is one request's and is logged; an exception drains and ends with
+ * code 1.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

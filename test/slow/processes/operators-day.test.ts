@@ -1,4 +1,7 @@
-/** The operator's day of docs/operating.md: its very commands are typed into a shell, beside two upstreams, and what is printed is what stands there. */
+/**
+ * The operator's day of docs/operating.md: its very commands are typed into a shell, beside two upstreams, and what is printed is
+ * what stands there.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

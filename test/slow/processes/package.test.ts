@@ -1,6 +1,6 @@
 /**
- * The package as `npm pack` makes it, in an empty folder: its command serves. Its dependencies are links to those that are installed here, so
- * that nothing is downloaded; the package itself lies below node_modules, where Node runs JavaScript only.
+ * The package as `npm pack` makes it, in an empty folder: its command serves. Its dependencies are links to those that are
+ * installed here, so that nothing is downloaded; the package itself lies below node_modules, where Node runs JavaScript only.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';

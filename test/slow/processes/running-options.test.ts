@@ -1,6 +1,6 @@
 /**
- * Options that say when and how often a Channel is asked, each with and without, on every type that has it: between the gateway and a simulated
- * upstream stands a gate that delays, refuses and counts, and what the client or the gate sees must differ.
+ * Options that say when and how often a Channel is asked, each with and without, on every type that has it: between the gateway
+ * and a simulated upstream stands a gate that delays, refuses and counts, and what the client or the gate sees must differ.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -29,7 +29,10 @@ interface Trial {
   readonly gate?: Behaviour;
   /** Requests at once. */
   readonly requests?: number;
-  /** What differs: the statuses of the answers or what became of the tasks; how many requests the gate had, and at once; with which keys. */
+  /**
+   * What differs: the statuses of the answers or what became of the tasks; how many requests the gate had, and at once; with
+   * which keys.
+   */
   readonly sees: 'answers' | 'requests' | 'most at once' | 'keys';
 }
 

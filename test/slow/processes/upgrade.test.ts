@@ -1,4 +1,7 @@
-/** docs/upgrading.md on the stores that older commits wrote, each command as it stands there: back up, check, upgrade, look, back up again, restore. */
+/**
+ * docs/upgrading.md on the stores that older commits wrote, each command as it stands there: back up, check, upgrade, look, back
+ * up again, restore.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A gateway in a process of its own, for tests of memory and of the event loop. Argument: the upstream's URL. Says `{port}`, then answers
- * each message with what it saw since the last one.
+ * A gateway in a process of its own, for tests of memory and of the event loop. Argument: the upstream's URL. Says `{port}`, then
+ * answers each message with what it saw since the last one.
  */
 import { testGateway } from '../../support/test-gateway.ts';
 

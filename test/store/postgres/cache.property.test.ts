@@ -1,6 +1,6 @@
 /**
- * What a process remembers, whatever the order in which it hears of changes: the answers to its own commits, to its looks and to its
- * watcher come over different connections, so any of them may overtake any other.
+ * What a process remembers, whatever the order in which it hears of changes: the answers to its own commits, to its looks and to
+ * its watcher come over different connections, so any of them may overtake any other.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -116,7 +116,10 @@ class World {
     if (this.#answers.length > 0) this.#answers.splice(which % this.#answers.length, 1)[0]?.();
   }
 
-  /** Nothing that is remembered is older than what the watcher has seen, or than what this process knows that it has changed itself. */
+  /**
+   * Nothing that is remembered is older than what the watcher has seen, or than what this process knows that it has changed
+   * itself.
+   */
   check(): void {
     const { cache, journal } = this;
     for (let n = 0; n < KEYS; n += 1) {

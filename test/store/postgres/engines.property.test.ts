@@ -1,6 +1,6 @@
 /**
- * The two engines against each other: the same calls in the same order get the same answers, refusals and errors, and leave the same
- * to be read, also after a restart. Only what is random (ids, hashes over them, secrets) may differ.
+ * The two engines against each other: the same calls in the same order get the same answers, refusals and errors, and leave the
+ * same to be read, also after a restart. Only what is random (ids, hashes over them, secrets) may differ.
  */
 import type { UsageGroup } from '../../../src/store/rollups.ts';
 import assert from 'node:assert/strict';

@@ -1,4 +1,7 @@
-/** What only an engine behind a connection must answer: bad starts, lost connections, a database that is away, several processes' caches. */
+/**
+ * What only an engine behind a connection must answer: bad starts, lost connections, a database that is away, several processes'
+ * caches.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

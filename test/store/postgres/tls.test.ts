@@ -1,4 +1,6 @@
-/** TLS to the database: each `sslmode` against servers with a good, a foreign and an expired certificate, and against one without. */
+/**
+ * TLS to the database: each `sslmode` against servers with a good, a foreign and an expired certificate, and against one without.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

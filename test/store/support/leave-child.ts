@@ -1,7 +1,7 @@
 /**
- * A process of its own that opens one exchange, opens and settles `COUNT` others, and is killed in the next turn of its event loop: time stands
- * still in it, so that what is left of them is in the settlement log alone.
- * Usage: node leave-child.ts PLACE TOKEN COUNT
+ * A process of its own that opens one exchange, opens and settles `COUNT` others, and is killed in the next turn of its event
+ * loop: time stands still in it, so that what is left of them is in the settlement log alone. Usage: node leave-child.ts PLACE
+ * TOKEN COUNT
  */
 import { alive } from './alive.ts';
 import { entry, FakeClock, ok, T0 } from './store.ts';

@@ -1,6 +1,6 @@
 /**
- * The engines that the contract holds for. A contract test is written once, inside `eachStore`, and runs against every engine; one
- * that cannot run here is skipped with its reason.
+ * The engines that the contract holds for. A contract test is written once, inside `eachStore`, and runs against every engine;
+ * one that cannot run here is skipped with its reason.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * A gateway without its HTTP: admits, opens and settles exchanges, creates video tasks and works on them while it holds the lease. What
- * the store refuses or cannot do it leaves and goes on. Says what was acknowledged on standard output; ends when its standard input does.
- * Usage: node traffic-child.ts URL SPOOL TOKEN NAME
+ * A gateway without its HTTP: admits, opens and settles exchanges, creates video tasks and works on them while it holds the
+ * lease. What the store refuses or cannot do it leaves and goes on. Says what was acknowledged on standard output; ends when its
+ * standard input does. Usage: node traffic-child.ts URL SPOOL TOKEN NAME
  */
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open.ts';

@@ -249,7 +249,9 @@ function deltasOf(whole: OutputItem, fractions: readonly number[]): ItemDelta[] 
   }
 }
 
-/** The events of an answer, each item's text cut at `fractions`; neighbouring tool calls interleaved when `interleave` is true. */
+/**
+ * The events of an answer, each item's text cut at `fractions`; neighbouring tool calls interleaved when `interleave` is true.
+ */
 export function eventsOf(said: Answer, fractions: readonly number[] = [], interleave = false, id = 'up_1'): CanonicalEvent[] {
   const events: CanonicalEvent[] = [{ type: 'response.start', id, model: 'up-model', createdAt: 1_760_000_000 }];
   let group: CanonicalEvent[][] = [];

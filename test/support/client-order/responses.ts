@@ -5,9 +5,9 @@ import { malformed, needIndex, needObject, needString } from '../../../src/codec
 import { LifecycleError } from '../../../src/streams/lifecycle.ts';
 
 /**
- * Checks a whole stream. Beside the order: contiguous sequence numbers and output indices, exactly one
- * terminal, and an output in it that repeats the finished items. Throws on the first fault. `isNative`: the events are an upstream's own,
- * whose terminal may differ from its item events.
+ * Checks a whole stream. Beside the order: contiguous sequence numbers and output indices, exactly one terminal, and an output in
+ * it that repeats the finished items. Throws on the first fault. `isNative`: the events are an upstream's own, whose terminal may
+ * differ from its item events.
  */
 export function checkResponsesStream(
   frames: Iterable<{ readonly event: string | undefined; readonly data: string }>,

@@ -1,4 +1,7 @@
-/** Measures one case of the linearity law in this process, which does nothing else, and prints its times. Usage: node alone.ts NAME [cost|past] */
+/**
+ * Measures one case of the linearity law in this process, which does nothing else, and prints its times. Usage: node alone.ts
+ * NAME [cost|past]
+ */
 import { LINEAR_CASES } from './all.ts';
 import { costOf, verdictOf } from './growth.ts';
 import { PLANTED } from './planted.ts';

@@ -1,4 +1,7 @@
-/** The linearity law over answers: every shape of an upstream's dialect, streamed and whole, for each client, in one read and in many. */
+/**
+ * The linearity law over answers: every shape of an upstream's dialect, streamed and whole, for each client, in one read and in
+ * many.
+ */
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';

@@ -1,30 +1,36 @@
 /**
- * How the time of a piece of work grows with its input, as a ratio in one process: processor time of the process for `TIMES` times the input beside
- * that for the input, each the least of several runs, since other processes and collections only ever add.
+ * How the time of a piece of work grows with its input, as a ratio in one process: processor time of the process for `TIMES`
+ * times the input beside that for the input, each the least of several runs, since other processes and collections only ever add.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** How much larger the larger input of a sample is, and its limit: between the 4 of a cost that grows as its input and the 16 of a square. */
+/**
+ * How much larger the larger input of a sample is, and its limit: between the 4 of a cost that grows as its input and the 16 of a
+ * square.
+ */
 const SAMPLE = { times: 4, limit: 6 };
 /**
- * What a case that failed its sample is held to, in processes of its own. Sixteen times as much tells 16 from 256: the limit is the geometric middle,
- * so noise would have to make one side four times as slow in every try, and one step of the engine (objects of 1,020 members and more become
- * dictionaries) does not look like a square.
+ * What a case that failed its sample is held to, in processes of its own. Sixteen times as much tells 16 from 256: the limit is
+ * the geometric middle, so noise would have to make one side four times as slow in every try, and one step of the engine (objects
+ * of 1,020 members and more become dictionaries) does not look like a square.
  */
 const VERDICT = { times: 16, limit: 64 };
 /** The smaller input of a verdict: some 100 KB, past the steps of the engine. */
 const COUNT = 2000;
 /**
- * What took less than this for the larger input of a failed verdict is held to the same bound once more, sixteen times as large, in milliseconds: from
- * 256 KiB the gateway reads a body in steps, which costs a small body's work many times over once, and never again. A square shows there, too.
+ * What took less than this for the larger input of a failed verdict is held to the same bound once more, sixteen times as large,
+ * in milliseconds: from 256 KiB the gateway reads a body in steps, which costs a small body's work many times over once, and
+ * never again. A square shows there, too.
  */
 const STEP_MS = 20;
 /** How many processes measure a verdict. The least time of each size over all of them counts. */
 const TRIES = 4;
-/** `JSON.parse` itself takes more than linear time for objects of ever new shapes. Work on these may grow so much faster than it. */
+/**
+ * `JSON.parse` itself takes more than linear time for objects of ever new shapes. Work on these may grow so much faster than it.
+ */
 const OVER_ENGINE = 1.5;
 /** The most rounds. Each adds runs to the same minimum, so noise goes away and a fault stays. */
 const ROUNDS = 6;
@@ -86,14 +92,17 @@ interface Bound {
 /** What parsing costs: a body of small objects, as conversations and schemas are, in bytes. */
 export const PLAIN = JSON.stringify(Array.from({ length: 8_000 }, (_, at) => ({ role: 'user', content: `word ${at}` })));
 /**
- * What a request may cost beside `JSON.parse` of as many bytes of small objects. Not of its own bytes: a long string is copied when it is parsed, and
- * nothing is cheap beside that. A keyword of a schema is read, weighed, lowered for an upstream, perhaps more than once, and written.
+ * What a request may cost beside `JSON.parse` of as many bytes of small objects. Not of its own bytes: a long string is copied
+ * when it is parsed, and nothing is cheap beside that. A keyword of a schema is read, weighed, lowered for an upstream, perhaps
+ * more than once, and written.
  */
 const COST = { conversation: 40, schema: 120 };
 
 const ALONE = fileURLToPath(new URL('./alone.ts', import.meta.url));
 
-/** Throws where a case is worse than linear: its sample in this process says so, and then every process that measures it alone. */
+/**
+ * Throws where a case is worse than linear: its sample in this process says so, and then every process that measures it alone.
+ */
 export async function assertLinear(one: Case, count = COUNT, tries = TRIES): Promise<void> {
   if (isLinear(timesOf(one, count, SAMPLE), SAMPLE)) return;
   let times: Times = { small: Number.POSITIVE_INFINITY, large: Number.POSITIVE_INFINITY, engine: 0 };

@@ -1,4 +1,7 @@
-/** Cases of which it is known how their cost grows: the law must find the squares, and leave alone what only looks like one in a sample. */
+/**
+ * Cases of which it is known how their cost grows: the law must find the squares, and leave alone what only looks like one in a
+ * sample.
+ */
 import type { Case, Work } from './growth.ts';
 import { list } from './schema-shapes.ts';
 

@@ -1,4 +1,6 @@
-/** Debian's Chromium for the tests of the pages, driven by playwright-core. Where it is not installed the tests skip and say so. */
+/**
+ * Debian's Chromium for the tests of the pages, driven by playwright-core. Where it is not installed the tests skip and say so.
+ */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 

@@ -1,4 +1,7 @@
-/** A gateway with a day of generated exchanges behind it, for the console: names full of markup, failures, fallbacks, and everything priced. */
+/**
+ * A gateway with a day of generated exchanges behind it, for the console: names full of markup, failures, fallbacks, and
+ * everything priced.
+ */
 import type { TestContext } from 'node:test';
 import type { AttemptEntry, RequestLogEntry } from '../../../src/store/request-log.ts';
 import { chargeFor } from '../../../src/store/charge.ts';

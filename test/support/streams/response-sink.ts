@@ -3,8 +3,9 @@ import type { Writable } from 'node:stream';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../../../src/streams/response-writer.ts';
 
 /**
- * A sink for batches of whole frames. When the client leaves it errors at once, a waiting write included, so that `pipeTo` cancels the
- * source; do not pass a signal to that `pipeTo` (with a write waiting for `drain` it would never cancel). An abort cuts the connection.
+ * A sink for batches of whole frames. When the client leaves it errors at once, a waiting write included, so that `pipeTo`
+ * cancels the source; do not pass a signal to that `pipeTo` (with a write waiting for `drain` it would never cancel). An abort
+ * cuts the connection.
  */
 export function sinkTo(response: Writable, options: ResponseWriterOptions): WritableStream<readonly string[]> {
   let writer: ResponseWriter | undefined;

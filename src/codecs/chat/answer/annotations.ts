@@ -1,9 +1,15 @@
-/** Annotations of chat completions as citations, both ways. Positions count code points: those of chat in the whole content, those of a citation in its item. */
+/**
+ * Annotations of chat completions as citations, both ways. Positions count code points: those of chat in the whole content, those
+ * of a citation in its item.
+ */
 import type { Citation } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { malformed, nonEmptyString } from '../wire.ts';
 
-/** Reads `{type: "url_citation", url_citation: {…}}`. An empty range means that no position is known. Other annotations stay native. */
+/**
+ * Reads `{type: "url_citation", url_citation: {…}}`. An empty range means that no position is known. Other annotations stay
+ * native.
+ */
 export function readAnnotation(value: JsonValue): Citation {
   if (!isObject(value)) throw malformed('annotations');
   if (value['type'] !== 'url_citation') return { kind: 'native', dialect: 'chat', body: value };
@@ -17,8 +23,9 @@ export function readAnnotation(value: JsonValue): Citation {
 }
 
 /**
- * The sources that a chunk or body lists beside the answer: `citations` (Perplexity, xAI), with titles from `search_results`. Without
- * `citations` the search results are the sources (Baidu, newer Perplexity; `search_info` of Qwen and Hunyuan; `web_search` of GLM).
+ * The sources that a chunk or body lists beside the answer: `citations` (Perplexity, xAI), with titles from `search_results`.
+ * Without `citations` the search results are the sources (Baidu, newer Perplexity; `search_info` of Qwen and Hunyuan;
+ * `web_search` of GLM).
  */
 export function sourcesIn(body: JsonObject): { readonly url: string; readonly title: string }[] {
   const { citations, search_results: found, search_info: info, web_search: searched } = body;

@@ -30,7 +30,10 @@ export interface Call {
   opaque: Opaque | undefined;
 }
 
-/** True for a piece with the id of a known call that begins another one: it has another name, or the name with another index or whole arguments. */
+/**
+ * True for a piece with the id of a known call that begins another one: it has another name, or the name with another index or
+ * whole arguments.
+ */
 export function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
@@ -39,8 +42,8 @@ export function introducesAnother(known: Call, piece: Piece): boolean {
 }
 
 /**
- * True for a first piece that is no argument yet: some models write `null` for a call without arguments (Groq), some servers an empty
- * object before the real one.
+ * True for a first piece that is no argument yet: some models write `null` for a call without arguments (Groq), some servers an
+ * empty object before the real one.
  */
 export function isNoInput(call: Call, piece: string): boolean {
   if (call.input !== '' || call.toolType !== 'function') return false;
@@ -73,14 +76,17 @@ export function growInput(call: Call, piece: string): void {
   call.scan?.push(piece);
 }
 
-/** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
+/**
+ * True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same
+ * tool.
+ */
 export function startsNewInput(call: Call, piece: Piece): boolean {
   return piece.input.trimStart().startsWith('{') && (inputOf(call) === NO_ARGUMENTS || isWholeInput(call));
 }
 
 /**
- * The part of a piece that is new. Some servers (vLLM) send the whole arguments once more at the end: where these are an object and both
- * together are not, only the rest is new. Before the last piece, only an exact repetition of everything counts as one.
+ * The part of a piece that is new. Some servers (vLLM) send the whole arguments once more at the end: where these are an object
+ * and both together are not, only the rest is new. Before the last piece, only an exact repetition of everything counts as one.
  */
 export function newInput({ input: known, toolType, freeform }: Call, piece: string, isLast: boolean): string {
   if (toolType === 'custom' && freeform === undefined) return piece;

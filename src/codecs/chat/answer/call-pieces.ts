@@ -41,7 +41,9 @@ function readInput(value: JsonValue | undefined): string {
   throw malformed('tool call arguments');
 }
 
-/** True for a delta with one piece of arguments that begins no call, so that a delta of the same shape continues the same call. */
+/**
+ * True for a delta with one piece of arguments that begins no call, so that a delta of the same shape continues the same call.
+ */
 export function continuesCall(delta: JsonObject): boolean {
   const entries = delta['tool_calls'];
   if (!Array.isArray(entries) || entries.length !== 1 || !isObject(entries[0])) return false;

@@ -1,4 +1,6 @@
-/** Reads content that arrives as blocks instead of one string, in terms of the members that other vendors have beside `content`. */
+/**
+ * Reads content that arrives as blocks instead of one string, in terms of the members that other vendors have beside `content`.
+ */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { listAt, textAt } from '../wire.ts';
 
@@ -7,7 +9,10 @@ export function jsonText(content: JsonValue | undefined): string | undefined {
   return isObject(content) && typeof content['type'] !== 'string' ? JSON.stringify(content) : undefined;
 }
 
-/** A call that is a content block, as an entry of `tool_calls`. An empty `input` is the placeholder of a block that has just begun. */
+/**
+ * A call that is a content block, as an entry of `tool_calls`. An empty `input` is the placeholder of a block that has just
+ * begun.
+ */
 export function callOfBlock(block: JsonObject): JsonObject {
   const inner = isObject(block['function']) ? block['function'] : {};
   const { input } = block;

@@ -1,6 +1,6 @@
 /**
- * The wire names of the declared tools, for a name that arrives in pieces: whether it is one of them, or the beginning of one. Takes the same
- * time, nearly, for any number of tools.
+ * The wire names of the declared tools, for a name that arrives in pieces: whether it is one of them, or the beginning of one.
+ * Takes the same time, nearly, for any number of tools.
  */
 export class DeclaredNames {
   readonly #all: ReadonlySet<string>;

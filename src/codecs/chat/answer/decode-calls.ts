@@ -1,6 +1,6 @@
 /**
- * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways in which
- * vendors leave out indices, ids and names; does not know the rest of the answer.
+ * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways
+ * in which vendors leave out indices, ids and names; does not know the rest of the answer.
  */
 import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
@@ -36,7 +36,10 @@ interface Asked {
   readonly continuesName: boolean;
 }
 
-/** Whether a piece belongs to the call that its id, its index or its place leads to, or begins another one: the first row that fits decides. */
+/**
+ * Whether a piece belongs to the call that its id, its index or its place leads to, or begins another one: the first row that
+ * fits decides.
+ */
 const BELONGS: readonly { readonly when: (asked: Asked) => boolean; readonly belongs: (asked: Asked) => boolean }[] = [
   {
     when: ({ isKnownId }) => isKnownId,
@@ -148,8 +151,8 @@ export class ToolCalls {
   }
 
   /**
-   * Starts held calls in their order, because other content arrives. It stops at a partial name that is no declared name by itself, and at
-   * the partial name of `current`.
+   * Starts held calls in their order, because other content arrives. It stops at a partial name that is no declared name by
+   * itself, and at the partial name of `current`.
    */
   beginHeld(out: CanonicalEvent[], current?: Call): void {
     if (current === undefined) this.#endPlaceholders(out);
@@ -194,7 +197,10 @@ export class ToolCalls {
     }
   }
 
-  /** The call that the piece belongs to; undefined for a new one. `position` and `count`: its place among the entries of its delta. */
+  /**
+   * The call that the piece belongs to; undefined for a new one. `position` and `count`: its place among the entries of its
+   * delta.
+   */
   #find(piece: Piece, position: number, count: number): Call | undefined {
     const known = piece.id === undefined ? undefined : this.#byId.get(piece.id);
     const call = known ?? this.#candidate(piece, position, count);
@@ -279,7 +285,8 @@ export class ToolCalls {
     const isOwn = call.upstreamId !== undefined && this.#byId.get(call.upstreamId) === call;
     const callId = isOwn && call.upstreamId !== undefined ? call.upstreamId : this.#context.mint('call_');
     const tool = this.#context.toolNames.fromWire(call.name);
-    // A custom tool that was declared as a function is returned as a custom call; models also call custom tools as functions by themselves.
+    // A custom tool that was declared as a function is returned as a custom call; models also call custom tools as functions by
+    // themselves.
     const custom = customToolOf(this.#context.request.tools, tool);
     if (custom !== undefined && custom.inputSchema === undefined && call.toolType === 'function')
       call.freeform = new FreeformReader();

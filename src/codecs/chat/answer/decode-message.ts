@@ -1,6 +1,6 @@
 /**
- * Reads the deltas and whole messages of choice 0 into canonical events. Knows what a delta means; does not know chunks, usage or how the
- * stream ends.
+ * Reads the deltas and whole messages of choice 0 into canonical events. Knows what a delta means; does not know chunks, usage or
+ * how the stream ends.
  */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
@@ -136,8 +136,8 @@ export class Answer {
   }
 
   /**
-   * Emits what was held back, since no more content arrives. This comes before the usage that follows the finish: usage that is reported
-   * before the first item counts as a placeholder.
+   * Emits what was held back, since no more content arrives. This comes before the usage that follows the finish: usage that is
+   * reported before the first item counts as a placeholder.
    */
   flush(out: CanonicalEvent[]): void {
     this.#calls?.beginAllHeld(out);
@@ -248,7 +248,10 @@ export class Answer {
     this.#items.endAs(this.#begin(headOf(item), out), item, 'completed', out);
   }
 
-  /** Audio arrives in pieces of base64 and of transcript. They are one item, which starts with the first piece and ends with the answer. */
+  /**
+   * Audio arrives in pieces of base64 and of transcript. They are one item, which starts with the first piece and ends with the
+   * answer.
+   */
   #pushAudio(value: JsonValue | undefined, out: CanonicalEvent[]): void {
     if (value === undefined || value === null) return;
     const piece = objectAt(value, 'audio');

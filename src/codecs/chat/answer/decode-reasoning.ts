@@ -1,6 +1,6 @@
 /**
- * The reasoning items of one streamed answer. Reasoning arrives in scalars (`reasoning_content`, `reasoning`, `reasoning_opaque`) and in
- * `reasoning_details`. Fragments of one identity are joined into one item (spec rule 12); all others stay separate.
+ * The reasoning items of one streamed answer. Reasoning arrives in scalars (`reasoning_content`, `reasoning`, `reasoning_opaque`)
+ * and in `reasoning_details`. Fragments of one identity are joined into one item (spec rule 12); all others stay separate.
  */
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta } from '../../canonical/event.ts';
@@ -46,7 +46,10 @@ export class ReasoningItems {
   readonly #ended: EndedItem[] = [];
   /** Signatures with the id of a tool call, which they belong to. */
   readonly #signatures: { readonly id: string; readonly opaque: Opaque; readonly detail: Detail }[] = [];
-  /** What is read: a delta, that of the finish chunk (where some servers repeat the whole array), or the whole message after its deltas. */
+  /**
+   * What is read: a delta, that of the finish chunk (where some servers repeat the whole array), or the whole message after its
+   * deltas.
+   */
   #form: 'piece' | 'last' | 'snapshot' = 'piece';
   /** All items of scalar text. */
   readonly #scalars: OpenItem[] = [];
@@ -129,7 +132,10 @@ export class ReasoningItems {
     }
   }
 
-  /** Ends items because other content arrives, except those whose payload may still arrive. A scalar payload may always be continued. */
+  /**
+   * Ends items because other content arrives, except those whose payload may still arrive. A scalar payload may always be
+   * continued.
+   */
   completeOpen(out: CanonicalEvent[]): void {
     this.#endWhere(
       ({ opaque, identity }) => (opaque === undefined ? !awaitsPayload(identity?.format) : opaque.form !== SCALAR_FORM),
@@ -137,7 +143,10 @@ export class ReasoningItems {
     );
   }
 
-  /** Ends every item; the one with the index `cut` is incomplete. `sign` takes the signature of a tool call, and is false for an unknown one. */
+  /**
+   * Ends every item; the one with the index `cut` is incomplete. `sign` takes the signature of a tool call, and is false for an
+   * unknown one.
+   */
   close(cut: number | undefined, sign: (id: string, opaque: Opaque) => boolean, out: CanonicalEvent[]): void {
     for (const { id, opaque, detail } of this.#signatures) {
       if (sign(id, opaque)) continue;

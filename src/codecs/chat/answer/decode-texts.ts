@@ -1,6 +1,6 @@
 /**
- * The texts and refusals of one streamed answer, and the citations that belong to them. A text is complete when another kind of item begins.
- * It ends then, unless citations may still arrive for it: they mostly arrive with the last chunk.
+ * The texts and refusals of one streamed answer, and the citations that belong to them. A text is complete when another kind of
+ * item begins. It ends then, unless citations may still arrive for it: they mostly arrive with the last chunk.
  */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
@@ -142,8 +142,8 @@ export class Texts {
   }
 
   /**
-   * Assigns what is left at the end of the answer: citations that arrived before any text go to the text that they point into, sources to the
-   * latest text. An answer without text gets an empty one for them.
+   * Assigns what is left at the end of the answer: citations that arrived before any text go to the text that they point into,
+   * sources to the latest text. An answer without text gets an empty one for them.
    */
   assignCitations(out: CanonicalEvent[]): void {
     for (const [url, source] of this.#sources ?? []) if (this.#isNew(url)) this.#unassigned.push(source);
@@ -215,7 +215,10 @@ export class Texts {
   }
 }
 
-/** The tokens of the piece. Where none match it, all are kept: a server may send their text later (vLLM), and the whole item decides. */
+/**
+ * The tokens of the piece. Where none match it, all are kept: a server may send their text later (vLLM), and the whole item
+ * decides.
+ */
 function tokensOf(piece: string, logprobs: Logprobs): Logprobs {
   return runSpelling(piece, logprobs) ?? logprobs;
 }
@@ -224,7 +227,9 @@ function startOf(citation: Citation): number | undefined {
   return citation.kind === 'url' ? citation.start : undefined;
 }
 
-/** A citation of a text that has ended. No item can take it any more, so it is a native event, which other protocols do not see. */
+/**
+ * A citation of a text that has ended. No item can take it any more, so it is a native event, which other protocols do not see.
+ */
 function emitLate(citation: Citation, out: CanonicalEvent[]): void {
   const body = citation.kind === 'native' ? citation.body : writeAnnotation(citation, 0);
   if (body !== undefined) out.push({ type: 'native.event', dialect: 'chat', name: 'annotations', body });

@@ -1,6 +1,7 @@
 /**
- * Decodes chat-completions chunks into canonical steps. The order is checked first (`lifecycle.ts`), then the content of the chunk is read
- * (`decode-message.ts`). `response.end` is emitted at `[DONE]` or the end of input, because usage may follow the finish chunk.
+ * Decodes chat-completions chunks into canonical steps. The order is checked first (`lifecycle.ts`), then the content of the
+ * chunk is read (`decode-message.ts`). `response.end` is emitted at `[DONE]` or the end of input, because usage may follow the
+ * finish chunk.
  */
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
@@ -32,8 +33,8 @@ const PIECES = [
 const VARYING_PATHS = [...PIECES.map(({ path }) => path), ['created'], ['obfuscation']];
 
 /**
- * How a chunk may simply continue the one before it: that was one piece of one member and nothing else, so a chunk of the same shape is one
- * more piece. It is decoded without being parsed, and it changes no state of the order.
+ * How a chunk may simply continue the one before it: that was one piece of one member and nothing else, so a chunk of the same
+ * shape is one more piece. It is decoded without being parsed, and it changes no state of the order.
  */
 interface Continuation {
   readonly shape: JsonShape;
@@ -207,9 +208,9 @@ export class ChatDecoder implements EventDecoder {
 }
 
 /**
- * Whether texts stay open until the end of the stream, where citations mostly arrive. A client of another dialect would notice: for it a text
- * ends when a tool call begins, unless the suffix of the model's name asked the upstream to search. Every other way to ask for a search is
- * a member of a chat request, and chat clients get the stream as it is.
+ * Whether texts stay open until the end of the stream, where citations mostly arrive. A client of another dialect would notice:
+ * for it a text ends when a tool call begins, unless the suffix of the model's name asked the upstream to search. Every other way
+ * to ask for a search is a member of a chat request, and chat clients get the stream as it is.
  */
 function mayCiteLate({ request, owner }: DecodeContext): boolean {
   return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');

@@ -1,6 +1,7 @@
 /**
- * Encodes canonical steps as chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk if the
- * client asked for it, `[DONE]`. Chunks of a chat upstream go through `splice.ts`. A failure is an `error` frame and ends the stream.
+ * Encodes canonical steps as chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk
+ * if the client asked for it, `[DONE]`. Chunks of a chat upstream go through `splice.ts`. A failure is an `error` frame and ends
+ * the stream.
  */
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
@@ -23,8 +24,9 @@ export class ChatEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #native: NativeStream;
   /**
-   * Clients join all pieces of one kind in order of arrival, so texts and reasoning that a responses upstream interleaves wait for items of
-   * their own kind. Calls have an index and wait for nothing. Texts of other upstreams only stay open for their citations.
+   * Clients join all pieces of one kind in order of arrival, so texts and reasoning that a responses upstream interleaves wait
+   * for items of their own kind. Calls have an index and wait for nothing. Texts of other upstreams only stay open for their
+   * citations.
    */
   readonly #turns: Turns;
   readonly #losses: AnswerLosses;

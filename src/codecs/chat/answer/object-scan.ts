@@ -1,6 +1,6 @@
 /**
- * Whether arguments that arrive in pieces are a whole JSON object by now. Each piece is read once: parsing all that has come for every
- * piece would take the square of it.
+ * Whether arguments that arrive in pieces are a whole JSON object by now. Each piece is read once: parsing all that has come for
+ * every piece would take the square of it.
  */
 import { isObjectText } from '../../canonical/json.ts';
 

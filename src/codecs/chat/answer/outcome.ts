@@ -62,8 +62,8 @@ export function overrides(reason: string, known: string | undefined): boolean {
 }
 
 /**
- * The finish reason of a choice. A router may give `tool_calls` for a call that was cut and `stop` for a pause (OpenRouter): then the vendor's
- * own reason beside it counts.
+ * The finish reason of a choice. A router may give `tool_calls` for a call that was cut and `stop` for a pause (OpenRouter): then
+ * the vendor's own reason beside it counts.
  */
 export function finishReason(choice: JsonObject): string | undefined {
   const reason = choice['finish_reason'];

@@ -1,7 +1,7 @@
 /**
- * Completes the tool calls of a chat upstream so that official clients can merge them. These break where an entry has no index (Mistral),
- * where indices begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, type or arguments. The
- * events of the decoder tell which call an entry belongs to. Correct members are left as they are.
+ * Completes the tool calls of a chat upstream so that official clients can merge them. These break where an entry has no index
+ * (Mistral), where indices begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id,
+ * type or arguments. The events of the decoder tell which call an entry belongs to. Correct members are left as they are.
  */
 import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { upstreamFault } from '../../canonical/error.ts';
@@ -87,7 +87,10 @@ export class NativeCalls {
     return pieces;
   }
 
-  /** Entries for calls, and the rest of calls, that the delta has in no `tool_calls`: they stand in the whole message, or in its content. */
+  /**
+   * Entries for calls, and the rest of calls, that the delta has in no `tool_calls`: they stand in the whole message, or in its
+   * content.
+   */
   fromMessage(events: readonly CanonicalEvent[]): readonly JsonObject[] {
     const pieces: JsonObject[] = [];
     const custom = new Set<number>();
@@ -203,8 +206,8 @@ function addMembers(members: Members, path: JsonPath, edits: JsonEdit[]): void {
 }
 
 /**
- * Arguments are text that official clients parse. Some vendors send the object itself (Ollama), others nothing, or the text `null` (Groq),
- * for a function without parameters. `none`: what to write for such an entry.
+ * Arguments are text that official clients parse. Some vendors send the object itself (Ollama), others nothing, or the text
+ * `null` (Groq), for a function without parameters. `none`: what to write for such an entry.
  */
 function completeArguments({ function: body }: JsonObject, path: JsonPath, edits: JsonEdit[], none?: string): void {
   if (!isObject(body)) return;

@@ -1,6 +1,7 @@
 /**
- * Edits for an answer that goes to a client of the same dialect. They add members without which the official clients break and which
- * vendors leave out (no `role` in a whole stream, no `message` beside a filter's verdict) or name differently. They remove routers' prices.
+ * Edits for an answer that goes to a client of the same dialect. They add members without which the official clients break and
+ * which vendors leave out (no `role` in a whole stream, no `message` beside a filter's verdict) or name differently. They remove
+ * routers' prices.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { countOf } from '../../canonical/usage.ts';
@@ -15,7 +16,9 @@ export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEd
   if (typeof choice['index'] !== 'number') edits.push({ path: [...path, 'index'], value: '0' });
 }
 
-/** Every chunk of a choice needs a delta (Azure's late filter results have none), and the first one of a stream needs the role. */
+/**
+ * Every chunk of a choice needs a delta (Azure's late filter results have none), and the first one of a stream needs the role.
+ */
 export function completeDelta(delta: JsonValue | undefined, isFirst: boolean, path: JsonPath, edits: JsonEdit[]): void {
   if (!isObject(delta)) edits.push({ path, value: isFirst ? '{"role":"assistant"}' : '{}' });
   else if (isFirst && nonEmptyString(delta['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
@@ -33,8 +36,8 @@ export function completeMessage(message: JsonValue | undefined, path: JsonPath, 
 }
 
 /**
- * Content that came as a list of blocks (Mistral, Databricks): clients read one text, and the reasoning beside it. `holder`: the delta or the
- * message at `path`. `calls`: its calls, for blocks that are calls.
+ * Content that came as a list of blocks (Mistral, Databricks): clients read one text, and the reasoning beside it. `holder`: the
+ * delta or the message at `path`. `calls`: its calls, for blocks that are calls.
  */
 export function completeContent(holder: JsonObject, path: JsonPath, calls: () => readonly JsonObject[], edits: JsonEdit[]): void {
   const { content, refusal, reasoning_content: thought, images, tool_calls: given } = holder;

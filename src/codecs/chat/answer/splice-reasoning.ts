@@ -1,6 +1,7 @@
 /**
- * The reasoning of a stream that goes to a client of the same dialect. Clients join the pieces of its deltas, so what the last chunk repeats is
- * taken out, and what only a final message holds becomes a delta of its own, in the members in which it stands there (spec rule 12).
+ * The reasoning of a stream that goes to a client of the same dialect. Clients join the pieces of its deltas, so what the last
+ * chunk repeats is taken out, and what only a final message holds becomes a delta of its own, in the members in which it stands
+ * there (spec rule 12).
  */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
@@ -17,7 +18,10 @@ export class NativeReasoning {
   /** What the deltas signed or encrypted so far. */
   readonly #payloads = new Set<string>();
 
-  /** Takes what was written before out of a delta; `fresh` loses what is left, in order: the text that the decoder found new in the chunk. */
+  /**
+   * Takes what was written before out of a delta; `fresh` loses what is left, in order: the text that the decoder found new in
+   * the chunk.
+   */
   editDelta(delta: JsonObject, path: JsonPath, fresh: string[], edits: JsonEdit[]): void {
     const details = detailsIn(delta);
     for (const { payload } of details.values()) if (payload !== undefined) this.#payloads.add(payload);

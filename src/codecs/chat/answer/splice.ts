@@ -1,7 +1,7 @@
 /**
- * Passes chunks of a chat upstream to a chat client. Every byte stays, except for the gateway's own members and for members that are added
- * because official clients break without them. The finish chunk is held until the stream ends, so that repeated finish chunks, and usage in
- * them, become one finish and one usage chunk.
+ * Passes chunks of a chat upstream to a chat client. Every byte stays, except for the gateway's own members and for members that
+ * are added because official clients break without them. The finish chunk is held until the stream ends, so that repeated finish
+ * chunks, and usage in them, become one finish and one usage chunk.
  */
 import type { CanonicalEvent, Native } from '../../canonical/event.ts';
 import type { Whole } from '../../canonical/fold.ts';

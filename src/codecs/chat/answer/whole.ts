@@ -1,4 +1,7 @@
-/** Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so decoding uses the parts of the stream decoder. */
+/**
+ * Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so decoding uses the parts of the
+ * stream decoder.
+ */
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
@@ -58,8 +61,8 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
 }
 
 /**
- * The choices that make up the answer: the first one, or all. Copilot splits an answer over several choices without an index, its text in one
- * and its calls in others. Two choices that both have text are candidates.
+ * The choices that make up the answer: the first one, or all. Copilot splits an answer over several choices without an index, its
+ * text in one and its calls in others. Two choices that both have text are candidates.
  */
 function choicesOf(body: JsonObject): readonly JsonObject[] {
   const all = listAt(body['choices'], 'choices').map((choice) => objectAt(choice, 'choices'));

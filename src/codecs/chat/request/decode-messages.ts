@@ -32,7 +32,10 @@ class MessageReader {
   readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
   readonly #toolTypes = new Map<string, ToolCallItem['toolType']>();
-  /** How often each deprecated call was made, by name. These calls have no ids: each gets one, which the next result of that name shares. */
+  /**
+   * How often each deprecated call was made, by name. These calls have no ids: each gets one, which the next result of that name
+   * shares.
+   */
   readonly #legacyCalls = new Map<string, number>();
 
   constructor(text: string, context: RequestContext) {
@@ -205,7 +208,10 @@ function readCall(call: JsonObject, at: string, turn: number, slice: () => strin
   return { kind: 'toolCall', toolType: 'function', callId, tool: { name }, input, at, turn };
 }
 
-/** Absent and "" mean a call without arguments. Some vendors (Mistral, Ollama) also take the object itself, whose text is kept as it is. */
+/**
+ * Absent and "" mean a call without arguments. Some vendors (Mistral, Ollama) also take the object itself, whose text is kept as
+ * it is.
+ */
 function readArguments(body: JsonObject, at: string, slice: () => string | undefined): string {
   if (isObject(body['arguments'])) return slice() ?? NO_ARGUMENTS;
   return callArguments(optionalString(body, 'arguments', at) ?? '');

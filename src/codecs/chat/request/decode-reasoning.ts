@@ -18,12 +18,15 @@ import {
 } from '../details.ts';
 import { isImageSignatureId, type SignedText, textRangeOf } from '../opaque.ts';
 
-/** How many groups a fragment is compared with. Fragments of one item stand near each other, and comparing all would take quadratic time. */
+/**
+ * How many groups a fragment is compared with. Fragments of one item stand near each other, and comparing all would take
+ * quadratic time.
+ */
 const MAX_OPEN_GROUPS = 256;
 
 /**
- * The reasoning of one assistant message. Details win over scalars. `reasoning` is a copy for display and never raw text. `reasoning_content`
- * is the text of the first item without a summary, or of the only item where the gateway itself wrote both.
+ * The reasoning of one assistant message. Details win over scalars. `reasoning` is a copy for display and never raw text.
+ * `reasoning_content` is the text of the first item without a summary, or of the only item where the gateway itself wrote both.
  */
 export class HistoryReasoning {
   /** Signatures of texts that stand among the details. */
@@ -151,8 +154,8 @@ interface Group {
 }
 
 /**
- * A text in fragments that are followed by a payload. Some clients (OpenRouter's provider for AI SDK 5) send the entries of a message once
- * for each part of it: fragments that repeat the whole text before the payload comes once more are ignored.
+ * A text in fragments that are followed by a payload. Some clients (OpenRouter's provider for AI SDK 5) send the entries of a
+ * message once for each part of it: fragments that repeat the whole text before the payload comes once more are ignored.
  */
 class FragmentedText {
   #committed = '';

@@ -1,4 +1,6 @@
-/** Decodes a chat-completions body into a canonical request. Strict about the members that it knows; all others stay in the text. */
+/**
+ * Decodes a chat-completions body into a canonical request. Strict about the members that it knows; all others stay in the text.
+ */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../../canonical/request.ts';
 import type { RequestContext } from '../../codec.ts';
@@ -85,8 +87,9 @@ function updateOf(message: JsonObject, index: number): ConfigurationUpdate | und
 }
 
 /**
- * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking` of other vendors (semantics 6.7.2). `enabled: false`
- * is effort none; `enabled: true` leaves the effort to the upstream. `updated`: the effort that the messages have set.
+ * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking` of other vendors (semantics 6.7.2).
+ * `enabled: false` is effort none; `enabled: true` leaves the effort to the upstream. `updated`: the effort that the messages
+ * have set.
  */
 function readReasoning(json: JsonObject, updated: string | undefined): ReasoningControl | undefined {
   const shorthand = optionalString(json, 'reasoning_effort');

@@ -1,6 +1,7 @@
 /**
- * Encodes canonical items as chat messages for a chat upstream. One assistant message holds the text and the calls of a run of items. Each
- * tool result is a message, and the media of a run of results, which tool messages cannot hold, follow in one user message.
+ * Encodes canonical items as chat messages for a chat upstream. One assistant message holds the text and the calls of a run of
+ * items. Each tool result is a message, and the media of a run of results, which tool messages cannot hold, follow in one user
+ * message.
  */
 import { callArguments } from '../../tools/arguments.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
@@ -167,7 +168,9 @@ class MessageWriter {
     return this.#assistant;
   }
 
-  /** Texts of one source message are one content. Another source message begins a new one, unless calls wait for their results. */
+  /**
+   * Texts of one source message are one content. Another source message begins a new one, unless calls wait for their results.
+   */
   #assistantText(item: TextItem): void {
     if (item.text === '') return;
     const known = this.#assistant?.texts.at(-1);
@@ -306,7 +309,9 @@ class MessageWriter {
   }
 }
 
-/** Undefined for a draft without content, such as one of media alone. JSON.stringify leaves out the members that are undefined. */
+/**
+ * Undefined for a draft without content, such as one of media alone. JSON.stringify leaves out the members that are undefined.
+ */
 function messageOf(draft: AssistantDraft, options: CodecOptions): JsonObject | undefined {
   const content = contentOf(draft);
   const refusal = draft.refusal === '' ? undefined : draft.refusal;
@@ -336,8 +341,9 @@ function functionCall(id: string, name: string, args: string): JsonObject {
 }
 
 /**
- * The `reasoning_content` for an assistant turn that calls tools and has none, such as a turn of another model. Servers that want reasoning
- * back (DeepSeek) refuse such a turn without the member; an empty one is enough. Undefined for Channels that do not replay reasoning.
+ * The `reasoning_content` for an assistant turn that calls tools and has none, such as a turn of another model. Servers that want
+ * reasoning back (DeepSeek) refuse such a turn without the member; an empty one is enough. Undefined for Channels that do not
+ * replay reasoning.
  */
 export function missingReasoning({ replayReasoningContent }: CodecOptions): string | undefined {
   return replayReasoningContent === true ? '' : undefined;

@@ -1,4 +1,6 @@
-/** Media and text of another dialect as chat content parts. Throws at the client's path for media that chat messages cannot hold. */
+/**
+ * Media and text of another dialect as chat content parts. Throws at the client's path for media that chat messages cannot hold.
+ */
 import { notConvertible } from '../../canonical/error.ts';
 import type { CacheBreakpoint, Item, Media, Part } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
@@ -10,7 +12,10 @@ export function textPart(text: string): JsonObject {
   return { type: 'text', text };
 }
 
-/** Only content of the user and the system, and results, have parts for certain: many servers take texts of the assistant as a string alone. */
+/**
+ * Only content of the user and the system, and results, have parts for certain: many servers take texts of the assistant as a
+ * string alone.
+ */
 export function holdsBreakpoint(item: Item): boolean {
   if (item.kind === 'text' || item.kind === 'media')
     return item.role !== 'assistant' && (item.kind === 'media' || item.text !== '');

@@ -16,7 +16,10 @@ import type { Losses } from '../../requests/losses.ts';
 
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
-/** True for a custom tool that the upstream gets as a function: one with an object schema, or any if the Channel lowers custom tools. */
+/**
+ * True for a custom tool that the upstream gets as a function: one with an object schema, or any if the Channel lowers custom
+ * tools.
+ */
 export function isLowered(tool: CustomTool | undefined, options: CodecOptions): boolean {
   return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
 }

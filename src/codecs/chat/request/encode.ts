@@ -1,4 +1,7 @@
-/** A canonical request as a chat-completions body: the client's own text with edits for a chat client, built from items for any other. */
+/**
+ * A canonical request as a chat-completions body: the client's own text with edits for a chat client, built from items for any
+ * other.
+ */
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../../codec.ts';

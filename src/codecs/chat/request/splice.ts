@@ -1,6 +1,6 @@
 /**
- * Writes a chat body for a chat upstream: the client's own text, in which only the gateway's members change, so that prompt caches and unknown
- * members survive.
+ * Writes a chat body for a chat upstream: the client's own text, in which only the gateway's members change, so that prompt
+ * caches and unknown members survive.
  */
 import { append } from '../../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
@@ -119,7 +119,10 @@ function assistantMessages({ messages }: JsonObject): readonly AssistantMessage[
   );
 }
 
-/** Removes raw reasoning from the history, in every member but the one that the Channel replays: a server that refuses one member knows no other. */
+/**
+ * Removes raw reasoning from the history, in every member but the one that the Channel replays: a server that refuses one member
+ * knows no other.
+ */
 function removeReasoning(json: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
   const members = ['reasoning', 'reasoning_details'];
   if (options.replayReasoningContent !== true) members.push('reasoning_content');
@@ -215,7 +218,10 @@ function openDetails(
   for (const at of removed) edits.push({ path: [...path, 'reasoning_details', at], value: undefined });
 }
 
-/** True for a summary that the gateway made from an answer of another protocol. Strict chat upstreams refuse entries that are not theirs. */
+/**
+ * True for a summary that the gateway made from an answer of another protocol. Strict chat upstreams refuse entries that are not
+ * theirs.
+ */
 function isGatewaySummary({ kind, format, id }: Detail): boolean {
   return kind === 'summary' && format === UNKNOWN_FORMAT && id !== undefined;
 }
@@ -225,7 +231,10 @@ function pairOf(entry: JsonValue | undefined): string {
   return `${detail?.format ?? ''} ${detail?.index ?? ''}`;
 }
 
-/** The edit that opens an entry. One that the gateway made gets the form of its vendor; in a vendor's own entry only the value changes. */
+/**
+ * The edit that opens an entry. One that the gateway made gets the form of its vendor; in a vendor's own entry only the value
+ * changes.
+ */
 function openedEntry(detail: Detail, value: string, values: OpaqueValues, path: JsonPath): JsonEdit {
   const item = values.itemOf(detail.payload);
   const form = entryOfForm(item?.opaque?.form);

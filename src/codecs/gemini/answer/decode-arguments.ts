@@ -1,6 +1,6 @@
 /**
- * Arguments that arrive by path (`{jsonPath: "$.a[0].b", stringValue: "Bos", willContinue: true}`). They are built in maps: no key of the
- * upstream is ever assigned to an object.
+ * Arguments that arrive by path (`{jsonPath: "$.a[0].b", stringValue: "Bos", willContinue: true}`). They are built in maps: no
+ * key of the upstream is ever assigned to an object.
  */
 import { grown } from '../../canonical/grown.ts';
 import { isObject, type JsonValue } from '../../canonical/json.ts';

@@ -26,7 +26,10 @@ export interface Candidate {
   readonly finishMessage: string | undefined;
 }
 
-/** `wanted` is the index of the candidate that earlier chunks gave. Where it is undefined, index 0 is the answer, or else the first candidate. */
+/**
+ * `wanted` is the index of the candidate that earlier chunks gave. Where it is undefined, index 0 is the answer, or else the
+ * first candidate.
+ */
 export function readChunk(value: JsonValue, wanted: number | undefined): Chunk {
   if (!isObject(value)) throw malformed('chunk');
   const json = inCamelCase(value);

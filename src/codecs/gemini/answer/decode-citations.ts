@@ -1,6 +1,7 @@
 /**
- * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding counts within one part, citation
- * metadata within the whole visible text of the candidate. Both arrive late, so citations are pending until their item ends.
+ * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding counts within one part,
+ * citation metadata within the whole visible text of the candidate. Both arrive late, so citations are pending until their item
+ * ends.
  */
 import { append } from '../../append.ts';
 import { type Span, TextPositions } from '../../answers/citations.ts';
@@ -22,7 +23,9 @@ interface PendingCitation {
   readonly span: Span;
   /** The part in which the span counts; undefined where it counts in the whole candidate. */
   readonly part: number | undefined;
-  /** The cited text, where the wire repeats it. It decides what the span counts, and where the citation stands if the span is off. */
+  /**
+   * The cited text, where the wire repeats it. It decides what the span counts, and where the citation stands if the span is off.
+   */
   readonly quote: string | undefined;
   /** How many items it was held against. */
   tries: number;
@@ -213,7 +216,10 @@ function locate({ span, part, quote }: PendingCitation, { item, positions, partO
   return undefined;
 }
 
-/** The position of a quote that the text holds exactly once. Servers count text that they trimmed since, so spans are off by a byte or two. */
+/**
+ * The position of a quote that the text holds exactly once. Servers count text that they trimmed since, so spans are off by a
+ * byte or two.
+ */
 function locateQuote(quote: string | undefined, index: TextIndex): Span | undefined {
   const { text } = index.item;
   if (quote === undefined || quote === '' || index.searched > MAX_SEARCHED) return undefined;

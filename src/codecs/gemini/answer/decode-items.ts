@@ -1,7 +1,7 @@
 /**
- * Builds canonical items from the parts of an answer. Neighbouring texts of one kind become one item, and a signature stays with the part
- * that carried it. An item stays open until another begins, because a later empty part may still bring its signature. An unsigned text ends
- * with the answer, because its citations arrive with the last chunk.
+ * Builds canonical items from the parts of an answer. Neighbouring texts of one kind become one item, and a signature stays with
+ * the part that carried it. An item stays open until another begins, because a later empty part may still bring its signature. An
+ * unsigned text ends with the answer, because its citations arrive with the last chunk.
  */
 import { append } from '../../append.ts';
 import { upstreamFault } from '../../canonical/error.ts';
@@ -77,7 +77,9 @@ export class ItemComposer {
     return this.#open?.kind === 'call' ? this.#open.partial : undefined;
   }
 
-  /** `mayContinue`: the piece is the first of its chunk and may belong to the part before it, since a stream cuts parts anywhere. */
+  /**
+   * `mayContinue`: the piece is the first of its chunk and may belong to the part before it, since a stream cuts parts anywhere.
+   */
   addText(
     piece: { kind: 'text' | 'thought'; text: string; signature: string | undefined; logprobs: Logprobs | undefined },
     mayContinue: boolean,

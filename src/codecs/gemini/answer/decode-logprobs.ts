@@ -1,4 +1,6 @@
-/** Reads `logprobsResult`: two lists that run in parallel over the decoding steps. The wire has no bytes, so they are computed. */
+/**
+ * Reads `logprobsResult`: two lists that run in parallel over the decoding steps. The wire has no bytes, so they are computed.
+ */
 import type { Logprobs, TokenLogprob } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { arrayOrEmpty, malformed, optionalObject } from './decode-chunk.ts';

@@ -1,4 +1,6 @@
-/** Answers of servers that use the snake_case names of the protocol's definition, such as `usage_metadata` (known failure G14). */
+/**
+ * Answers of servers that use the snake_case names of the protocol's definition, such as `usage_metadata` (known failure G14).
+ */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 
 /** Members whose content belongs to the client's tools, names included. */

@@ -6,7 +6,9 @@ import type { DecodeContext } from '../../codec.ts';
 import { sliceElements } from '../../json/text.ts';
 import { GenerateContentDecoder } from './decode.ts';
 
-/** Throws `undecodable` for what holds no object, `empty` for an answer without candidates, `truncated` without a finish reason. */
+/**
+ * Throws `undecodable` for what holds no object, `empty` for an answer without candidates, `truncated` without a finish reason.
+ */
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = tryJson(text);
   const chunks = Array.isArray(body) ? body : [body];

@@ -1,6 +1,7 @@
 /**
- * A conversation as `systemInstruction` and `contents`. Roles alternate and start with the user. A content of the model that calls functions
- * is followed by a content of the user that begins with the responses to all its calls, in the order of the calls.
+ * A conversation as `systemInstruction` and `contents`. Roles alternate and start with the user. A content of the model that
+ * calls functions is followed by a content of the user that begins with the responses to all its calls, in the order of the
+ * calls.
  */
 import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
@@ -226,9 +227,9 @@ class Writer {
 }
 
 /**
- * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so an unsigned one was made by
- * another model and gets the documented value. Calls of earlier turns get it too: a call that lost it when the next question arrives
- * would change the prefix that the upstream caches. Older models ignore it.
+ * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so an unsigned one
+ * was made by another model and gets the documented value. Calls of earlier turns get it too: a call that lost it when the next
+ * question arrives would change the prefix that the upstream caches. Older models ignore it.
  */
 function signForeignCalls(contents: readonly DraftContent[]): void {
   for (const { role, parts } of contents) {

@@ -57,8 +57,8 @@ export function* encodeTools(
 }
 
 /**
- * True for a freeform tool that the tool choice does not allow. The model may not call it, so nothing is lost if it cannot be declared.
- * Every tool that can be declared is, and the names of the allowed ones are sent beside them.
+ * True for a freeform tool that the tool choice does not allow. The model may not call it, so nothing is lost if it cannot be
+ * declared. Every tool that can be declared is, and the names of the allowed ones are sent beside them.
  */
 function isExcluded(tool: Tool, allowed: ReadonlySet<string> | undefined, names: ToolNames): boolean {
   if (allowed === undefined || tool.kind !== 'custom' || tool.inputSchema !== undefined) return false;

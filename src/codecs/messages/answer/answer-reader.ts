@@ -1,6 +1,6 @@
 /**
- * Reads the parts of an upstream's answer: its start, its blocks, its usage, its end. The decoders of streams and of whole bodies share
- * it, so that the two cannot differ.
+ * Reads the parts of an upstream's answer: its start, its blocks, its usage, its end. The decoders of streams and of whole bodies
+ * share it, so that the two cannot differ.
  */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';

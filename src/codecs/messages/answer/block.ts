@@ -13,8 +13,8 @@ export interface Block {
   /** Appends to its text, thinking or input, as its own kind of delta does; absent where it has none of these. */
   append?(text: string, out: CanonicalEvent[]): void;
   /**
-   * Ends a block whose content_block_stop came; `incomplete` where the answer was cut in it. Returns false and emits nothing when its
-   * JSON is unfinished: then only `cut` may end it.
+   * Ends a block whose content_block_stop came; `incomplete` where the answer was cut in it. Returns false and emits nothing when
+   * its JSON is unfinished: then only `cut` may end it.
    */
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean;
   /** True for a tool call without any of its input yet. */

@@ -1,6 +1,6 @@
 /**
- * The readers of content blocks, by block kind: each turns one block of an answer into canonical events. In a whole JSON answer a block
- * is complete at its start and gets no deltas. The order of events was checked before (`lifecycle.ts`).
+ * The readers of content blocks, by block kind: each turns one block of an answer into canonical events. In a whole JSON answer a
+ * block is complete at its start and gets no deltas. The order of events was checked before (`lifecycle.ts`).
  */
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';

@@ -1,4 +1,7 @@
-/** A call of a client's tool in an answer. Its argument text is never re-serialised; whether it is whole JSON is checked at its end. */
+/**
+ * A call of a client's tool in an answer. Its argument text is never re-serialised; whether it is whole JSON is checked at its
+ * end.
+ */
 import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { CanonicalEvent } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';

@@ -1,6 +1,6 @@
 /**
- * Decodes the stream of a messages upstream. The order of each event is checked first (`lifecycle.ts`), then its meaning is read. Every
- * step keeps the event's own text for clients of the same dialect; what those may see of it is the encoder's business.
+ * Decodes the stream of a messages upstream. The order of each event is checked first (`lifecycle.ts`), then its meaning is read.
+ * Every step keeps the event's own text for clients of the same dialect; what those may see of it is the encoder's business.
  */
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
@@ -38,8 +38,8 @@ const TEXT_DELTAS = [
 const VARYING = TEXT_DELTAS.map(({ path }) => path);
 
 /**
- * A run of text deltas of one shape. The first of them was checked against the order; the others change no state, so their text goes
- * straight to the block.
+ * A run of text deltas of one shape. The first of them was checked against the order; the others change no state, so their text
+ * goes straight to the block.
  */
 interface DeltaRun {
   readonly shape: JsonShape;
@@ -115,7 +115,10 @@ class MessagesDecoder implements EventDecoder {
     return true;
   }
 
-  /** Undefined for what is skipped: data that is not JSON in an event of an unknown name, and an empty event that only keeps the connection open. */
+  /**
+   * Undefined for what is skipped: data that is not JSON in an event of an unknown name, and an empty event that only keeps the
+   * connection open.
+   */
   #parse(frame: Frame): JsonObject | undefined {
     const json = tryJson(frame.data);
     if (json === undefined) {

@@ -1,8 +1,8 @@
 /**
  * Writes canonical items as content blocks, one open at a time. The events of different items were put in turn before
  * (`encode.ts`). When another item has content, an open text or thinking block stops, and what its item adds later goes into a
- * new block. A block starts with its first content (M2). Streams and whole bodies differ in the sink alone (`block-sinks.ts`). Knows
- * nothing of message_start and of endings.
+ * new block. A block starts with its first content (M2). Streams and whole bodies differ in the sink alone (`block-sinks.ts`).
+ * Knows nothing of message_start and of endings.
  */
 import { isEmptyInput } from '../../tools/arguments.ts';
 import type { FoldedTexts, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';

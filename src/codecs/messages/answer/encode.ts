@@ -1,7 +1,7 @@
 /**
- * Encodes steps as a messages client's stream. Events of a messages upstream are spliced (`splice.ts`). For other upstreams
- * the stream is written: message_start, one block after another (`encode-blocks.ts`), one message_delta, message_stop. A failure is an
- * `error` event, and nothing follows it.
+ * Encodes steps as a messages client's stream. Events of a messages upstream are spliced (`splice.ts`). For other upstreams the
+ * stream is written: message_start, one block after another (`encode-blocks.ts`), one message_delta, message_stop. A failure is
+ * an `error` event, and nothing follows it.
  */
 import { type GatewayError, notRepresentable } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
@@ -21,8 +21,9 @@ import { encodeUsage } from './usage.ts';
 import { CUTTING_STOPS } from '../wire.ts';
 
 /**
- * While a call is open, every other item waits (M4). A responses upstream may stream several texts, or several reasoning items, at the same
- * time: those also wait for the one before. Other upstreams leave a text open only for its citations, so nothing waits for it.
+ * While a call is open, every other item waits (M4). A responses upstream may stream several texts, or several reasoning items,
+ * at the same time: those also wait for the one before. Other upstreams leave a text open only for its citations, so nothing
+ * waits for it.
  */
 const HOLDS: Holds = { toolCall: ['text', 'refusal', 'reasoning', 'toolCall', 'media', 'native'] };
 const AND_OWN_KIND: Holds = { ...HOLDS, ...OWN_KIND };

@@ -42,7 +42,10 @@ export function readStop(reason: string, parent: JsonObject): WireStop {
   };
 }
 
-/** `calledTool`: the answer holds a call of a client's tool. A client of another dialect must then answer it, whatever the reason is. */
+/**
+ * `calledTool`: the answer holds a call of a client's tool. A client of another dialect must then answer it, whatever the reason
+ * is.
+ */
 export function decodeStop(stop: WireStop, calledTool: boolean): Outcome {
   const spelling = {
     native: stop.native ?? stop.reason,
@@ -83,8 +86,8 @@ export interface Answered {
 
 /**
  * The wire's stop for a finished answer. An answer with a tool call stops with `tool_use` unless it was cut (M1); without a call
- * `tool_use` would leave the client waiting. An incomplete answer whose reason has no word on this wire was cut for this client, and the
- * upstream's own word stands beside it. Throws the error of a failed answer.
+ * `tool_use` would leave the client waiting. An incomplete answer whose reason has no word on this wire was cut for this client,
+ * and the upstream's own word stands beside it. Throws the error of a failed answer.
  */
 export function encodeStop(outcome: Outcome, answered: Answered): WireStop {
   if (outcome.status === 'completed') {

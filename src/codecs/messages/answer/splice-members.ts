@@ -1,7 +1,7 @@
 /**
- * Members that are added to or removed from an answer for a client of the same dialect. Added are those that the official clients need and
- * that servers with models of other vendors leave out (seen: no `usage`, no `role`, calls without `input`, counters as strings). Removed
- * are the prices of routers.
+ * Members that are added to or removed from an answer for a client of the same dialect. Added are those that the official clients
+ * need and that servers with models of other vendors leave out (seen: no `usage`, no `role`, calls without `input`, counters as
+ * strings). Removed are the prices of routers.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { countOf } from '../../canonical/usage.ts';
@@ -43,8 +43,8 @@ export function completeMessage(message: JsonObject, path: JsonPath): JsonEdit[]
 const OF_ENDING = ['stop_reason', 'stop_sequence', 'stop_details'] as const;
 
 /**
- * For a message_delta. `output`: the output tokens so far. `ending`: the `delta` with the stop reason, which a later message_delta with only
- * usage repeats, since clients go by the last one.
+ * For a message_delta. `output`: the output tokens so far. `ending`: the `delta` with the stop reason, which a later
+ * message_delta with only usage repeats, since clients go by the last one.
  */
 export function completeDelta(json: JsonObject, output: number, ending: JsonObject): JsonEdit[] {
   const edits: JsonEdit[] = [];

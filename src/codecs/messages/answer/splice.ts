@@ -1,7 +1,7 @@
 /**
- * Splices the answer of a messages upstream for a messages client. Every byte stays except the gateway's own members (response id, model,
- * sealed opaque values, error text) and what would break a client: sparse indices, a missing content_block_stop, missing members,
- * upstream pings.
+ * Splices the answer of a messages upstream for a messages client. Every byte stays except the gateway's own members (response
+ * id, model, sealed opaque values, error text) and what would break a client: sparse indices, a missing content_block_stop,
+ * missing members, upstream pings.
  */
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { Native, Step } from '../../canonical/event.ts';
@@ -42,7 +42,10 @@ export class AnswerSplicer {
   /** The index of the next block in the client's stream. */
   #blocks = 0;
   #open: OpenBlock | undefined;
-  /** A successful ending from its `message_delta` on. It is held back until `message_stop`, since none may come before an error (design, decisions). */
+  /**
+   * A successful ending from its `message_delta` on. It is held back until `message_stop`, since none may come before an error
+   * (design, decisions).
+   */
   #ending: Frame[] | undefined;
   /** The `delta` with the stop reason. */
   #stop: JsonObject = {};

@@ -1,7 +1,7 @@
 /**
- * Usage between the messages wire and the canonical model. On both sides `input_tokens` excludes the cache and `output_tokens` includes
- * thinking. A report in message_delta replaces that of message_start member by member, except by null, and by zeros where all counts of
- * the input are zero.
+ * Usage between the messages wire and the canonical model. On both sides `input_tokens` excludes the cache and `output_tokens`
+ * includes thinking. A report in message_delta replaces that of message_start member by member, except by null, and by zeros
+ * where all counts of the input are zero.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { MergedMembers } from '../../answers/merged-members.ts';
@@ -136,7 +136,10 @@ function isPositive(count: JsonValue | undefined): boolean {
   return (countOf(count) ?? 0) > 0;
 }
 
-/** Cache writes by lifetime. A split that is older than the total and larger is stale (compaction replaces totals): then no lifetime is known. */
+/**
+ * Cache writes by lifetime. A split that is older than the total and larger is stale (compaction replaces totals): then no
+ * lifetime is known.
+ */
 function cacheWritesOf(wireTotal: JsonValue | undefined, split: JsonValue | undefined, isSplitOlder: boolean): CacheWrites {
   const total = countOf(wireTotal);
   if (!isObject(split)) return total === undefined ? {} : { cacheWrite: total };
@@ -208,8 +211,8 @@ function metersOf(serverTools: JsonObject): Map<string, number> {
 }
 
 /**
- * The wire's usage object. Counters that nobody reported are zero, but the input, which is `inputEstimate` where that is known; splits and
- * details that nobody reported are null, since the protocol requires the members.
+ * The wire's usage object. Counters that nobody reported are zero, but the input, which is `inputEstimate` where that is known;
+ * splits and details that nobody reported are null, since the protocol requires the members.
  */
 export function encodeUsage(usage: Usage | undefined, inputEstimate = 0): JsonObject {
   const known: Usage = usage ?? {};

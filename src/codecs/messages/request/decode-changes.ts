@@ -1,13 +1,14 @@
 /**
- * System messages in the middle of a conversation may change the tools and the effort of the request (beta). Other protocols have one value
- * for the whole request, so the state at the end of the conversation counts there. A messages upstream reads the changes itself.
+ * System messages in the middle of a conversation may change the tools and the effort of the request (beta). Other protocols have
+ * one value for the whole request, so the state at the end of the conversation counts there. A messages upstream reads the
+ * changes itself.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Tool } from '../../canonical/request.ts';
 
 /**
- * The tools at the end of the conversation, in the order of their declarations; the latest definition of a name counts. `read` throws for
- * a malformed definition.
+ * The tools at the end of the conversation, in the order of their declarations; the latest definition of a name counts. `read`
+ * throws for a malformed definition.
  */
 export function withToolChanges(
   declared: readonly Tool[],

@@ -1,6 +1,6 @@
 /**
- * Reads the conversation of a messages request as canonical items: system, messages and their blocks, in order. Keeps the path of each item
- * for errors and its turn for grouping.
+ * Reads the conversation of a messages request as canonical items: system, messages and their blocks, in order. Keeps the path of
+ * each item for errors and its turn for grouping.
  */
 import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
@@ -295,8 +295,8 @@ function searchResultText(block: JsonObject, at: string): string {
 }
 
 /**
- * A document: one file, or the blocks of a `content` source, after the text of `context`. The title of a file by URL or id, and of blocks, is
- * text before it too, since other protocols take no name there.
+ * A document: one file, or the blocks of a `content` source, after the text of `context`. The title of a file by URL or id, and
+ * of blocks, is text before it too, since other protocols take no name there.
  */
 function documentParts(block: JsonObject, at: string): Part[] {
   const source = objectAt(block['source'], `${at}.source`);

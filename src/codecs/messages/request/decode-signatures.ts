@@ -1,6 +1,6 @@
 /**
- * Puts signatures back on the calls and texts that they sign. They come in empty thinking blocks (see `message-parts.ts`), whose envelope
- * names what it signs. Works on the items of one assistant message.
+ * Puts signatures back on the calls and texts that they sign. They come in empty thinking blocks (see `message-parts.ts`), whose
+ * envelope names what it signs. Works on the items of one assistant message.
  */
 import type { Item, ReasoningItem } from '../../canonical/item.ts';
 import { TEXT_SIGNATURE } from '../message-parts.ts';

@@ -76,9 +76,9 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
 }
 
 /**
- * Refuses to continue a conversation that the vendor holds (beta): it is named by the vendor's id of an answer, which no client of the
- * gateway has. Such a request has only the new messages. The official SDK, whose tool runner asks for a thread by default, then sends the
- * whole conversation.
+ * Refuses to continue a conversation that the vendor holds (beta): it is named by the vendor's id of an answer, which no client
+ * of the gateway has. Such a request has only the new messages. The official SDK, whose tool runner asks for a thread by default,
+ * then sends the whole conversation.
  */
 function refuseThread({ thread }: JsonObject): void {
   if (!isObject(thread) || thread['type'] !== 'continue') return;
@@ -86,7 +86,10 @@ function refuseThread({ thread }: JsonObject): void {
   throw new GatewayError('thread_not_found', message, { param: 'thread.previous_message_id' });
 }
 
-/** Requests that no other protocol has: one without an answer, to fill the prompt cache (`max_tokens: 0`), and a compaction (beta). */
+/**
+ * Requests that no other protocol has: one without an answer, to fill the prompt cache (`max_tokens: 0`), and a compaction
+ * (beta).
+ */
 function boundTo({ compaction }: JsonObject, maxOutputTokens: number | undefined): CanonicalRequest['boundTo'] {
   if (maxOutputTokens === 0) return { dialect: 'messages', at: 'max_tokens' };
   return isObject(compaction) ? { dialect: 'messages', at: 'compaction' } : undefined;
@@ -150,8 +153,8 @@ function formatOf(json: JsonObject): Format | undefined {
 }
 
 /**
- * `output_config.effort` wins over a budget (semantics 6.7.3); a budget keeps its number for upstreams that take one. The effort is that at
- * the end of the conversation.
+ * `output_config.effort` wins over a budget (semantics 6.7.3); a budget keeps its number for upstreams that take one. The effort
+ * is that at the end of the conversation.
  */
 function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const thinking = optionalObject(json, 'thinking');

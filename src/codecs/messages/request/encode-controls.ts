@@ -77,8 +77,8 @@ const LEAST_THINKING_TOP_P = 0.95;
 const LEAST_FIXED_TOP_P = 0.99;
 
 /**
- * The client's sampling. With thinking on, and for models of fixed sampling at all times, the vendor refuses most values of it: those are left
- * out, since the client asked for thinking too (semantics 6.7.5).
+ * The client's sampling. With thinking on, and for models of fixed sampling at all times, the vendor refuses most values of it:
+ * those are left out, since the client asked for thinking too (semantics 6.7.5).
  */
 export function encodeSampling(request: CanonicalRequest, thinks: boolean, facts: ModelFacts, losses: Losses): JsonObject {
   const { temperature, topP, topK } = request;

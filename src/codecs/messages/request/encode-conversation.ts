@@ -1,6 +1,6 @@
 /**
- * Encodes canonical items as `system` and alternating `messages`. System text after the first turn stays in its place, as marked user text
- * (semantics 6.1.3). Results go first in the user message right after their calls (M9).
+ * Encodes canonical items as `system` and alternating `messages`. System text after the first turn stays in its place, as marked
+ * user text (semantics 6.1.3). Results go first in the user message right after their calls (M9).
  */
 import { isEmptyInput, NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
@@ -142,8 +142,8 @@ class ConversationBuilder {
   }
 
   /**
-   * Only signed thinking of this owner is replayed, unmodified: the vendor rejects all other thinking (semantics 9.4). A Channel option
-   * replays unsigned thinking, for servers that sign nothing.
+   * Only signed thinking of this owner is replayed, unmodified: the vendor rejects all other thinking (semantics 9.4). A Channel
+   * option replays unsigned thinking, for servers that sign nothing.
    */
   #addReasoning(item: ReasoningItem): void {
     const { target, losses } = this.#options;
@@ -174,8 +174,8 @@ class ConversationBuilder {
   }
 
   /**
-   * The JSON text of a call's arguments; empty text and null count as none (T8). Throws for any other text that is not a JSON object:
-   * dropping the call would orphan its result (M8, spec rules 11 and 14).
+   * The JSON text of a call's arguments; empty text and null count as none (T8). Throws for any other text that is not a JSON
+   * object: dropping the call would orphan its result (M8, spec rules 11 and 14).
    */
   inputOf(item: ToolCallItem): string {
     const { tools, target } = this.#options;
@@ -231,7 +231,9 @@ function textOf({ json }: WireBlock): string | undefined {
   return json['type'] === 'text' && typeof json['text'] === 'string' ? json['text'] : undefined;
 }
 
-/** Texts of white space, which the vendor refuses wherever they stand: behind another text they are its end, elsewhere they go. */
+/**
+ * Texts of white space, which the vendor refuses wherever they stand: behind another text they are its end, elsewhere they go.
+ */
 function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
   const kept: WireBlock[] = [];
   for (const block of blocks) {
@@ -263,8 +265,8 @@ function joinNeighbours(turns: readonly Turn[]): Turn[] {
 }
 
 /**
- * Drops thinking at the end of an assistant message (its answer was cut within it), which the vendor refuses. An empty thinking block of
- * another gateway after a call or a text stays: it holds the signature of that block (`message-parts.ts`).
+ * Drops thinking at the end of an assistant message (its answer was cut within it), which the vendor refuses. An empty thinking
+ * block of another gateway after a call or a text stays: it holds the signature of that block (`message-parts.ts`).
  */
 function dropLastThinking(blocks: WireBlock[]): void {
   while (isThinking(blocks.at(-1)) && !endsInSignature(blocks)) blocks.pop();

@@ -1,6 +1,6 @@
 /**
- * The format of an answer for a messages upstream: the vendor's own where its subset of JSON Schema can say it, else an instruction to the
- * model, since a request that the vendor refuses helps nobody.
+ * The format of an answer for a messages upstream: the vendor's own where its subset of JSON Schema can say it, else an
+ * instruction to the model, since a request that the vendor refuses helps nobody.
  */
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Format } from '../../canonical/request.ts';

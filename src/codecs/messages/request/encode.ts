@@ -117,8 +117,8 @@ function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stop
 }
 
 /**
- * A model that thinks by budget does not continue an answer (semantics 6.7.5), and refuses tool results without thinking before the calls,
- * as after a change of upstream (semantics 9.3.3).
+ * A model that thinks by budget does not continue an answer (semantics 6.7.5), and refuses tool results without thinking before
+ * the calls, as after a change of upstream (semantics 9.3.3).
  */
 function mayThink(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);

@@ -1,7 +1,8 @@
 /**
- * The body of a messages client for a messages upstream: the client's own text with only these edits. Envelopes become the values that they
- * hold, or their blocks go. `max_tokens` is added where the client gave none. Texts of white space go, since upstreams send
- * them but the vendor does not take them back (M29), and call ids become legal and unique. Empty tool input becomes the empty object (M7).
+ * The body of a messages client for a messages upstream: the client's own text with only these edits. Envelopes become the values
+ * that they hold, or their blocks go. `max_tokens` is added where the client gave none. Texts of white space go, since upstreams
+ * send them but the vendor does not take them back (M29), and call ids become legal and unique. Empty tool input becomes the
+ * empty object (M7).
  */
 import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
@@ -118,7 +119,10 @@ function decide(block: JsonValue, path: JsonPath, value: string | undefined, tar
   return value === block[member] ? [] : [{ path: [...path, member], value: JSON.stringify(value) }];
 }
 
-/** A message without content goes as a whole, whether it lost all or never had any (a client keeps an empty answer so): the vendor refuses it. */
+/**
+ * A message without content goes as a whole, whether it lost all or never had any (a client keeps an empty answer so): the vendor
+ * refuses it.
+ */
 function isDropped(decisions: readonly Decision[]): boolean {
   return decisions.every((decision) => typeof decision === 'string');
 }

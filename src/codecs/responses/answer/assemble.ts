@@ -1,6 +1,6 @@
 /**
- * Assembles the items of one upstream stream. The order of their events was checked before (`lifecycle.ts`). What a finished item adds to
- * what was streamed of it, or contradicts, is found behind this (`canonical/order.ts`).
+ * Assembles the items of one upstream stream. The order of their events was checked before (`lifecycle.ts`). What a finished item
+ * adds to what was streamed of it, or contradicts, is found behind this (`canonical/order.ts`).
  */
 import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent, ItemHead } from '../../canonical/event.ts';
@@ -73,7 +73,10 @@ export class Assembler {
     slot.parts[contentIndex] = { item: this.#start(head, events), final: undefined, whole: undefined };
   }
 
-  /** `content_part.done`. The part ends with its item or before the next part, since the finished item may still bring annotations. */
+  /**
+   * `content_part.done`. The part ends with its item or before the next part, since the finished item may still bring
+   * annotations.
+   */
   partDone(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
     if (slot.type === 'reasoning') {
       const text = nonEmptyString(part, 'text');

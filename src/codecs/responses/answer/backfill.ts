@@ -1,7 +1,7 @@
 /**
- * Fills in final forms that leave out what was streamed: an empty text, a call without its arguments, a message or reasoning without its
- * parts. An empty form neither erases nor contradicts what was streamed (semantics 3.13.3, 8.2.2). It is filled in before anything reads the
- * event, so that clients of the same dialect get the same answer as all others.
+ * Fills in final forms that leave out what was streamed: an empty text, a call without its arguments, a message or reasoning
+ * without its parts. An empty form neither erases nor contradicts what was streamed (semantics 3.13.3, 8.2.2). It is filled in
+ * before anything reads the event, so that clients of the same dialect get the same answer as all others.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { JsonEdit } from '../../json/edit.ts';

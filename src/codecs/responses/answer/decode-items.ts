@@ -1,6 +1,6 @@
 /**
- * Reads finished output items as canonical items, as `output_item.done`, the terminal event and a whole body have them. Knows the shapes of
- * items and nothing of streams. An item type without a canonical reading becomes a native item.
+ * Reads finished output items as canonical items, as `output_item.done`, the terminal event and a whole body have them. Knows the
+ * shapes of items and nothing of streams. An item type without a canonical reading becomes a native item.
  */
 import { NO_ARGUMENTS } from '../../tools/arguments.ts';
 import type { ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../../canonical/item.ts';
@@ -24,7 +24,10 @@ export function statusOf(item: JsonObject): ItemStatus {
   return item['status'] === 'incomplete' ? 'incomplete' : 'completed';
 }
 
-/** In an answer that was cut, an item is complete only where its status says so. Reasoning, which has no status, is where another item follows. */
+/**
+ * In an answer that was cut, an item is complete only where its status says so. Reasoning, which has no status, is where another
+ * item follows.
+ */
 export function cutStatusOf(item: JsonObject, isLast: boolean): ItemStatus {
   if (item['type'] === 'reasoning' && !isLast) return statusOf(item);
   return item['status'] === 'completed' ? 'completed' : 'incomplete';
@@ -153,8 +156,8 @@ export function readCall(item: JsonObject, context: DecodeContext): ToolCallItem
 const CLIENT_TOOLS: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace', 'tool_search']);
 
 /**
- * True for a custom call that the vendor ran itself, as xAI shows the steps of its searches: the response's `tools` have a tool that
- * vendors run, and no client tool of that name.
+ * True for a custom call that the vendor ran itself, as xAI shows the steps of its searches: the response's `tools` have a tool
+ * that vendors run, and no client tool of that name.
  */
 export function ranByVendor(item: JsonObject, tools: JsonValue | undefined): boolean {
   if (item['type'] !== 'custom_tool_call' || !Array.isArray(tools)) return false;
@@ -168,7 +171,10 @@ export function inputMember(item: JsonObject): 'arguments' | 'input' {
   return item['type'] === 'custom_tool_call' ? 'input' : 'arguments';
 }
 
-/** The arguments of a completed function call without any are `{}`, behind the white space that came, since every dialect wants an object. */
+/**
+ * The arguments of a completed function call without any are `{}`, behind the white space that came, since every dialect wants an
+ * object.
+ */
 export function finalInput(item: JsonObject, input: string): string {
   const isNone = input.trim() === '' && item['type'] === 'function_call' && statusOf(item) === 'completed';
   return isNone ? input + NO_ARGUMENTS : input;

@@ -1,7 +1,7 @@
 /**
  * Decodes the stream of a responses upstream. An event is read as the protocol has it (`normalise.ts`), its order is checked
- * (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's own text for a client of the same
- * dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
+ * (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's own text for a client of
+ * the same dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
  */
 import { LifecycleError } from '../../../streams/lifecycle.ts';
 import type { Stage } from '../../../streams/stage.ts';
@@ -35,8 +35,8 @@ interface Subject {
 }
 
 /**
- * A run of deltas of one shape, without logprobs. The first of them was checked against the order; the others change no state, so their
- * text goes straight to the item.
+ * A run of deltas of one shape, without logprobs. The first of them was checked against the order; the others change no state, so
+ * their text goes straight to the item.
  */
 interface DeltaRun extends Subject {
   readonly shape: JsonShape;

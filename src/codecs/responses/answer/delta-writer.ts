@@ -1,6 +1,6 @@
 /**
- * Writes the deltas of texts and calls, which are most events of a stream. What surrounds the text is serialised once for each part or
- * call, so that each delta serialises its text alone. Knows nothing of logprobs, which few streams have.
+ * Writes the deltas of texts and calls, which are most events of a stream. What surrounds the text is serialised once for each
+ * part or call, so that each delta serialises its text alone. Knows nothing of logprobs, which few streams have.
  */
 import { type EmitDelta, inputEvents, itemPlace, partPlace, type SentItem, type SentPart, TEXT_EVENTS } from './sent-items.ts';
 import type { JsonObject } from '../../canonical/json.ts';

@@ -1,6 +1,6 @@
 /**
- * Images and audio in events of their own, which belong to no item. Those that no item holds become items of the answer, so that clients
- * of other protocols get them, or an error that they cannot (spec rule 4).
+ * Images and audio in events of their own, which belong to no item. Those that no item holds become items of the answer, so that
+ * clients of other protocols get them, or an error that they cannot (spec rule 4).
  */
 import type { MediaItem } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';

@@ -1,8 +1,8 @@
 /**
- * Keeps `response.output_item.done` in the order of the items. An upstream may leave a text open after later items have ended (its
- * citations come last). But agents keep finished items in the order of their `done` events, show them in that order and send them back
- * as the history, so a text must not move behind reasoning, another text or the results of calls. Items that are not streamed (an
- * image, a reasoning item with an opaque value alone) wait for nothing.
+ * Keeps `response.output_item.done` in the order of the items. An upstream may leave a text open after later items have ended
+ * (its citations come last). But agents keep finished items in the order of their `done` events, show them in that order and send
+ * them back as the history, so a text must not move behind reasoning, another text or the results of calls. Items that are not
+ * streamed (an image, a reasoning item with an opaque value alone) wait for nothing.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Emit } from './sent-items.ts';

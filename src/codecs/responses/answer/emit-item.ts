@@ -1,6 +1,6 @@
 /**
- * Sends the rest of an item whose finished form is known: the events that lead from what the client has of it to that form. The form
- * itself stays as its upstream wrote it. Its texts extend what was sent; the decoder has refused every other.
+ * Sends the rest of an item whose finished form is known: the events that lead from what the client has of it to that form. The
+ * form itself stays as its upstream wrote it. Its texts extend what was sent; the decoder has refused every other.
  */
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import { specOf } from '../lifecycle.ts';

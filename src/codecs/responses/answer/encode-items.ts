@@ -1,11 +1,12 @@
 /**
- * Writes canonical items as output items. Indices and ids are made here, in the order in which items get their first content; an item
- * without content is left out. Neighbouring texts and refusals of one phase share a message. Ids are kept only where the upstream speaks
- * this dialect too (a whole answer to a client that streams, and the reverse), since it may know its items by them.
+ * Writes canonical items as output items. Indices and ids are made here, in the order in which items get their first content; an
+ * item without content is left out. Neighbouring texts and refusals of one phase share a message. Ids are kept only where the
+ * upstream speaks this dialect too (a whole answer to a client that streams, and the reverse), since it may know its items by
+ * them.
  *
- * The signature of a text, a call or an image (gemini) has no member in those items. It follows the finished item in a reasoning item
- * of its own, the carrier, whose envelope names the item that it signs (`itemId`: the call id, or the id of the message or image).
- * `request.ts` puts it back.
+ * The signature of a text, a call or an image (gemini) has no member in those items. It follows the finished item in a reasoning
+ * item of its own, the carrier, whose envelope names the item that it signs (`itemId`: the call id, or the id of the message or
+ * image). `request.ts` puts it back.
  */
 import { append } from '../../append.ts';
 import type { FoldedTexts, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';
@@ -33,8 +34,8 @@ import {
 import { ID_PREFIX, type KnownItemType } from '../wire.ts';
 
 /**
- * A call begins after the call before it has ended, as the vendor has it: agents that go by the item that began last (pi) would run one
- * call with the arguments of another. All other items may be open at the same time.
+ * A call begins after the call before it has ended, as the vendor has it: agents that go by the item that began last (pi) would
+ * run one call with the arguments of another. All other items may be open at the same time.
  */
 const HOLDS: Holds = { toolCall: ['toolCall'] };
 

@@ -1,8 +1,8 @@
 /**
- * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, with the gateway's own
- * values spliced in (`splice.ts`), and with the ids and events added that clients need and the upstream left out. For other
- * upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence numbers count
- * from 0. The terminal event is the last one; `[DONE]` is never sent.
+ * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, with the
+ * gateway's own values spliced in (`splice.ts`), and with the ids and events added that clients need and the upstream left out.
+ * For other upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence
+ * numbers count from 0. The terminal event is the last one; `[DONE]` is never sent.
  */
 import { append } from '../../append.ts';
 import type { GatewayError } from '../../canonical/error.ts';
@@ -273,7 +273,9 @@ class ResponsesEncoder implements ClientEncoder {
   }
 }
 
-/** Clients know an item by the id that it was announced with, so events with another id (known failure R19) or none get that one. */
+/**
+ * Clients know an item by the id that it was announced with, so events with another id (known failure R19) or none get that one.
+ */
 function identityEdits(item: SentItem | undefined, name: string, json: JsonObject): JsonEdit[] {
   if (item === undefined || item.id === '') return [];
   if (name === 'response.output_item.done') {

@@ -1,6 +1,7 @@
 /**
- * Matches the output of a terminal event with the items that were streamed: by id, else by position, else by equal content, and only
- * within one item type, so that no item takes the identity of another. Routers give new ids in the terminal, others leave items out.
+ * Matches the output of a terminal event with the items that were streamed: by id, else by position, else by equal content, and
+ * only within one item type, so that no item takes the identity of another. Routers give new ids in the terminal, others leave
+ * items out.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { contradiction } from '../../canonical/missing-deltas.ts';

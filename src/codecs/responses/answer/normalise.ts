@@ -1,6 +1,7 @@
 /**
- * Reads the events of a responses upstream as the protocol has them, ahead of everything else: what follows, and a client of the same
- * dialect, know one way of counting items (`repair-indices.ts`) and no final form that leaves out what was streamed (`backfill.ts`).
+ * Reads the events of a responses upstream as the protocol has them, ahead of everything else: what follows, and a client of the
+ * same dialect, know one way of counting items (`repair-indices.ts`) and no final form that leaves out what was streamed
+ * (`backfill.ts`).
  */
 import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
 import type { Frame } from '../../codec.ts';
@@ -20,7 +21,10 @@ export interface NormalEvent {
   readonly displaced: number | undefined;
 }
 
-/** Events that only keep the connection open: the vendor's own, which some official clients do not know, and a router's. They are dropped. */
+/**
+ * Events that only keep the connection open: the vendor's own, which some official clients do not know, and a router's. They are
+ * dropped.
+ */
 const KEEP_ALIVES: ReadonlySet<string> = new Set(['keepalive', 'ping', 'response.keep_alive']);
 
 export class Normaliser {

@@ -39,7 +39,10 @@ export function startOf(response: JsonObject): CanonicalEvent {
   };
 }
 
-/** The final status of a response object; undefined where it has none. Without a status, a reason for being incomplete counts as one (spec rule 15). */
+/**
+ * The final status of a response object; undefined where it has none. Without a status, a reason for being incomplete counts as
+ * one (spec rule 15).
+ */
 export function finalStatus(response: JsonObject): FinalStatus | undefined {
   const { status, error, incomplete_details: details } = response;
   const final = FINAL.find((word) => word === status);
@@ -98,8 +101,8 @@ export function errorOf(body: JsonValue | undefined, text: string): GatewayError
 }
 
 /**
- * Undefined where the response reports none: null, absent and placeholder zeros are not usage. `output`: the items of the answer, where
- * a stream had more than its terminal repeats.
+ * Undefined where the response reports none: null, absent and placeholder zeros are not usage. `output`: the items of the answer,
+ * where a stream had more than its terminal repeats.
  */
 export function readUsage(response: JsonObject, output = outputOf(response)): Usage | undefined {
   const wire = response['usage'];

@@ -1,7 +1,7 @@
 /**
- * Reconciles the output of an upstream's terminal event with the items that its client was sent. An item that only the terminal has, or
- * that was not streamed to its end, gets its missing events first, since agents build their answer from item events alone (design,
- * decisions). That holds for native items too.
+ * Reconciles the output of an upstream's terminal event with the items that its client was sent. An item that only the terminal
+ * has, or that was not streamed to its end, gets its missing events first, since agents build their answer from item events alone
+ * (design, decisions). That holds for native items too.
  */
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
@@ -33,8 +33,8 @@ export function needsReconciling(sent: ReadonlyMap<number, SentItem>, response: 
 }
 
 /**
- * True when the terminal has the item under other ids than the client, or under none. SDKs accept another id for a finished item that is no
- * call when the answer is complete (routers give new ones). `isStrict`: where they do not.
+ * True when the terminal has the item under other ids than the client, or under none. SDKs accept another id for a finished item
+ * that is no call when the answer is complete (routers give new ones). `isStrict`: where they do not.
  */
 function isRenamed(item: JsonObject, sent: SentItem, isStrict: boolean): boolean {
   const callId = sent.announced['call_id'];
@@ -50,8 +50,8 @@ function withSentIds(item: JsonObject, { id, announced }: SentItem): JsonObject 
 }
 
 /**
- * Sends the missing events. Returns the JSON text that must replace `response.output`, or undefined where that is right. `text` is the
- * terminal event as the client will read it. Items that a failure leaves out of its output are kept (spec rule 8).
+ * Sends the missing events. Returns the JSON text that must replace `response.output`, or undefined where that is right. `text`
+ * is the terminal event as the client will read it. Items that a failure leaves out of its output are kept (spec rule 8).
  */
 export function reconcileItems(
   sent: Map<number, SentItem>,

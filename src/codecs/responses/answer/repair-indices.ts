@@ -1,9 +1,10 @@
 /**
- * Repairs output, content and summary indices of upstreams that do not count as the protocol does. An event is repaired before anything
- * reads it, so that the rest of the decoder, and a client of the same dialect, know one way of counting:
+ * Repairs output, content and summary indices of upstreams that do not count as the protocol does. An event is repaired before
+ * anything reads it, so that the rest of the decoder, and a client of the same dialect, know one way of counting:
  *
  * - no output index at all (llama.cpp): items are numbered in the order in which they are announced, and found by id or call id;
- * - output indices with holes, or in another order than that of the announcements: SDKs append items to a list and find them by index;
+ * - output indices with holes, or in another order than that of the announcements: SDKs append items to a list and find them by
+ *   index;
  * - content indices that go on counting from one item to the next (vLLM): each item counts its own from 0;
  * - a call with the index of an item before it (Ollama): it gets an index of its own, and a message that it displaces is over;
  * - events with only the id of their item, among others with its index;

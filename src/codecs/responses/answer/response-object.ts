@@ -66,7 +66,10 @@ function echoedTools(tools: JsonValue | undefined): JsonValue {
   });
 }
 
-/** The finished response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions); only a completed one has a time. */
+/**
+ * The finished response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions); only a completed one has
+ * a time.
+ */
 export function finishedResponse(
   context: ResponseContext,
   base: JsonObject,

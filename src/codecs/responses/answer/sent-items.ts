@@ -1,6 +1,7 @@
 /**
- * The output items that a client has been sent in one stream, open and finished. Both ways of encoding keep them, so that a stream which
- * breaks off can still be closed properly: open parts and items end as incomplete, and the terminal repeats exactly what was sent.
+ * The output items that a client has been sent in one stream, open and finished. Both ways of encoding keep them, so that a
+ * stream which breaks off can still be closed properly: open parts and items end as incomplete, and the terminal repeats exactly
+ * what was sent.
  */
 import type { StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';

@@ -1,4 +1,7 @@
-/** One output item of an upstream stream while it is decoded: the facts of this dialect. What it has streamed is in its canonical items. */
+/**
+ * One output item of an upstream stream while it is decoded: the facts of this dialect. What it has streamed is in its canonical
+ * items.
+ */
 import type { ItemHead } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
 import type { OutputItem, RefusalItem, TextItem } from '../../canonical/item.ts';

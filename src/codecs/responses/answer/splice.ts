@@ -1,6 +1,7 @@
 /**
- * The edits of an upstream's own JSON for a client of the same dialect: the gateway's response id and logical model, sealed opaque values,
- * sanitised errors, no router prices, and required members that the upstream left out. Every other byte stays as it came.
+ * The edits of an upstream's own JSON for a client of the same dialect: the gateway's response id and logical model, sealed
+ * opaque values, sanitised errors, no router prices, and required members that the upstream left out. Every other byte stays as
+ * it came.
  */
 import { append } from '../../append.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
@@ -103,8 +104,8 @@ function detailsOf(response: JsonObject): JsonObject {
 }
 
 /**
- * Edits for an output item at `path`. An announced item loses its opaque value, which comes sealed with the finished one. Compaction items
- * pass unchanged (design: "Opaque").
+ * Edits for an output item at `path`. An announced item loses its opaque value, which comes sealed with the finished one.
+ * Compaction items pass unchanged (design: "Opaque").
  */
 function itemEdits(
   path: JsonPath,

@@ -1,4 +1,7 @@
-/** Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal event. */
+/**
+ * Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal
+ * event.
+ */
 import { responseLosses } from '../losses.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { upstreamFault } from '../../canonical/error.ts';

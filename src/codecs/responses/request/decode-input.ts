@@ -1,6 +1,6 @@
 /**
- * Reads the input items of a responses request as canonical items. Item and part types without a canonical reading stay native, in
- * their place. Ids and statuses that clients make up are not checked.
+ * Reads the input items of a responses request as canonical items. Item and part types without a canonical reading stay native,
+ * in their place. Ids and statuses that clients make up are not checked.
  */
 import { invalid } from '../../canonical/error.ts';
 import {
@@ -86,8 +86,8 @@ export function* readInputItem(
 }
 
 /**
- * A reference to an item of an earlier answer (the AI SDK sends one wherever answers are stored): reads the item itself, so that every
- * protocol can be sent it. The text of the request keeps the reference for the upstream that stored the item.
+ * A reference to an item of an earlier answer (the AI SDK sends one wherever answers are stored): reads the item itself, so that
+ * every protocol can be sent it. The text of the request keeps the reference for the upstream that stored the item.
  */
 function* readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Steps<Item[]> {
   const { id } = item;

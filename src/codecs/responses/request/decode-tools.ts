@@ -1,4 +1,6 @@
-/** Tools and tool choices of a responses request. Built-in tools of the protocol stay native; namespaces are flattened into names. */
+/**
+ * Tools and tool choices of a responses request. Built-in tools of the protocol stay native; namespaces are flattened into names.
+ */
 import type { ToolName } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Tool, ToolChoice } from '../../canonical/request.ts';
@@ -92,8 +94,8 @@ function nameOf(tool: JsonObject, at: string, namespace: string | undefined): To
 }
 
 /**
- * Resolves a name that leaves out its namespace: to the only tool of that name, else to the name as it is. A tool search names a plain
- * tool with a namespace of the tool's own name.
+ * Resolves a name that leaves out its namespace: to the only tool of that name, else to the name as it is. A tool search names a
+ * plain tool with a namespace of the tool's own name.
  */
 export function namesIn(tools: readonly Tool[]): (name: string, namespace: string | undefined) => ToolName {
   const byName = new Map<string, SameName>();

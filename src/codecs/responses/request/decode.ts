@@ -1,6 +1,6 @@
 /**
- * Decodes a responses request. Known members are read strictly, with their path in the error. Unknown members are left to an upstream of
- * the same dialect, which gets the client's own text.
+ * Decodes a responses request. Known members are read strictly, with their path in the error. Unknown members are left to an
+ * upstream of the same dialect, which gets the client's own text.
  */
 import { append } from '../../append.ts';
 import { GatewayError, invalid } from '../../canonical/error.ts';
@@ -147,8 +147,8 @@ function toolsOfInput(input: JsonValue | undefined): Tool[] {
 }
 
 /**
- * Puts signatures of calls, texts and images back on the items that they sign. They come in carriers, reasoning items of their own
- * (`answer/encode-items.ts`), which are then removed. A carrier whose item is gone stays; no encoder sends it.
+ * Puts signatures of calls, texts and images back on the items that they sign. They come in carriers, reasoning items of their
+ * own (`answer/encode-items.ts`), which are then removed. A carrier whose item is gone stays; no encoder sends it.
  */
 function restoreSignatures(items: readonly Item[]): Item[] {
   const result = [...items];

@@ -1,7 +1,7 @@
 /**
- * Writes canonical items as responses input, for a client of another dialect. Texts and media of one turn and role share a message;
- * calls, results and reasoning are items of their own. Only reasoning with an opaque value gets an id, since the id belongs to the
- * value. The dispatcher has checked private file ids before.
+ * Writes canonical items as responses input, for a client of another dialect. Texts and media of one turn and role share a
+ * message; calls, results and reasoning are items of their own. Only reasoning with an opaque value gets an id, since the id
+ * belongs to the value. The dispatcher has checked private file ids before.
  */
 import { callArguments } from '../../tools/arguments.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
@@ -177,7 +177,9 @@ function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonO
   return [];
 }
 
-/** Raw text stays raw. A summary is sent only with its opaque value, under that value's id. An item of another owner is left out. */
+/**
+ * Raw text stays raw. A summary is sent only with its opaque value, under that value's id. An item of another owner is left out.
+ */
 function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | undefined {
   const { opaque } = item;
   const { target } = writer;
@@ -207,8 +209,8 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
 }
 
 /**
- * Drops reasoning that no output of the model follows, since OpenAI refuses it (known failure R23). That of another vendor stays, and an
- * envelope of another gateway, since it may sign what stands before it.
+ * Drops reasoning that no output of the model follows, since OpenAI refuses it (known failure R23). That of another vendor stays,
+ * and an envelope of another gateway, since it may sign what stands before it.
  */
 function dropDangling(input: readonly JsonObject[], alone: ReadonlySet<JsonObject>): JsonObject[] {
   const kept: JsonObject[] = [];

@@ -1,6 +1,6 @@
 /**
- * The body for a responses upstream: the client's own text where it speaks the same dialect (`splice.ts`), else a new body from the
- * canonical request. Equal requests give equal bytes.
+ * The body for a responses upstream: the client's own text where it speaks the same dialect (`splice.ts`), else a new body from
+ * the canonical request. Equal requests give equal bytes.
  */
 import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
@@ -111,7 +111,10 @@ function outputCap(cap: number | undefined, losses: Losses): number | undefined 
   return LEAST_OUTPUT_CAP;
 }
 
-/** The leading system blocks of a messages request are instructions, unless a cached prefix ends among them; chat keeps its system messages where they are. */
+/**
+ * The leading system blocks of a messages request are instructions, unless a cached prefix ends among them; chat keeps its system
+ * messages where they are.
+ */
 function splitInstructions(
   { dialect }: CanonicalRequest,
   items: readonly Item[],

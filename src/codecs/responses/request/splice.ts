@@ -1,18 +1,18 @@
 /**
- * The body of a responses client for a responses upstream: the client's own text with only these edits. Everything else stays, byte for
- * byte (prompt caches depend on it).
+ * The body of a responses client for a responses upstream: the client's own text with only these edits. Everything else stays,
+ * byte for byte (prompt caches depend on it).
  *
  * - `model` becomes the upstream's; `stream` is set only where the transport implied it (WebSocket).
  * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
  * - Members of the gateway and of the WebSocket session go.
  * - A reference to an item that this upstream did not store is replaced by the item.
  * - Call ids that the vendor would refuse for their length (other vendors make them) are shortened, pair by pair.
- * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
- *   belongs to (known failure S1). A reasoning item without a usable value (foreign, tampered, or stored elsewhere) goes. The calls and
- *   texts after it stay but lose their ids, by which the vendor would miss the dropped reasoning (known failures R23, P10); items of
- *   tools that the vendor ran cannot stand without it and go too. Raw reasoning text needs no storage and stays.
- * - Reasoning that nothing follows (its answer was cut within it) goes, in a continued history and where the gateway wrote the item: the vendor
- *   continues such an answer by its id, but does not take the item (known failure R23).
+ * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value belongs
+ *   to (known failure S1). A reasoning item without a usable value (foreign, tampered, or stored elsewhere) goes. The calls and
+ *   texts after it stay but lose their ids, by which the vendor would miss the dropped reasoning (known failures R23, P10); items
+ *   of tools that the vendor ran cannot stand without it and go too. Raw reasoning text needs no storage and stays.
+ * - Reasoning that nothing follows (its answer was cut within it) goes, in a continued history and where the gateway wrote the
+ *   item: the vendor continues such an answer by its id, but does not take the item (known failure R23).
  */
 import { append } from '../../append.ts';
 import type { RequestFeature } from '../../canonical/features.ts';
@@ -235,9 +235,9 @@ function keepReasoning(
 }
 
 /**
- * The changes of a reasoning item without an opaque value; undefined where it must not be sent. Stored reasoning goes only to the Channel
- * that stored it. Raw text can go anywhere, but not under an id that the gateway minted for an answer of another dialect, since the
- * vendor would look it up (known failure P10).
+ * The changes of a reasoning item without an opaque value; undefined where it must not be sent. Stored reasoning goes only to the
+ * Channel that stored it. Raw text can go anywhere, but not under an id that the gateway minted for an answer of another dialect,
+ * since the vendor would look it up (known failure P10).
  */
 function withoutValue(item: JsonObject, target: Target): Changes | undefined {
   const id = nonEmptyString(item, 'id');

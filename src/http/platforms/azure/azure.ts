@@ -1,6 +1,6 @@
 /**
- * Azure OpenAI (`AzureOpenAI` of the package openai): the deployment in the path and `api-version` in the query, or the `v1` interface,
- * whose `model` is the deployment. Refusals that are about a deployment, not about the request, become a 404.
+ * Azure OpenAI (`AzureOpenAI` of the package openai): the deployment in the path and `api-version` in the query, or the `v1`
+ * interface, whose `model` is the deployment. Refusals that are about a deployment, not about the request, become a 404.
  */
 import { isObject, tryJson } from '../../../codecs/canonical/json.ts';
 import { editJson } from '../../../codecs/json/edit.ts';

@@ -1,4 +1,7 @@
-/** Access tokens of Microsoft Entra by client credentials (OAuth 2.0; https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). */
+/**
+ * Access tokens of Microsoft Entra by client credentials (OAuth 2.0;
+ * https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow).
+ */
 import { accessToken, askJson, type Outside } from '../ask-endpoint.ts';
 import { readSecretFile } from '../secret-file.ts';
 import type { Fresh } from '../renewed.ts';

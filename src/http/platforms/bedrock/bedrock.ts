@@ -1,6 +1,6 @@
 /**
- * Claude on Amazon Bedrock, as `@anthropic-ai/bedrock-sdk` asks it: the model in the path, version and betas in the body, requests signed
- * with Signature Version 4 or sent with an API key.
+ * Claude on Amazon Bedrock, as `@anthropic-ai/bedrock-sdk` asks it: the model in the path, version and betas in the body,
+ * requests signed with Signature Version 4 or sent with an API key.
  */
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
 import { isObject, type JsonObject, tryJson } from '../../../codecs/canonical/json.ts';

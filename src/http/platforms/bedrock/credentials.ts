@@ -1,4 +1,7 @@
-/** Keys of AWS from where the configuration says; https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html has the sources. */
+/**
+ * Keys of AWS from where the configuration says; https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+ * has the sources.
+ */
 import { readSecretFile } from '../secret-file.ts';
 import type { JsonObject } from '../../../codecs/canonical/json.ts';
 import { askEndpoint, askJson, type Outside } from '../ask-endpoint.ts';

@@ -1,6 +1,6 @@
 /**
- * Bedrock's exceptions as errors of the messages protocol. What is about the Channel's own map of models, its region or its rights to a
- * model becomes a 404 whatever its status: it rests the Channel for that model, and is not the client's to mend.
+ * Bedrock's exceptions as errors of the messages protocol. What is about the Channel's own map of models, its region or its
+ * rights to a model becomes a 404 whatever its status: it rests the Channel for that model, and is not the client's to mend.
  */
 import { isObject, tryJson } from '../../../codecs/canonical/json.ts';
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
@@ -23,8 +23,8 @@ const unsigned: Meaning = { status: 401, type: 'authentication_error' };
 const missing: Meaning = { status: 404, type: 'not_found_error' };
 
 /**
- * By the name of the exception in small letters, without its ending: that of an operation, of the service as a whole, or of a stream
- * (https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html).
+ * By the name of the exception in small letters, without its ending: that of an operation, of the service as a whole, or of a
+ * stream (https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html).
  */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   throttling: limited,
@@ -76,7 +76,10 @@ function errorBody(type: string, name: string, message: string): string {
   return JSON.stringify({ type: 'error', error: { type, code: name, message } });
 }
 
-/** Of an exception in a stream: a credential that was good when it began is no fault of the Channel, and the next request has another. */
+/**
+ * Of an exception in a stream: a credential that was good when it began is no fault of the Channel, and the next request has
+ * another.
+ */
 export function streamErrorBody(name: string, message: string): string {
   const meaning = meaningOf(name, message) ?? api;
   return errorBody((meaning === unsigned ? api : meaning).type, name, message);

@@ -1,7 +1,7 @@
 /**
- * The events of a Bedrock stream (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html):
- * a `chunk` holds an event of the messages protocol in base64; an exception becomes an error event of that protocol, with its own
- * name.
+ * The events of a Bedrock stream
+ * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html): a `chunk` holds an
+ * event of the messages protocol in base64; an exception becomes an error event of that protocol, with its own name.
  */
 import { isObject, type JsonObject, tryJson } from '../../../codecs/canonical/json.ts';
 import { textOf } from '../../../codecs/errors/upstream.ts';
@@ -59,7 +59,10 @@ class BedrockEvents implements Stage<EventStreamMessage, SseEvent> {
 
 const BEGINNING = /^\{"type":"([a-z_]+)"/;
 
-/** The type of an event; empty for what is no JSON, which its decoder refuses; undefined for an object without one that is no error. */
+/**
+ * The type of an event; empty for what is no JSON, which its decoder refuses; undefined for an object without one that is no
+ * error.
+ */
 function nameOf(data: string): string | undefined {
   const quick = BEGINNING.exec(data)?.[1];
   if (quick !== undefined) return quick;

@@ -1,6 +1,6 @@
 /**
- * Signature Version 4 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html), over the headers that
- * `@smithy/signature-v4` signs, which a test compares it with. The key of a day is derived once.
+ * Signature Version 4 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html), over the
+ * headers that `@smithy/signature-v4` signs, which a test compares it with. The key of a day is derived once.
  */
 import { createHash, createHmac } from 'node:crypto';
 import type { AwsKeys } from '../settings.ts';

@@ -1,6 +1,6 @@
 /**
- * Vertex AI: Claude by `rawPredict`, as `@anthropic-ai/vertex-sdk` asks it, and Gemini as `@google/genai` does, with the model in the path
- * and an OAuth token.
+ * Vertex AI: Claude by `rawPredict`, as `@anthropic-ai/vertex-sdk` asks it, and Gemini as `@google/genai` does, with the model in
+ * the path and an OAuth token.
  */
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../../../codecs/canonical/json.ts';
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
@@ -76,7 +76,10 @@ function adaptGemini(outgoing: Outgoing, { upstreamModel }: Asked, version: stri
   return { ...outgoing, path: version + resourceOf(upstreamModel, at) + verb };
 }
 
-/** A resource of a project is its own path; `PUBLISHER/MODEL` and a bare name are models of publishers, as Google's package reads them. */
+/**
+ * A resource of a project is its own path; `PUBLISHER/MODEL` and a bare name are models of publishers, as Google's package reads
+ * them.
+ */
 function resourceOf(model: string, at: string): string {
   const segments = model.split('/').map(pathSegment);
   const [first = '', ...others] = segments;
@@ -86,7 +89,9 @@ function resourceOf(model: string, at: string): string {
   return others.length === 0 ? `${at}/publishers/google/models/${path}` : `${at}/publishers/${first}/models/${others.join('/')}`;
 }
 
-/** Google's words for a model that this location or project does not have, with statuses that speak of the request or of a right. */
+/**
+ * Google's words for a model that this location or project does not have, with statuses that speak of the request or of a right.
+ */
 const LACKS_MODEL =
   /^(publisher model .{1,400} (is not servable in region|was not found|is not allowed)|project .{1,200} is not allowed to use publisher model|the requested model .{1,300} is not (available|supported) in|permission 'aiplatform\.endpoints\.predict' denied on resource '[^']{1,400}\/models\/)/i;
 

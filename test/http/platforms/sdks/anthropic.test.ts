@@ -1,7 +1,7 @@
 /**
- * Claude behind Bedrock and Vertex is asked byte for byte as `@anthropic-ai/bedrock-sdk` and `@anthropic-ai/vertex-sdk` ask, over a corpus
- * of requests and of names of models; what one side sends alone is in `test/support/sent-by-packages.ts`. Neither package has embeddings or
- * pictures, and clients of the gateway have no `count_tokens`.
+ * Claude behind Bedrock and Vertex is asked byte for byte as `@anthropic-ai/bedrock-sdk` and `@anthropic-ai/vertex-sdk` ask, over
+ * a corpus of requests and of names of models; what one side sends alone is in `test/support/sent-by-packages.ts`. Neither
+ * package has embeddings or pictures, and clients of the gateway have no `count_tokens`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

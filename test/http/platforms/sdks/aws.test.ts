@@ -1,6 +1,7 @@
 /**
  * Bedrock as `@aws-sdk/client-bedrock-runtime` asks it: where, with which headers, date and hash. What one side sends alone is in
- * `test/support/sent-by-packages.ts`; that package signs for HTTP/2, so its signatures are those of `@smithy/signature-v4` in `anthropic.test.ts`.
+ * `test/support/sent-by-packages.ts`; that package signs for HTTP/2, so its signatures are those of `@smithy/signature-v4` in
+ * `anthropic.test.ts`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,7 @@
 /**
- * Azure OpenAI is asked as `AzureOpenAI` of the package openai asks, over a corpus of every endpoint; what one side sends alone is in
- * `test/support/sent-by-packages.ts`. What the gateway says of its own accord in such a request is the plain protocol's affair, and tested there.
+ * Azure OpenAI is asked as `AzureOpenAI` of the package openai asks, over a corpus of every endpoint; what one side sends alone
+ * is in `test/support/sent-by-packages.ts`. What the gateway says of its own accord in such a request is the plain protocol's
+ * affair, and tested there.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

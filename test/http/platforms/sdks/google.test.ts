@@ -1,6 +1,7 @@
 /**
- * Gemini on Vertex is asked as `@google/genai` asks, over a corpus of requests that clients of the gateway can make: they speak another protocol,
- * so each has both forms. What one side sends alone is in `test/support/sent-by-packages.ts`, and beside it what {@link withoutHabits} takes away.
+ * Gemini on Vertex is asked as `@google/genai` asks, over a corpus of requests that clients of the gateway can make: they speak
+ * another protocol, so each has both forms. What one side sends alone is in `test/support/sent-by-packages.ts`, and beside it
+ * what {@link withoutHabits} takes away.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

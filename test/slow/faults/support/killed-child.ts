@@ -1,6 +1,7 @@
 /**
- * One gateway of the law, in a process of its own that may be killed at any point. Usage: node killed-child.ts ENGINE DURABILITY PLACE [POINT].
- * Its first line on standard output is `{ url, key, secret }`; when standard input ends it prints the points it has passed and stops.
+ * One gateway of the law, in a process of its own that may be killed at any point. Usage: node killed-child.ts ENGINE DURABILITY
+ * PLACE [POINT]. Its first line on standard output is `{ url, key, secret }`; when standard input ends it prints the points it
+ * has passed and stops.
  */
 import { once } from 'node:events';
 import type { EngineName } from '../../../support/engines.ts';

@@ -1,6 +1,6 @@
 /**
- * Every regular expression literal of the sources, and strings made to hurt it: repetitions of what it looks for, with a beginning that
- * lets it begin and an end that makes it fail. Reads TypeScript as far as finding literals needs.
+ * Every regular expression literal of the sources, and strings made to hurt it: repetitions of what it looks for, with a
+ * beginning that lets it begin and an end that makes it fail. Reads TypeScript as far as finding literals needs.
  */
 import { globSync, readFileSync } from 'node:fs';
 

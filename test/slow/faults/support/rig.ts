@@ -1,6 +1,6 @@
 /**
- * A gateway between a raw upstream and any client dialect, with everything counted that a fault could leave behind: timers, sockets,
- * reservations, rows. Upstream streams are literal frames of each dialect.
+ * A gateway between a raw upstream and any client dialect, with everything counted that a fault could leave behind: timers,
+ * sockets, reservations, rows. Upstream streams are literal frames of each dialect.
  */
 import assert from 'node:assert/strict';
 import { type Clock, systemClock } from '../../../../src/streams/clock.ts';

@@ -1,7 +1,7 @@
 /**
- * One process of the soak: `node soak-child.ts gateway|bare UPSTREAM`. `gateway` is the whole gateway over a store in memory, with a clock
- * that can leap; `bare` passes every byte through and does nothing else, so that what the machine costs can be told from what we cost.
- * Prints its URL, then one line of JSON for each command on its input: `look`, or `leap MS`.
+ * One process of the soak: `node soak-child.ts gateway|bare UPSTREAM`. `gateway` is the whole gateway over a store in memory,
+ * with a clock that can leap; `bare` passes every byte through and does nothing else, so that what the machine costs can be told
+ * from what we cost. Prints its URL, then one line of JSON for each command on its input: `look`, or `leap MS`.
  */
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
