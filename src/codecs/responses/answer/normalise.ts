@@ -1,24 +1,28 @@
 /**
- * Reads the events of a responses upstream as the protocol has them, ahead of everything else: what follows, and a client of the
- * same dialect, know one way of counting items (`repair-indices.ts`) and no final form that leaves out what was streamed
- * (`backfill.ts`).
+ * Reads the events of a responses upstream as the protocol has them, ahead of everything else. What follows, and a client of the
+ * same dialect, know one way of counting items (`repair-indices.ts`), no final form that leaves out what was streamed
+ * (`backfill.ts`), no item or part without its beginning and its end (`missing-events.ts`), and no item that stands only in the
+ * terminal or not there (`align-terminal.ts`).
  */
-import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Frame } from '../../codec.ts';
-import { editJson } from '../../json/edit.ts';
+import { specOf } from '../lifecycle.ts';
+import { alignTerminal } from './align-terminal.ts';
 import { backfillEdits } from './backfill.ts';
+import { type Ending, emitMissing, emitMissingPart, emitMissingTextDone, type Insert, toldItem } from './missing-events.ts';
 import { IndexRepair } from './repair-indices.ts';
+import { closeItem } from './sent-items.ts';
 import type { Slot } from './slot.ts';
-import { malformed, nonEmptyString } from '../wire.ts';
+import { edited, type EventText, nonEmptyString, parseEvent } from '../wire.ts';
 
-export interface NormalEvent {
+export interface NormalEvent extends EventText {
   readonly name: string;
-  readonly text: string;
-  readonly json: JsonObject;
-  /** Its indices are its upstream's own, so that the next event of its shape needs no repair either. */
+  /** It is as its upstream sent it but for an empty form, so that the next event of its shape needs no repair either. */
   readonly isPlain: boolean;
-  /** The index of the open message whose index this event's item took: nothing more comes of it. */
-  readonly displaced: number | undefined;
+  /** The upstream left it out. */
+  readonly isInserted: boolean;
+  /** Of an inserted end. */
+  readonly ending: Ending | undefined;
 }
 
 /**
@@ -36,40 +40,67 @@ export class Normaliser {
     this.#slots = slots;
   }
 
-  /** Undefined for an event that is dropped. Throws GatewayError blaming the upstream. */
-  read(frame: Frame): NormalEvent | undefined {
+  /**
+   * Appends the event behind those that should stand before it; nothing for an event that is dropped. Throws GatewayError blaming
+   * the upstream.
+   */
+  read(frame: Frame, out: NormalEvent[]): void {
     const given = parseFrame(frame);
-    if (given === undefined) return undefined;
-    const name = nameOf(frame, given);
-    if (KEEP_ALIVES.has(name)) return undefined;
-    const repaired = this.#indices.repair(name, given);
-    const counted = repaired === undefined ? { text: frame.data, json: given } : edited(frame.data, repaired.edits);
-    const missing = backfillEdits(name, counted.json, this.#slots);
-    const whole = missing.length === 0 ? counted : edited(counted.text, missing);
-    return { name, ...whole, isPlain: repaired === undefined, displaced: repaired?.displaced };
+    if (given === undefined) return;
+    const name = nameOf(frame, given.json);
+    if (KEEP_ALIVES.has(name)) return;
+    const repaired = this.#indices.repair(name, given.json);
+    const counted = repaired === undefined ? given : edited(given, repaired.edits);
+    const insert: Insert = (inserted, body, ending) => out.push(insertedEvent(inserted, body, ending));
+    if (repaired?.displaced !== undefined) this.#displace(repaired.displaced, insert);
+    const whole =
+      specOf(name).stream === 'terminal'
+        ? alignTerminal(name, counted, this.#slots, insert)
+        : edited(counted, backfillEdits(name, counted.json, this.#slots));
+    this.#complete(name, whole.json, insert);
+    out.push({ name, ...whole, isPlain: repaired === undefined, isInserted: false, ending: undefined });
+  }
+
+  /** Ends a message whose index another item took: nothing more comes of it. */
+  #displace(index: number, insert: Insert): void {
+    const slot = this.#slots.get(index);
+    if (slot === undefined || slot.closed) return;
+    slot.isDisplaced = true;
+    closeItem(toldItem(slot), 'completed', (name, body) => insert(name, body, { as: 'streamed', status: 'completed' }));
+  }
+
+  /** Inserts what an event within an item, or its end, should have before it. */
+  #complete(name: string, json: JsonObject, insert: Insert): void {
+    const { item: verb, part } = specOf(name);
+    const { item, output_index: index } = json;
+    if (typeof index !== 'number' || verb === undefined || verb === 'added') return;
+    const slot = this.#slots.get(index);
+    if (slot?.closed === true) return;
+    if (verb === 'done') {
+      if (isObject(item) && (slot?.type ?? item['type']) === item['type']) emitMissing(slot, index, item, insert);
+    } else if (slot !== undefined) {
+      if (part === 'delta' || part === 'textDone') emitMissingPart(slot, name, json, insert);
+      else if (part === 'done') emitMissingTextDone(slot, json, insert);
+    }
   }
 }
 
-function edited(text: string, edits: Parameters<typeof editJson>[1]): { readonly text: string; readonly json: JsonObject } {
-  const result = editJson(text, edits);
-  return { text: result, json: parseJsonObject(result) };
+function insertedEvent(name: string, body: JsonObject, ending: Ending | undefined): NormalEvent {
+  // Where other events have theirs.
+  const json = { type: name, sequence_number: 0, ...body };
+  const isEnd = name === 'response.output_item.done';
+  return { name, json, text: JSON.stringify(json), isPlain: false, isInserted: true, ending: isEnd ? ending : undefined };
 }
 
 /** Undefined for data that is not JSON in an event that is not of this protocol: unknown events never fail a stream. */
-function parseFrame(frame: Frame): JsonObject | undefined {
+function parseFrame(frame: Frame): EventText | undefined {
   try {
-    return parseJsonObject(frame.data);
+    return parseEvent(frame.data);
   } catch (error) {
     const name = frame.event ?? '';
     if (name === '' || name === 'message' || name === 'error' || name.startsWith('response.')) throw error;
     return undefined;
   }
-}
-
-function parseJsonObject(text: string): JsonObject {
-  const json = tryJson(text);
-  if (!isObject(json)) throw malformed('event');
-  return json;
 }
 
 /** The payload's `type`, else the SSE event name; a bare `{error: …}` is an error event. */
