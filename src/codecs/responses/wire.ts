@@ -57,6 +57,11 @@ export interface EventText {
   readonly json: JsonObject;
 }
 
+export interface NamedEvent {
+  readonly name: string;
+  readonly json: JsonObject;
+}
+
 /** Throws GatewayError blaming the upstream for anything but an object. */
 export function parseEvent(text: string): EventText {
   const json = tryJson(text);

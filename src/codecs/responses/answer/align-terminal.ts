@@ -39,20 +39,19 @@ export function alignTerminal(name: string, event: EventText, slots: ReadonlyMap
   };
   const list = new Map<number, Listed>();
   const entries = new Map(match.found.map((entry) => [entry.streamed, entry]));
-  for (const slot of inOrder(slots)) {
+  for (const slot of [...slots.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
     const position = entries.get(slot)?.position;
     const item = position === undefined ? undefined : output[position];
     if (slot.closed) {
       if (isObject(item) && !isFailure) checkRestated(slot, item);
       list.set(slot.outputIndex, position === undefined ? { item: slot.item } : { position });
     } else if (position !== undefined && isObject(item)) {
-      const known = idsOf(slot);
-      const hasKnownIds = Object.entries(known).every(([key, id]) => item[key] === id);
+      const { id, call_id: callId = item['call_id'] } = slot.item;
       // A copy, since what an item has of the terminal goes out as it stands there.
-      const final = { ...item, ...known };
+      const final = { ...item, ...(callId === undefined ? {} : { call_id: callId }) };
       emitMissing(slot, slot.outputIndex, final, insert);
       insert(DONE, { output_index: slot.outputIndex, item: final }, endingOf(item, position));
-      list.set(slot.outputIndex, hasKnownIds ? { position } : { item: final });
+      list.set(slot.outputIndex, item['id'] === id && item['call_id'] === callId ? { position } : { item: final });
     } else if (status !== 'completed') {
       closeItem(toldItem(slot), 'incomplete', (inserted, body) => {
         insert(inserted, body, cut);
@@ -71,26 +70,14 @@ export function alignTerminal(name: string, event: EventText, slots: ReadonlyMap
     insert(DONE, { output_index: index, item: { ...item } }, endingOf(item, position));
     list.set(index, { position });
   }
-  return withOutput(
-    filled,
-    output,
-    [...list].sort(([a], [b]) => a - b).map(([, listed]) => listed),
-  );
+  const inOrder = [...list].sort(([a], [b]) => a - b).map(([, listed]) => listed);
+  return withOutput(filled, output, inOrder);
 }
 
 function outputOf(response: JsonValue | undefined): readonly JsonValue[] {
   const output = isObject(response) ? response['output'] : undefined;
   if (output !== undefined && output !== null && !Array.isArray(output)) throw malformed('response output');
   return output ?? [];
-}
-
-function inOrder(slots: ReadonlyMap<number, Slot>): Slot[] {
-  return [...slots.values()].sort((a, b) => a.outputIndex - b.outputIndex);
-}
-
-/** The ids that an item was announced with: those count where ids rotate (known failure R19). */
-function idsOf({ item: { id, call_id } }: Slot): JsonObject {
-  return { ...(typeof id === 'string' && id !== '' ? { id } : {}), ...(call_id === undefined ? {} : { call_id }) };
 }
 
 /** The terminal with that list as its output. */

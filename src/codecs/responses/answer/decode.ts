@@ -6,7 +6,7 @@
 import { LifecycleError } from '../../../streams/lifecycle.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
-import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
+import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
@@ -15,11 +15,12 @@ import { RepeatedNative } from '../../json/repeated-native.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from '../lifecycle.ts';
 import { DetachedMedia } from './detached-media.ts';
+import type { Ending, InsertedEvent } from './missing-events.ts';
 import { type NormalEvent, Normaliser } from './normalise.ts';
 import { statusOf } from './decode-items.ts';
 import { errorOf, readOutcome, readUsage, startOf, statusOfTerminal } from './outcome.ts';
 import type { Slot } from './slot.ts';
-import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
+import { DELTA, malformed, type NamedEvent, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
 
 const DIALECT = 'responses';
 /** The members in which the deltas of one part differ. */
@@ -71,34 +72,32 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       return;
     }
     this.#run = undefined;
-    const read: NormalEvent[] = [];
-    this.#normaliser.read(frame, read);
-    // Nothing of an event goes on where a part of what it leads to is refused.
-    const steps: Step[] = [];
-    for (const event of read) steps.push(this.#decode(event, read, frame.data, repeat));
-    for (const step of steps) out.push(step);
-  }
-
-  /** `read`: all that an upstream's event led to, whose text was `given`. `repeat`: how that repeats an earlier one. */
-  #decode(event: NormalEvent, read: readonly NormalEvent[], given: string, repeat: Repeat | undefined): Step {
-    const { name, text, json, isPlain } = event;
-    const events: CanonicalEvent[] = [];
+    const given = this.#normaliser.read(frame);
+    if (given === undefined) return;
+    const { name, text, json, isPlain, missing } = given;
+    if (missing.length > 0) this.#beginWith(given, events);
+    for (const event of missing) this.#insert(event, given, events);
     // A repaired event is not learnt: the next of its shape needs its own repair.
     const learnt = isPlain ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
-    const native: Native = { dialect: DIALECT, name, text, json, ...(learnt === undefined ? {} : { repeat: learnt }) };
-    if (event.isInserted) this.#beginWith(read.at(-1), events);
-    const track = this.#accept(event);
-    if (track !== undefined) this.#item(event, track, events);
-    else this.#response(name, json, given, events);
-    this.#run = track === undefined || learnt === undefined ? undefined : this.#deltaRunOf(name, json, track, learnt.shape);
-    return { native, events };
+    const track = this.#accept(given, given);
+    if (track !== undefined) this.#item(given, track, events);
+    else this.#response(name, json, frame.data, events);
+    const more = { ...(learnt === undefined ? {} : { repeat: learnt }), ...(missing.length === 0 ? {} : { missing }) };
+    out.push({ native: { dialect: DIALECT, name, text, json, ...more }, events });
+    if (track !== undefined && learnt !== undefined) this.#run = this.#deltaRunOf(name, json, track, learnt.shape);
   }
 
   /** A terminal that comes alone is the beginning of its items, too. */
-  #beginWith(last: NormalEvent | undefined, events: CanonicalEvent[]): void {
-    if (last === undefined || this.#order.state !== 'idle' || specOf(last.name).stream !== 'terminal') return;
-    this.#order.accept('response.created', last.json);
-    this.#start(responseOf(last.json, last.name), events);
+  #beginWith({ name, json }: NormalEvent, events: CanonicalEvent[]): void {
+    if (this.#order.state !== 'idle' || specOf(name).stream !== 'terminal') return;
+    this.#order.accept('response.created', json);
+    this.#start(responseOf(json, name), events);
+  }
+
+  /** What an event within an item tells is read where its upstream told it: at the end of the part or of the item. */
+  #insert(event: InsertedEvent, given: NormalEvent, events: CanonicalEvent[]): void {
+    const track = this.#accept(event, given, true);
+    if (track !== undefined && specOf(event.name).item !== 'child') this.#item(event, track, events, event.ending);
   }
 
   #deltaRunOf(name: string, json: JsonObject, { outputIndex }: ItemTrack, shape: JsonShape): DeltaRun | undefined {
@@ -119,7 +118,8 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (!this.ended) throw upstreamFault('truncated', 'The upstream ended before its terminal event.');
   }
 
-  #accept({ name, json, isInserted }: NormalEvent): ItemTrack | undefined {
+  /** `given`: the upstream's event, where it is another one. */
+  #accept({ name, json }: NamedEvent, given: NamedEvent, isInserted = false): ItemTrack | undefined {
     try {
       const track = this.#order.accept(name, json, isInserted);
       this.ended = this.#order.state === 'ended';
@@ -128,7 +128,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault(
         'illegal_lifecycle',
-        `The upstream's stream is out of order at ${placeOf(name, json)} (${error.message}).`,
+        `The upstream's stream is out of order at ${placeOf(given.name, given.json)} (${error.message}).`,
       );
     }
   }
@@ -158,8 +158,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     events.push(startOf(response));
   }
 
-  #item(event: NormalEvent, track: ItemTrack, events: CanonicalEvent[]): void {
-    const { name, json, ending } = event;
+  #item({ name, json }: NamedEvent, track: ItemTrack, events: CanonicalEvent[], ending?: Ending): void {
     const items = this.#items;
     if (name === 'response.output_item.added') {
       items.added(track, itemOf(json), events);
@@ -167,14 +166,12 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     }
     const slot = items.slots.get(track.outputIndex);
     if (slot === undefined) return;
-    if (name !== 'response.output_item.done') this.#child(event, slot, events);
+    if (name !== 'response.output_item.done') this.#child(name, json, slot, events);
     else if (ending?.as === 'streamed') items.cut(slot, itemOf(json), ending.status, events);
     else if (ending?.as !== 'open') items.finish(slot, itemOf(json), ending?.status ?? statusOf(itemOf(json)), events);
   }
 
-  #child({ name, json, isInserted }: NormalEvent, slot: Slot, events: CanonicalEvent[]): void {
-    // What such an event tells is read where its upstream told it: at the end of the part or of the item.
-    if (isInserted) return;
+  #child(name: string, json: JsonObject, slot: Slot, events: CanonicalEvent[]): void {
     const items = this.#items;
     const { textMember } = specOf(name);
     // The order has checked that the members which the event needs are there.

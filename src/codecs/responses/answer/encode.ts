@@ -1,7 +1,8 @@
 /**
- * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, with the
- * gateway's own values spliced in (`splice.ts`), and with the ids that clients need and the upstream left out. For other upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence
- * numbers count from 0. The terminal event is the last one; `[DONE]` is never sent.
+ * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, behind those that
+ * it left out, with the gateway's own values spliced in (`splice.ts`) and with the ids that clients need. For other upstreams the
+ * events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence numbers count from 0. The
+ * terminal event is the last one; `[DONE]` is never sent.
  */
 import { append } from '../../append.ts';
 import type { GatewayError } from '../../canonical/error.ts';
@@ -24,6 +25,7 @@ import { responseLosses } from '../losses.ts';
 import { ItemWriter } from './encode-items.ts';
 
 const DIALECT = 'responses';
+const NONE: readonly CanonicalEvent[] = [];
 
 export function encodeEvents(context: ResponseContext): ClientEncoder {
   return new ResponsesEncoder(context);
@@ -143,6 +145,11 @@ class ResponsesEncoder implements ClientEncoder {
 
   #splice(native: Native, events: readonly CanonicalEvent[]): void {
     if (this.#continueRun(native)) return;
+    if (native.missing !== undefined) {
+      // A terminal that comes alone is the beginning of its items, too.
+      for (const event of events) if (event.type === 'response.start') this.#begin(event.createdAt);
+      for (const inserted of native.missing) this.#splice(inserted, NONE);
+    }
     const { name } = native;
     if (!isObject(native.json)) return;
     const json = this.#withId(native.json);
@@ -161,7 +168,6 @@ class ResponsesEncoder implements ClientEncoder {
     // Some upstreams name the event in the SSE frame alone.
     if (json['type'] !== name) edits.push({ path: ['type'], value: JSON.stringify(name) });
     edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
-    if (name === 'response.output_item.added') this.#beginAt(events);
     if (isObject(response)) {
       append(edits, responseEdits(['response'], response, this.#context, undefined));
       const shown = this.#shown(response);
@@ -206,11 +212,6 @@ class ResponsesEncoder implements ClientEncoder {
     if (textHole === -1 || numberHole === -1) return;
     this.#repeated.note(native, edits);
     this.#run = { part, textHole, numberHole };
-  }
-
-  /** Begins an answer whose upstream told all of it in its terminal. */
-  #beginAt(events: readonly CanonicalEvent[]): void {
-    for (const event of events) if (event.type === 'response.start') this.#begin(event.createdAt);
   }
 
   /** Sends the upstream's own terminal event, with its items as the client was sent them where it knows them under other ids. */

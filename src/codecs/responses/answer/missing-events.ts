@@ -1,12 +1,12 @@
 /**
- * The events that an upstream left out of an item: its beginning, the beginning of its parts, pieces of a text, whole texts, ends.
- * They lead from what its events have told so far to what its end tells. That the end adds to it, and does not contradict it, is
- * found behind this, when the events are decoded.
+ * The events that an upstream left out of an item: its beginning, the beginning of its parts, pieces of a text, whole texts,
+ * ends. They lead from what its events have told so far to what its end tells. That the end adds to it, and does not contradict
+ * it, is found behind this, when the events are decoded.
  */
-import type { StreamedTexts } from '../../canonical/event.ts';
+import type { Native } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
-import { type PartTrack, specOf } from '../lifecycle.ts';
+import { specOf } from '../lifecycle.ts';
 import { inputMember } from './decode-items.ts';
 import { type Slot, streamedInput } from './slot.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type Emit,
   emitAnnotation,
   emitInputDone,
+  emitPartAdded,
   emitPartDone,
   emitTextDone,
   inputEvents,
@@ -37,6 +38,26 @@ import {
 export interface Ending {
   readonly as: 'finished' | 'streamed' | 'open';
   readonly status: ItemStatus;
+}
+
+/** An event that the upstream left out. Its text is made when it is asked for, which only clients of this dialect do. */
+export class InsertedEvent implements Native {
+  readonly dialect = 'responses';
+  readonly name: string;
+  readonly json: JsonObject;
+  /** Of an end. Undefined: as the item itself says. */
+  readonly ending: Ending | undefined;
+
+  constructor(name: string, body: JsonObject, ending?: Ending) {
+    this.name = name;
+    // The number stands where those of other events do.
+    this.json = { type: name, sequence_number: 0, ...body };
+    this.ending = ending;
+  }
+
+  get text(): string {
+    return JSON.stringify(this.json);
+  }
 }
 
 /** Inserts an event. */
@@ -68,29 +89,32 @@ function announcedForm(final: JsonObject): JsonObject {
 
 /** An item as far as its events have told it. */
 export function toldItem(slot: Slot): SentItem {
-  const { type, track } = slot;
-  const texts = { text: streamedInput(slot), summary: slot.open?.summary ?? [] };
-  const item = newSentItem(slot.outputIndex, withoutOpaque(slot.item), texts);
-  item.input.add(texts.text.length);
-  item.isInputDone = track.input === 'done';
-  for (const [index, part] of track.summary.entries()) item.summary.push(toldPart(part, 'summary_text', index, texts));
-  for (const [index, part] of track.content.entries()) {
-    const known = slot.parts[index];
-    const form = type === 'reasoning' ? 'reasoning_text' : known?.item.head.kind === 'refusal' ? 'refusal' : 'output_text';
-    const told = toldPart(part, form, index, known?.item ?? { text: slot.raw[index]?.text ?? '', summary: [] });
-    told.annotations = known?.annotations.slice() ?? [];
-    told.logprobs = known?.logprobs.slice() ?? [];
-    if (told.isClosed) notePartDone(told, known?.final);
-    item.content.push(told);
-  }
+  const item = toldHead(slot);
+  for (const index of slot.track.summary.keys()) item.summary.push(toldPart(slot, 'summary', index));
+  for (const index of slot.track.content.keys()) item.content.push(toldPart(slot, 'content', index));
   return item;
 }
 
-function toldPart({ begunBy, state }: PartTrack, type: PartType, index: number, texts: StreamedTexts): SentPart {
-  const part = newSentPart(type, index, () => texts, begunBy);
-  part.written.add((type === 'summary_text' ? texts.summary[index] : texts.text)?.length ?? 0);
+/** The same without its parts. */
+function toldHead(slot: Slot): SentItem {
+  const texts = { text: streamedInput(slot), summary: [] };
+  const item = newSentItem(slot.outputIndex, withoutOpaque(slot.item), texts);
+  item.input.add(texts.text.length);
+  item.isInputDone = slot.track.input === 'done';
+  return item;
+}
+
+function toldPart({ type, track, open, parts, raw }: Slot, member: 'content' | 'summary', index: number): SentPart {
+  const { begunBy, state } = track[member][index] ?? { begunBy: '', state: 'unseen' };
+  const known = member === 'content' ? parts[index] : undefined;
+  const own = type === 'reasoning' ? 'reasoning_text' : known?.item.head.kind === 'refusal' ? 'refusal' : 'output_text';
+  const texts = known?.item ?? { text: member === 'content' ? (raw[index]?.text ?? '') : '', summary: open?.summary ?? [] };
+  const part = newSentPart(member === 'summary' ? 'summary_text' : own, index, () => texts, begunBy);
+  part.written.add((member === 'summary' ? texts.summary[index] : texts.text)?.length ?? 0);
+  part.annotations = known?.annotations.slice() ?? [];
+  part.logprobs = known?.logprobs.slice() ?? [];
   part.isTextDone = state === 'textDone' || state === 'restated' || state === 'closed';
-  part.isClosed = state === 'closed';
+  if (state === 'closed') notePartDone(part, known?.final);
   return part;
 }
 
@@ -105,10 +129,9 @@ export function emitMissing(slot: Slot | undefined, outputIndex: number, final: 
 export function emitMissingPart(slot: Slot, name: string, body: JsonObject, emit: Emit): void {
   const { textMember, fits, isSummary = false } = specOf(name);
   if (slot.type !== 'reasoning' || textMember === undefined || fits?.includes(slot.type) !== true) return;
-  const item = toldItem(slot);
-  const [type, index] = isSummary ? (['summary_text', 'summary_index'] as const) : (['reasoning_text', 'content_index'] as const);
-  const { length } = isSummary ? item.summary : item.content;
-  if (body[index] === length) addPart(item, type, () => undefined, emit);
+  const { length } = isSummary ? slot.track.summary : slot.track.content;
+  if (body[isSummary ? 'summary_index' : 'content_index'] !== length) return;
+  emitPartAdded(toldHead(slot), isSummary ? 'summary_text' : 'reasoning_text', length, () => undefined, emit);
 }
 
 /** What the finished item holds and was not told, but not the end of the item. */
@@ -153,10 +176,11 @@ function typeOfPart(item: SentItem, member: 'content' | 'summary', { type }: Jso
 /** The whole text of a part that ends without it. */
 export function emitMissingTextDone(slot: Slot, body: JsonObject, emit: Emit): void {
   const { part: final, summary_index: summary, content_index: content } = body;
-  if (!isObject(final)) return;
-  const item = toldItem(slot);
-  const part = summary === undefined ? item.content[Number(content)] : item.summary[Number(summary)];
-  if (part !== undefined && !part.isTextDone && part.type === final['type']) emitText(item, part, final, emit);
+  const member = summary === undefined ? 'content' : 'summary';
+  const index = Number(summary ?? content);
+  if (slot.track[member][index]?.state !== 'open' || !isObject(final)) return;
+  const part = toldPart(slot, member, index);
+  if (part.type === final['type']) emitText(toldHead(slot), part, final, emit);
 }
 
 function emitText(item: SentItem, part: SentPart, final: JsonObject, emit: Emit): void {
@@ -164,12 +188,13 @@ function emitText(item: SentItem, part: SentPart, final: JsonObject, emit: Emit)
   const isText = part.type === 'output_text';
   const given = Array.isArray(final['logprobs']) ? final['logprobs'] : [];
   const tokens = given.length === 0 ? part.logprobs : given;
-  const { length } = part.written;
+  const { length, text: streamed } = part.written;
   // A summary may be worded anew.
-  if (!part.isTextDone && whole.length > length && whole.startsWith(part.written.text)) {
-    // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its suffix.
+  const rest = part.isTextDone || !whole.startsWith(streamed) ? '' : whole.slice(length);
+  if (rest !== '') {
+    // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its rest.
     const logprobs = isText ? { logprobs: length === 0 ? tokens : [] } : {};
-    emit(`${TEXT_EVENTS[part.type]}.delta`, { ...partPlace(item, part), delta: whole.slice(length), ...logprobs });
+    emit(`${TEXT_EVENTS[part.type]}.delta`, { ...partPlace(item, part), delta: rest, ...logprobs });
   }
   const annotations = isText && Array.isArray(final['annotations']) ? final['annotations'] : [];
   for (const [index, annotation] of annotations.entries()) {
@@ -184,10 +209,9 @@ function emitInput(item: SentItem, final: JsonObject, emit: Emit): void {
   if (item.isInputDone) return;
   const member = inputMember(item.announced);
   const whole = String(final[member] ?? item.input.text);
-  const { length } = item.input;
-  const isAnnounced = length === 0 && item.announced[member] === whole;
-  if (whole.length > length && !isAnnounced)
-    emit(`${inputEvents(item.type)}.delta`, { ...itemPlace(item), delta: whole.slice(length) });
+  const rest = whole.slice(item.input.length);
+  if (rest !== '' && item.announced[member] !== rest)
+    emit(`${inputEvents(item.type)}.delta`, { ...itemPlace(item), delta: rest });
   item.isInputDone = true;
   emitInputDone(item, whole, final, emit);
 }

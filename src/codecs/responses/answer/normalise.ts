@@ -9,20 +9,17 @@ import type { Frame } from '../../codec.ts';
 import { specOf } from '../lifecycle.ts';
 import { alignTerminal } from './align-terminal.ts';
 import { backfillEdits } from './backfill.ts';
-import { type Ending, emitMissing, emitMissingPart, emitMissingTextDone, type Insert, toldItem } from './missing-events.ts';
+import { emitMissing, emitMissingPart, emitMissingTextDone, type Insert, InsertedEvent, toldItem } from './missing-events.ts';
 import { IndexRepair } from './repair-indices.ts';
 import { closeItem } from './sent-items.ts';
 import type { Slot } from './slot.ts';
-import { edited, type EventText, nonEmptyString, parseEvent } from '../wire.ts';
+import { edited, type EventText, type NamedEvent, nonEmptyString, parseEvent } from '../wire.ts';
 
-export interface NormalEvent extends EventText {
-  readonly name: string;
-  /** It is as its upstream sent it but for an empty form, so that the next event of its shape needs no repair either. */
+export interface NormalEvent extends NamedEvent, EventText {
+  /** Its indices are its upstream's own, so that the next event of its shape needs no repair either. */
   readonly isPlain: boolean;
-  /** The upstream left it out. */
-  readonly isInserted: boolean;
-  /** Of an inserted end. */
-  readonly ending: Ending | undefined;
+  /** The events that should stand before it and that its upstream left out. */
+  readonly missing: readonly InsertedEvent[];
 }
 
 /**
@@ -40,25 +37,23 @@ export class Normaliser {
     this.#slots = slots;
   }
 
-  /**
-   * Appends the event behind those that should stand before it; nothing for an event that is dropped. Throws GatewayError blaming
-   * the upstream.
-   */
-  read(frame: Frame, out: NormalEvent[]): void {
+  /** Undefined for an event that is dropped. Throws GatewayError blaming the upstream. */
+  read(frame: Frame): NormalEvent | undefined {
     const given = parseFrame(frame);
-    if (given === undefined) return;
+    if (given === undefined) return undefined;
     const name = nameOf(frame, given.json);
-    if (KEEP_ALIVES.has(name)) return;
+    if (KEEP_ALIVES.has(name)) return undefined;
     const repaired = this.#indices.repair(name, given.json);
     const counted = repaired === undefined ? given : edited(given, repaired.edits);
-    const insert: Insert = (inserted, body, ending) => out.push(insertedEvent(inserted, body, ending));
+    const missing: InsertedEvent[] = [];
+    const insert: Insert = (inserted, body, ending) => missing.push(new InsertedEvent(inserted, body, ending));
     if (repaired?.displaced !== undefined) this.#displace(repaired.displaced, insert);
     const whole =
       specOf(name).stream === 'terminal'
         ? alignTerminal(name, counted, this.#slots, insert)
         : edited(counted, backfillEdits(name, counted.json, this.#slots));
     this.#complete(name, whole.json, insert);
-    out.push({ name, ...whole, isPlain: repaired === undefined, isInserted: false, ending: undefined });
+    return { name, ...whole, isPlain: repaired === undefined, missing };
   }
 
   /** Ends a message whose index another item took: nothing more comes of it. */
@@ -83,13 +78,6 @@ export class Normaliser {
       else if (part === 'done') emitMissingTextDone(slot, json, insert);
     }
   }
-}
-
-function insertedEvent(name: string, body: JsonObject, ending: Ending | undefined): NormalEvent {
-  // Where other events have theirs.
-  const json = { type: name, sequence_number: 0, ...body };
-  const isEnd = name === 'response.output_item.done';
-  return { name, json, text: JSON.stringify(json), isPlain: false, isInserted: true, ending: isEnd ? ending : undefined };
 }
 
 /** Undefined for data that is not JSON in an event that is not of this protocol: unknown events never fail a stream. */

@@ -122,7 +122,7 @@ export function newSentPart(type: PartType, index: number, texts: TextsOfPart, b
 function partObject(part: SentPart): JsonObject {
   switch (part.type) {
     case 'output_text':
-      return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: textOf(part) };
+      return { type: part.type, annotations: [...part.annotations], logprobs: part.logprobs, text: textOf(part) };
     case 'refusal':
       return { type: part.type, refusal: textOf(part) };
     default:
@@ -144,9 +144,22 @@ export function partPlace(item: SentItem, part: SentPart): JsonObject {
 /** Begins a part of an item. `form`: how its first event shows it, where that is not an empty part. */
 export function addPart(item: SentItem, type: PartType, texts: TextsOfPart, emit: Emit, form?: JsonObject): SentPart {
   const parts = type === 'summary_text' ? item.summary : item.content;
-  const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
-  const part = newSentPart(type, parts.length, texts, name);
+  const part = emitPartAdded(item, type, parts.length, texts, emit, form);
   parts.push(part);
+  return part;
+}
+
+/** The same for a part at `index` of an item whose parts are not at hand. */
+export function emitPartAdded(
+  item: SentItem,
+  type: PartType,
+  index: number,
+  texts: TextsOfPart,
+  emit: Emit,
+  form?: JsonObject,
+): SentPart {
+  const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
+  const part = newSentPart(type, index, texts, name);
   emit(name, { ...partPlace(item, part), part: form ?? partObject(part) });
   return part;
 }
