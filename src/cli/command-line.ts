@@ -14,7 +14,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { codecs } from '../codecs/registry.ts';
 import type { Config } from '../http/config/config.ts';
 import { ConfigError } from '../http/config/config-error.ts';
-import { type LoadOptions, loadConfig } from '../http/config/source.ts';
+import { changeConfig, type LoadOptions, loadConfig } from '../http/config/source.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { ACCOUNTS } from './accounts.ts';
 import { ADMIN_TOKENS } from './admin-tokens.ts';
@@ -33,7 +33,7 @@ import { type StorePlaces, storeVerbs } from './store.ts';
 import { SECRETS } from './secrets.ts';
 import { SPEND } from './spend.ts';
 import { SPEND_USERS } from './spend-users.ts';
-import { UsageError, type Verb, verb } from './verb.ts';
+import { UsageError, type Verb, type VerbContext, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
 import { isWorker } from '../http/workers/workers.ts';
@@ -190,7 +190,11 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   configPath = typeof named === 'string' ? named : env['MIZU_CONFIG'] || undefined;
   const found = find(verbs, words);
   if (found === undefined) throw new UsageError(`there is no verb ${name}\n${help}`);
-  return await runVerb(found, { ...values, version }, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+  const path = resolve(configPath ?? DEFAULT_CONFIG);
+  return await runVerb(found, { ...values, version }, terminal, {
+    config: () => loadConfig(path, load),
+    changeConfig: (edit) => changeConfig(path, load, edit),
+  });
 }
 
 /** `serve`, with what it gets of the outside world. */
@@ -233,7 +237,7 @@ async function runVerb(
   found: { readonly verb: Verb; readonly args: readonly string[] },
   values: Typed['values'],
   terminal: Terminal,
-  config: () => Config,
+  file: Pick<VerbContext, 'config' | 'changeConfig'>,
 ): Promise<number> {
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort();
@@ -244,9 +248,9 @@ async function runVerb(
       clock: systemClock,
       mint,
       readFile: readNamedFile,
-      config,
+      ...file,
       async store() {
-        opened ??= await openStore(config());
+        opened ??= await openStore(file.config());
         return opened;
       },
       async confirm(sentence: string) {

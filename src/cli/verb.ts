@@ -18,6 +18,11 @@ export interface VerbContext {
   readFile(path: string): string;
   /** Throws ConfigError. */
   config(): Config;
+  /**
+   * Replaces the configuration file by what `edit` makes of it. Gives its path. Throws ConfigError where that would not be valid;
+   * the old file then stays.
+   */
+  changeConfig(edit: (text: string) => string): string;
   /** Opens the store of the configuration; it is closed when the verb returns. */
   store(): Promise<Store>;
   /**

@@ -7,7 +7,7 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
-import { lastMembers } from '../../codecs/json/last-members.ts';
+import { lastMembers } from '../../codecs/json/edit.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { scanInSteps } from '../../codecs/json/scan.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
