@@ -56,7 +56,7 @@ test('every endpoint refuses models of other kinds with a 400 that names the mod
   }
   const client = await connect(gateway);
   const [event] = await client.turn({ type: 'response.create', model: 'embedding', input: 'x' });
-  const { code, param } = event?.['error'] as { code: string; param: string };
+  const { code, param } = (event?.['error'] ?? {}) as { code?: string; param?: string };
   assert.deepEqual([event?.type, event?.['status'], code, param], ['error', 400, 'model_kind_mismatch', 'model']);
   client.ws.close();
   assert.deepEqual(asked, []);
@@ -64,8 +64,11 @@ test('every endpoint refuses models of other kinds with a 400 that names the mod
 
 test('a model of the right kind whose Channels cannot serve the endpoint is a 503, which may be tried again', async () => {
   await using gateway = await testGateway({
-    channels: [{ id: 'a', type: 'messages', base_url: 'http://127.0.0.1:9', api_key: 'k', models: KINDS }],
-    models: { text: PRICE, embedding: { kind: 'embedding', ...PRICE }, image: { kind: 'image', ...PRICE } },
+    channels: [
+      { id: 'a', type: 'messages', base_url: 'http://127.0.0.1:9', api_key: 'k', models: KINDS },
+      { id: 'b', type: 'messages', base_url: 'http://127.0.0.1:9', api_key: 'k', models: ['resting'], weight: 0 },
+    ],
+    models: { text: PRICE, resting: PRICE, embedding: { kind: 'embedding', ...PRICE }, image: { kind: 'image', ...PRICE } },
   });
   const bodies: Readonly<Record<string, object>> = {
     '/v1/responses/compact': { model: 'text', input: 'x' },
@@ -76,4 +79,9 @@ test('a model of the right kind whose Channels cannot serve the endpoint is a 50
     const answer = await gateway.post(path, body);
     assert.match(`${answer.status} ${await answer.text()}`, /^503 .*no_healthy_upstream/s, path);
   }
+  const client = await connect(gateway);
+  const [event] = await client.turn({ type: 'response.create', model: 'resting', input: 'x' });
+  const { code } = (event?.['error'] ?? {}) as { code?: string };
+  assert.deepEqual([event?.['status'], code], [503, 'no_healthy_upstream']);
+  client.ws.close();
 });
