@@ -663,6 +663,9 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'Python: one 429 becomes eighteen requests': [
     'e2e/asked-once: a limit that stays is a 502 with the time of the upstream, and costs it two requests for each of the client’s',
   ],
+  'Python: what libraries send that no test drives': [
+    `e2e/python-clients: \${client}: what it sends is answered over every upstream`,
+  ],
   'Python: token arrays of embeddings': [
     'http/embeddings: token ids go on as they are, one vector for each list, and are counted exactly where the upstream does not',
   ],
