@@ -6,8 +6,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `request`: what goes to the upstream. `whole`, `stream`: what comes back. `door`: what an endpoint of its own does. `socket`: the
- * same over a WebSocket.
+ * `request`: what goes to the upstream. `whole`, `stream`: what comes back. `door`: what an endpoint of its own does. `socket`:
+ * the same over a WebSocket.
  */
 export type Way = 'request' | 'whole' | 'stream' | 'door' | 'socket';
 
