@@ -50,8 +50,8 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
 }
 
 /**
- * What the history calls is declared where the request declares nothing. Servers of MCP are declarations, too, and so are tools that
- * a message in the middle takes away.
+ * What the history calls is declared where the request declares nothing. Servers of MCP are declarations, too, and so are tools
+ * that a message in the middle takes away.
  */
 function calledTools({ items, tools, json }: CanonicalRequest, losses: Losses): JsonEdit[] {
   const isDeclared = (list: JsonValue | undefined) => Array.isArray(list) && list.length > 0;
