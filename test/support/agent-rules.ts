@@ -689,6 +689,7 @@ export const BAD_INPUT: Readonly<Record<string, readonly string[]>> = {
   ],
   'foreign ids of 200 characters': [
     'codecs/bad-input-pairs: ids of another vendor, of 200 characters',
+    `${LIMITS}: responses to responses: ids of items that another vendor of the protocol gave are left out once they are refused`,
     `${REFERENCES}: the path is that of the client’s own input, behind a history; a very long id is shown in part`,
     everyWay('call ids of 200 characters'),
   ],
