@@ -211,14 +211,20 @@ function notPersisted(item: JsonObject): never {
   );
 }
 
+/** What the model says or has the vendor do: reasoning stands before one of them. */
 const FOLLOWS_REASONING = new Set([
-  'message',
-  'function_call',
-  'custom_tool_call',
-  'reasoning',
-  'web_search_call',
-  'image_generation_call',
-  'compaction',
+  ...[
+    'message',
+    'function_call',
+    'custom_tool_call',
+    'reasoning',
+    'compaction',
+    'tool_search_call',
+    'mcp_call',
+    'mcp_list_tools',
+  ],
+  ...['web_search_call', 'file_search_call', 'image_generation_call', 'code_interpreter_call', 'computer_call'],
+  ...['mcp_approval_request', 'local_shell_call', 'shell_call', 'apply_patch_call', 'program'],
 ]);
 
 /** Calls and their outputs, reasoning and what it led to. */

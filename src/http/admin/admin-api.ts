@@ -25,7 +25,7 @@ export interface AdminApiOptions {
   readonly actions: AdminActions;
   /** Opens the store where it is not open yet. */
   readonly store: () => Promise<{ readonly adminTokens: AdminTokens; readonly controls: Controls }>;
-  /** Whether films may be changed here. */
+  /** Whether videos may be changed here. */
   readonly isPrimary: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -66,7 +66,7 @@ const NOT_FOUND: AdminFailure = { status: 404, code: 'not_found', message: 'Ther
 const NOT_PRIMARY: AdminFailure = {
   status: 503,
   code: 'video_primary_required',
-  message: 'This gateway is a replica: films are changed at the primary.',
+  message: 'This gateway is a replica: videos are changed at the primary.',
 };
 
 export function createAdminApi(options: AdminApiOptions): AdminApi {

@@ -3,7 +3,7 @@
  * theirs.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
@@ -117,7 +117,7 @@ test('names full of markup are text in every view', options, async () => {
 test('a read token sees every view and no writing control', options, async () => {
   await using opened = await signedIn('read', 'overview');
   const { page } = opened;
-  const writing = /^(New|Credit|Change|Disable|Enable|Rotate|Transfer|Delete|Test|Take|Put|Resolve|Reload|Create)/;
+  const writing = /^(New|Back|Credit|Change|Disable|Enable|Rotate|Transfer|Delete|Test|Take|Put|Resolve|Reload|Create)/;
   for (const view of [...VIEWS, ...(await detailViews())]) {
     await go(page, view);
     const names = await page.locator('#view button').allTextContents();
@@ -134,6 +134,7 @@ test('an account is made, credited and limited, and its key shown once; who and 
   const { page, complaints } = opened;
   const dialog = page.locator('dialog');
   await page.click('#new-account');
+  assert.doesNotMatch(await dialog.innerText(), /\b(?:true|false|undefined|null)\b/);
   await dialog.locator('[name=name]').fill('new-team');
   await dialog.locator('[name=credit]').fill('ten');
   await dialog.locator('button[type=submit]').click();
@@ -400,6 +401,33 @@ test('while the store is copied the console goes on, and what it changes meanwhi
   assert.equal(await page.locator('#banner').isHidden(), true);
   assert.deepEqual(own(complaints), []);
 });
+
+test(
+  'the store is backed up, and the head of the copy is shown to be kept; the folder is named where it may not be',
+  options,
+  async (t) => {
+    const backups = mkdtempSync(join(tmpdir(), 'mizu-console-backup-'));
+    t.after(() => rmSync(backups, { recursive: true, force: true }));
+    const gateway = await adminGateway(t, { backups });
+    const on = { origin: `http://127.0.0.1:${gateway.port}`, tokens: gateway.tokens };
+    await using opened = await signedIn('write', 'gateway', {}, on);
+    const { page, complaints } = opened;
+    await page.click('#back-up');
+    const dialog = page.locator('dialog');
+    assert.match(await dialog.locator('[name=folder]').inputValue(), /^\d{4}-\d\d-\d\d-\d{4}$/);
+    await dialog.locator('[name=folder]').fill('../elsewhere');
+    await dialog.locator('button[type=submit]').click();
+    await dialog.locator('.reason', { hasText: `backups are made below ${backups}` }).waitFor();
+    await dialog.locator('[name=folder]').fill('today');
+    await dialog.locator('button[type=submit]').click();
+    const { seq, hash } = await gateway.store.ledger.head();
+    assert.equal(await dialog.locator('.secret').textContent(), `${seq}:${hash}`);
+    await dialog.locator('.note', { hasText: join(backups, 'today') }).waitFor();
+    await dialog.locator('button', { hasText: 'I have kept it' }).click();
+    assert.ok(existsSync(join(backups, 'today', 'data.mdb')));
+    assert.deepEqual(own(complaints), []);
+  },
+);
 
 test('a gateway that nobody used yet says what comes next', options, async (t) => {
   const empty = await consoleDay(t, { requests: 0, hours: 1 }, { file: {} });
