@@ -1,6 +1,6 @@
 /**
- * The admin API under attack: every member of every route with values that nobody means. Each is answered in its own words, none is
- * a failure of the gateway, and whoever may only read changes nothing.
+ * The admin API under attack: every member of every route with values that nobody means. Each is answered in its own words, none
+ * is a failure of the gateway, and whoever may only read changes nothing.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
