@@ -231,7 +231,8 @@ function flatten(rates: Rates): Map<string, string> {
 export const PRICES: readonly Verb[] = [
   verb({
     name: 'prices import',
-    usage: 'import --from litellm|models.dev FILE [--models A,B] [--write]   --write: into the configuration file',
+    usage: 'import --from litellm|models.dev FILE [--models A,B] [--write]',
+    does: 'Prices of a catalogue as configuration. `--write`: into the configuration file, which then stays valid or as it was.',
     options: Import,
     arguments: ['file'],
     run: importBook,
@@ -240,6 +241,7 @@ export const PRICES: readonly Verb[] = [
   verb({
     name: 'prices check',
     usage: 'check --from litellm|models.dev FILE [--models A,B]',
+    does: 'Compares the prices of the configuration with a catalogue. Exit code 1 where they differ.',
     options: Book,
     arguments: ['file'],
     run: checkBook,

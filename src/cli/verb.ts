@@ -42,6 +42,8 @@ export interface VerbOf<Input extends TObject, Result> {
   readonly name: string;
   /** What may follow its family's name: `create --account NAME [--name N]`. */
   readonly usage: string;
+  /** A sentence or two for whoever looks for a verb: `mizu help`, docs/verbs.md. */
+  readonly does: string;
   /** Its options and arguments, as the schema of what `run` is given. */
   readonly options: Input;
   /** The members that are typed as arguments, in their order. */
