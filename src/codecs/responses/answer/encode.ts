@@ -1,8 +1,8 @@
 /**
- * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, behind those that
- * it left out, with the gateway's own values spliced in (`splice.ts`) and with the ids that clients need. For other upstreams the
- * events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence numbers count from 0. The
- * terminal event is the last one; `[DONE]` is never sent.
+ * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, behind those
+ * that it left out, with the gateway's own values spliced in (`splice.ts`) and with the ids that clients need. For other
+ * upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence numbers
+ * count from 0. The terminal event is the last one; `[DONE]` is never sent.
  */
 import { append } from '../../append.ts';
 import type { GatewayError } from '../../canonical/error.ts';
