@@ -104,6 +104,8 @@ export async function runFiles(files: readonly string[], { isolation, patience, 
   const isWhole = /^# tests \d+$/m.test(tap);
   const code = typeof exit === 'number' && isWhole ? exit : 1;
   if (code !== 0) process.stderr.write(Buffer.concat(warnings));
+  if (!isWhole)
+    console.error(`the process ended before its tests did, behind: ${readReports(tap).at(-1)?.title ?? 'none of them'}`);
   const failedFiles = code === 0 ? [] : isWhole ? failedIn(tap, files) : files;
   return { code, reports: readReports(tap), counts: readCounts(tap), failedFiles };
 }
