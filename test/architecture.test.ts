@@ -237,6 +237,39 @@ function membersOf(file: string, name: string): string[] {
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)[(:<]/gm)].map(([, member]) => member ?? '');
 }
 
+test('every figure of the metrics is counted somewhere', () => {
+  const home = 'src/http/operations/metrics.ts';
+  const read = files
+    .filter((file) => file !== home)
+    .map((file) => text.get(file) ?? '')
+    .join('\n');
+  const figures = membersOf(home, 'Metrics');
+  assert.ok(figures.length > 10);
+  assert.deepEqual(
+    figures.filter((name) => !new RegExp(`\\.${name}\\b`).test(read)),
+    [],
+  );
+});
+
+test('every option of a section is read somewhere, by its own name or as code spells it', () => {
+  const schemas = ['schema', 'limit-schemas'].map((name) => `src/http/config/${name}.ts`);
+  const read = files
+    .filter((file) => !schemas.includes(file))
+    .map((file) => text.get(file) ?? '')
+    .join('\n');
+  const options = schemas.flatMap((file) =>
+    [...(text.get(file) ?? '').matchAll(/^\s+([a-z]+(?:_[a-z]+)*): (?:withDefault|Type\.|Milliseconds)/gm)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  assert.ok(options.length > 50);
+  const spelt = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  assert.deepEqual(
+    options.filter((name) => !new RegExp(`\\b(${name}|${spelt(name)})\\b`).test(read)),
+    [],
+  );
+});
+
 test('every member of the store is read outside of the engines, not only by tests', () => {
   const contract = text.get('src/store/store.ts') ?? '';
   const homes = new Map(

@@ -12,8 +12,9 @@ import {
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
 import { contractFiles, RELIABILITY, promiseOf, titlesIn } from './support/store-report.ts';
 import { CHANNEL_SCHEMAS } from '../src/http/config/channel-schema.ts';
+import { verbsOf } from '../src/cli/command-line.ts';
 import { CONFIG_SCHEMA, MODEL_SCHEMA } from '../src/http/config/schema.ts';
-import { ARCHITECTURE, LOSSES, OPTIONS, printLosses, withDiagrams } from './support/print-docs.ts';
+import { ARCHITECTURE, LOSSES, OPTIONS, printLosses, printVerbs, VERBS, withDiagrams } from './support/print-docs.ts';
 import { TARGETS } from './fuzz/targets.ts';
 import { optionsOf, printOptions } from './support/print-options.ts';
 
@@ -68,6 +69,11 @@ const MUST_KEEP: readonly (RequestFeature | ResponseFeature)[] = [
 
 test('docs/losses.md is what the loss tables say (npm run docs)', () => {
   assert.equal(readFileSync(LOSSES, 'utf8'), printLosses());
+});
+
+test('docs/verbs.md is what the verbs say, and each says what it does (npm run docs)', () => {
+  assert.equal(readFileSync(VERBS, 'utf8'), printVerbs());
+  assert.ok(verbsOf(() => assert.fail()).every(({ does }) => /^[A-Z].*\.$/.test(does)));
 });
 
 test('docs/options.md is what the schema of the configuration says, and says something of every option (npm run docs)', () => {

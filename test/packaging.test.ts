@@ -54,6 +54,17 @@ test('promtool accepts the rules', { skip }, () => {
   assert.equal(status, 0, `${stdout}${stderr}`);
 });
 
+test('each rule fires when it should, with its words, and not while all is well', { skip }, () => {
+  const cases = fileURLToPath(new URL('packaging-alerts.yml', import.meta.url));
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', cases]);
+  assert.equal(status, 0, `${stdout}${stderr}`);
+  const tried = valuesOf(readFileSync(cases, 'utf8'), 'alertname');
+  const alerts = valuesOf(textOf('alerts.yml'), '- alert');
+  assert.ok(alerts.length > 10);
+  for (const alert of alerts)
+    assert.equal(tried.filter((name) => name === alert).length, 2, `${alert} has a case in which it fires and one in which not`);
+});
+
 test('promtool accepts the configuration of Prometheus', { skip }, () => {
   const { status, stdout, stderr } = spawnSync('promtool', [
     'check',

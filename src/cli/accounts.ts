@@ -81,6 +81,7 @@ function switched(action: 'disable' | 'enable'): Verb {
   return verb({
     name: `accounts ${action}`,
     usage: `${action} NAME`,
+    does: action === 'disable' ? 'Refuses all keys of the account until it is enabled.' : 'Takes a disabled account back.',
     options: OneAccount,
     arguments: ['account'],
     changes: true,
@@ -93,6 +94,7 @@ export const ACCOUNTS: readonly Verb[] = [
   verb({
     name: 'accounts create',
     usage: `create NAME [--class C] [--credit USD] [--unlimited] ${RATE_LIMIT_USAGE}`,
+    does: 'Makes an account with a wallet.',
     options: CreateAccount,
     arguments: ['name'],
     changes: true,
@@ -102,6 +104,7 @@ export const ACCOUNTS: readonly Verb[] = [
   verb({
     name: 'accounts list',
     usage: 'list',
+    does: 'All accounts with balance, state and limits.',
     options: Nothing,
     run: listAccounts,
     text: (accounts) =>
@@ -120,6 +123,7 @@ export const ACCOUNTS: readonly Verb[] = [
   verb({
     name: 'accounts credit',
     usage: 'credit NAME USD',
+    does: 'Adds US dollars to the wallet; a negative amount takes some back.',
     options: CreditAccount,
     arguments: ['account', 'amount'],
     changes: true,
@@ -129,6 +133,7 @@ export const ACCOUNTS: readonly Verb[] = [
   verb({
     name: 'accounts limit',
     usage: `limit NAME ${RATE_LIMIT_USAGE} ("none" removes)`,
+    does: 'Sets what the account may ask for a minute and at once.',
     options: Type.Pick(ChangeAccount, ['account', 'rateLimits'], { additionalProperties: false }),
     arguments: ['account'],
     changes: true,
@@ -138,6 +143,7 @@ export const ACCOUNTS: readonly Verb[] = [
   verb({
     name: 'accounts change',
     usage: 'change NAME [--class C] [--unlimited | --limited]',
+    does: 'Changes the class, or whether a balance is needed.',
     options: Type.Pick(ChangeAccount, ['account', 'class', 'unlimited'], { additionalProperties: false }),
     arguments: ['account'],
     negations: { limited: 'unlimited' },

@@ -31,6 +31,7 @@ export const ADMIN_TOKENS: readonly Verb[] = [
   verb({
     name: 'admin-tokens create',
     usage: 'create NAME --role read|write',
+    does: 'Makes a token for the admin API and the console and prints it once.',
     options: CreateToken,
     arguments: ['name'],
     changes: true,
@@ -40,6 +41,7 @@ export const ADMIN_TOKENS: readonly Verb[] = [
   verb({
     name: 'admin-tokens list',
     usage: 'list',
+    does: 'All tokens with their roles.',
     options: Nothing,
     run: listTokens,
     text: (tokens) =>
@@ -56,6 +58,7 @@ export const ADMIN_TOKENS: readonly Verb[] = [
   verb({
     name: 'admin-tokens delete',
     usage: 'delete NAME',
+    does: 'Refuses the token from now on.',
     options: OneToken,
     arguments: ['name'],
     changes: true,

@@ -58,6 +58,9 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     readFile: (path) => {
       throw new RefusedError(`${path} is not read here`);
     },
+    changeConfig: () => {
+      throw new RefusedError('the configuration file is not changed here');
+    },
     input: ReadableStream.from([]),
     write: () => Promise.resolve(),
   });

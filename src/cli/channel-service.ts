@@ -96,6 +96,7 @@ export const CHANNEL_SERVICE: readonly Verb[] = [
   verb({
     name: 'channels list',
     usage: 'list',
+    does: 'All Channels, and which are out of service.',
     options: Nothing,
     run: (context) => listChannels(context),
     text: (channels) =>
@@ -115,6 +116,7 @@ export const CHANNEL_SERVICE: readonly Verb[] = [
   verb({
     name: 'channels out-of-service',
     usage: 'out-of-service ID',
+    does: 'Gives the Channel no new work, on all gateways of the store and across restarts.',
     options: OneChannel,
     arguments: ['id'],
     changes: true,
@@ -124,6 +126,7 @@ export const CHANNEL_SERVICE: readonly Verb[] = [
   verb({
     name: 'channels in-service',
     usage: 'in-service ID',
+    does: 'Puts the Channel back.',
     options: OneChannel,
     arguments: ['id'],
     changes: true,

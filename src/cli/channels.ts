@@ -143,6 +143,7 @@ export const CHANNELS: readonly Verb[] = [
   verb({
     name: 'channels test',
     usage: 'test [ID] [--inference] [--model M]',
+    does: 'Asks each Channel for its model list with its own credential. `--inference`: asks a model a question. Exit code 1 where one fails.',
     options: TestChannels,
     arguments: ['id'],
     run: testChannels,

@@ -58,7 +58,8 @@ function textOf(checked: Checked): string {
 export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
   return verb({
     name: 'check',
-    usage: '                                        validate the configuration',
+    usage: '',
+    does: 'Checks the configuration: names every mistake with its path, and what is worth a look. Exit code 1 where there is a mistake.',
     options: Nothing,
     run: (context) => checkConfig(context, textTypes),
     text: textOf,

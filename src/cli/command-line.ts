@@ -14,7 +14,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { codecs } from '../codecs/registry.ts';
 import type { Config } from '../http/config/config.ts';
 import { ConfigError } from '../http/config/config-error.ts';
-import { type LoadOptions, loadConfig } from '../http/config/source.ts';
+import { changeConfig, type LoadOptions, loadConfig } from '../http/config/source.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { ACCOUNTS } from './accounts.ts';
 import { ADMIN_TOKENS } from './admin-tokens.ts';
@@ -25,7 +25,7 @@ import { CONVERT } from './convert.ts';
 import { KEYS } from './keys.ts';
 import { BALANCE, LEDGER } from './ledger.ts';
 import { LOGS } from './logs.ts';
-import { familyOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
+import { familyOf, helpOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
 import { PRICES } from './prices.ts';
 import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
@@ -33,7 +33,7 @@ import { type StorePlaces, storeVerbs } from './store.ts';
 import { SECRETS } from './secrets.ts';
 import { SPEND } from './spend.ts';
 import { SPEND_USERS } from './spend-users.ts';
-import { UsageError, type Verb, verb } from './verb.ts';
+import { UsageError, type Verb, type VerbContext, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
 import { isWorker } from '../http/workers/workers.ts';
@@ -63,11 +63,12 @@ const PLACES: StorePlaces = {
 };
 
 /** Every verb, in the order of the help. `outside` is what `serve` gets of the outside world. */
-function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'print'>): readonly Verb[] {
+export function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'print'>): readonly Verb[] {
   return [
     verb({
       name: 'serve',
-      usage: '[--demo] [--workers N]                  run the gateway',
+      usage: '[--demo] [--workers N]',
+      does: 'Runs the gateway. `--demo`: with the built-in demonstration, without a configuration.',
       options: Serve,
       run: (_context, options) => runServe(options, outside()),
       code: (code) => code,
@@ -90,14 +91,6 @@ function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' | 'prin
     CONVERT,
     ...storeVerbs(PLACES),
   ];
-}
-
-function helpOf(verbs: readonly Verb[]): string {
-  return [
-    'usage: mizu VERB [--config FILE] [--json]     changes: [--cause ID] [--note TEXT]; [--yes] answers questions',
-    ...verbs.map((one) => `  ${familyOf(one)} ${one.usage}`),
-    '  --version',
-  ].join('\n');
 }
 
 const mint = createMint(systemClock.now, randomBytes);
@@ -171,8 +164,7 @@ function errorText(error: unknown): string {
 async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   let configPath: string | undefined;
   const verbs = verbsOf(() => ({ load: loadOptions(env), configPath, print: terminal.out }));
-  const help = helpOf(verbs);
-  const { words, values: given } = readArguments(argv, verbs, help);
+  const { words, values: given } = readArguments(argv, verbs);
   const { help: asked, version, ...values } = given;
   const [name] = words;
   const wantsHelp = asked === true || name === 'help';
@@ -181,7 +173,7 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
     return 0;
   }
   if (name === undefined || wantsHelp) {
-    terminal.out(help);
+    terminal.out(helpOf(verbs, name === 'help' ? words[1] : name));
     return wantsHelp ? 0 : 2;
   }
   const load = loadOptions(env);
@@ -189,8 +181,13 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   const named = values['config'];
   configPath = typeof named === 'string' ? named : env['MIZU_CONFIG'] || undefined;
   const found = find(verbs, words);
-  if (found === undefined) throw new UsageError(`there is no verb ${name}\n${help}`);
-  return await runVerb(found, { ...values, version }, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+  if (found === undefined)
+    throw new UsageError(`there is no verb ${name}: it is one of ${[...new Set(verbs.map(familyOf))].join(', ')}`);
+  const path = resolve(configPath ?? DEFAULT_CONFIG);
+  return await runVerb(found, { ...values, version }, terminal, {
+    config: () => loadConfig(path, load),
+    changeConfig: (edit) => changeConfig(path, load, edit),
+  });
 }
 
 /** `serve`, with what it gets of the outside world. */
@@ -233,7 +230,7 @@ async function runVerb(
   found: { readonly verb: Verb; readonly args: readonly string[] },
   values: Typed['values'],
   terminal: Terminal,
-  config: () => Config,
+  file: Pick<VerbContext, 'config' | 'changeConfig'>,
 ): Promise<number> {
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort();
@@ -244,9 +241,9 @@ async function runVerb(
       clock: systemClock,
       mint,
       readFile: readNamedFile,
-      config,
+      ...file,
       async store() {
-        opened ??= await openStore(config());
+        opened ??= await openStore(file.config());
         return opened;
       },
       async confirm(sentence: string) {
@@ -279,7 +276,7 @@ async function runVerb(
 /** `-5` is an amount and no option: a prefix hides it from the parser, and is removed afterwards. */
 const HIDDEN = '\u0000';
 
-function readArguments(argv: readonly string[], verbs: readonly Verb[], help: string): Typed {
+function readArguments(argv: readonly string[], verbs: readonly Verb[]): Typed {
   const args = argv.map((arg) => (/^-[0-9.]/.test(arg) ? HIDDEN + arg : arg));
   const options = { ...optionsOfAll(verbs), help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
   try {
@@ -298,7 +295,7 @@ function readArguments(argv: readonly string[], verbs: readonly Verb[], help: st
       ),
     };
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${help}`);
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n\`mizu help VERB\` says what a verb takes`);
   }
 }
 

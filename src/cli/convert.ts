@@ -187,8 +187,8 @@ async function* piecesOf(input: AsyncIterable<Uint8Array>, size: number): AsyncG
 
 export const CONVERT: Verb = verb({
   name: 'convert',
-  usage: `--from ${dialectsOf(UPSTREAMS)} --to ${dialectsOf(CLIENTS)}
-                [--request FILE] [--chunk N] [--whole]   a recorded stream on standard input, converted on standard output`,
+  usage: `--from ${dialectsOf(UPSTREAMS)} --to ${dialectsOf(CLIENTS)} [--request FILE] [--chunk N] [--whole]`,
+  does: 'Converts a recorded answer: the stream of an upstream on standard input, that of a client on standard output.',
   options: Convert,
   isBare: true,
   run: convert,

@@ -213,6 +213,7 @@ function switched(action: 'disable' | 'enable'): Verb {
   return verb({
     name: `keys ${action}`,
     usage: `${action} ID`,
+    does: action === 'disable' ? 'Refuses the key until it is enabled.' : 'Takes a disabled key back.',
     options: OneKey,
     arguments: ['id'],
     changes: true,
@@ -229,6 +230,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys create',
     usage: `create --account NAME ${OPTIONS} ${RATE_LIMIT_USAGE} [--sub-account]`,
+    does: 'Makes a key and prints it once: only its digest is kept.',
     options: CreateKey,
     changes: true,
     run: createKey,
@@ -237,6 +239,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys list',
     usage: 'list [--account NAME]',
+    does: 'All keys with state, expiry and restrictions.',
     options: AnyAccount,
     run: listKeys,
     text: (keys, _options, nowMs) =>
@@ -256,6 +259,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys limit',
     usage: `limit ID ${RATE_LIMIT_USAGE}`,
+    does: 'Sets what the key may ask for a minute and at once.',
     options: Type.Pick(ChangeKey, ['id', 'rateLimits'], closed),
     arguments: ['id'],
     changes: true,
@@ -265,6 +269,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys change',
     usage: `change ID ${OPTIONS} ("none" removes)`,
+    does: 'Changes the name, the expiry and the restrictions.',
     options: Type.Pick(ChangeKey, ['id', 'name', 'expires', 'models', 'ips', 'limits'], closed),
     arguments: ['id'],
     changes: true,
@@ -274,6 +279,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys rotate',
     usage: 'rotate ID [--grace SPAN]',
+    does: 'Makes a new key with the same restrictions. The old one ends at once, or after the grace.',
     options: RotateKey,
     arguments: ['id'],
     changes: true,
@@ -283,6 +289,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys delete',
     usage: 'delete ID',
+    does: 'Refuses the key for good. Its rows in log and ledger stay; the balance of a sub-account goes back to the wallet.',
     options: OneKey,
     arguments: ['id'],
     changes: true,
@@ -295,6 +302,7 @@ export const KEYS: readonly Verb[] = [
   verb({
     name: 'keys transfer',
     usage: 'transfer ID USD',
+    does: 'Moves US dollars from the wallet to the sub-account of the key; a negative amount moves them back.',
     options: TransferToKey,
     arguments: ['id', 'amount'],
     changes: true,

@@ -136,6 +136,7 @@ function cells({ seq, atMs, kind, from, to, nanos, ref, by }: JournalRow): strin
 export const BALANCE: Verb = verb({
   name: 'balance',
   usage: '[NAME]',
+  does: 'The balance of an account, or of all.',
   options: AnyAccount,
   arguments: ['account'],
   run: balances,
@@ -147,6 +148,7 @@ export const LEDGER: readonly Verb[] = [
   verb({
     name: 'ledger verify',
     usage: 'verify [--head SEQ:HASH] [--rebuild-rollups]',
+    does: 'Recounts the store from its journal and names every difference. Exit code 1 where there is one.',
     options: VerifyAndRebuild,
     run: verifyLedger,
     text: ({ rows, differences, rebuilt }) => {
@@ -163,6 +165,7 @@ export const LEDGER: readonly Verb[] = [
   verb({
     name: 'ledger head',
     usage: 'head',
+    does: 'The newest row of the journal, to be kept elsewhere for `ledger verify --head`.',
     options: Nothing,
     run: ledgerHead,
     text: ({ seq, hash }) => `${seq}:${hash}`,
@@ -170,6 +173,7 @@ export const LEDGER: readonly Verb[] = [
   verb({
     name: 'ledger holds',
     usage: 'holds [--account NAME]',
+    does: 'Money that is set aside for videos.',
     options: AnyAccount,
     run: openHolds,
     text: holdsText,
@@ -177,6 +181,7 @@ export const LEDGER: readonly Verb[] = [
   verb({
     name: 'ledger journal',
     usage: 'journal [--account NAME] [--ref ID] [--after SEQ] [--limit N]',
+    does: 'The journal, oldest first.',
     options: JournalQuery,
     run: journalRows,
     text: (rows) => table([['SEQ', 'AT', 'KIND', 'FROM', 'TO', 'USD', 'REF', 'BY'], ...rows.map(cells)]),

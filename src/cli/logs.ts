@@ -176,6 +176,7 @@ export const LOGS: Verb = verb({
   name: 'logs',
   usage:
     '[--user NAME] [--key K] [--account NAME] [--model M] [--channel ID] [--code CODE] [--status success|error|interrupted] [--since TIME] [--until TIME] [--limit N | --follow] | --request ID',
+  does: 'The request log, newest first; `--follow` as it grows. `--request`: one request with its attempts and its charge line by line.',
   options: Logs,
   run: logLines,
   json: ({ row, account, key }) => ({ ...row, accountName: account, keyName: key }),

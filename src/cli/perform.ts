@@ -36,6 +36,17 @@ export function optionsOfAll(verbs: readonly Verb[]): Record<string, { readonly 
 /** `keys` of `keys create`. */
 export const familyOf = ({ name }: Verb): string => name.split(' ', 1)[0] ?? name;
 
+/** All verbs, or those of the family that was typed, each with what it does. */
+export function helpOf(verbs: readonly Verb[], family?: string): string {
+  const own = verbs.filter((one) => familyOf(one) === family);
+  const each = (one: Verb): string => `  ${`${familyOf(one)} ${one.usage}`.trimEnd()}\n      ${one.does}`;
+  return [
+    'usage: mizu VERB [--config FILE] [--json]     changes: [--cause ID] [--note TEXT]; [--yes] answers questions',
+    ...(own.length > 0 ? own : verbs).map(each),
+    ...(own.length > 0 ? [] : ['  help VERB', '  --version']),
+  ].join('\n');
+}
+
 /**
  * The verb, and the arguments that follow it. Undefined where there is no such family. Throws UsageError where it has no such
  * verb.

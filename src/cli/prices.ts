@@ -1,7 +1,7 @@
 /**
  * `mizu prices import --from litellm|models.dev FILE [--models A,B]`: a public catalogue, supplied by the operator, as the
- * `models` section of our configuration. `mizu prices check --from … FILE`: where the configured prices differ from it. Fetches
- * nothing.
+ * `models` section of our configuration; `--write` puts it there. `mizu prices check --from … FILE`: where the configured prices
+ * differ from it. Fetches nothing.
  */
 import { type Static, Type } from 'typebox';
 import { formatUsd } from '../store/money.ts';
@@ -10,7 +10,9 @@ import { readModelsDev } from '../store/models-dev-prices.ts';
 import type { PriceBook } from '../store/price-book.ts';
 import { productText } from '../store/multiplier.ts';
 import type { Rates, TierRates } from '../store/prices.ts';
+import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Config } from '../http/config/config.ts';
+import { type PricedEntry, withPrices } from '../http/config/priced-models.ts';
 import { RefusedError } from '../http/admin/refusals.ts';
 import { type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -19,14 +21,14 @@ const FORMATS: Readonly<Record<'litellm' | 'models.dev', (text: string) => Price
   'models.dev': readModelsDev,
 };
 
-const Book = Type.Object(
-  {
-    file: Type.String(),
-    from: Type.Union([Type.Literal('litellm'), Type.Literal('models.dev')]),
-    models: Type.Optional(Type.Array(Type.String())),
-  },
-  { additionalProperties: false },
-);
+const BOOK = {
+  file: Type.String(),
+  from: Type.Union([Type.Literal('litellm'), Type.Literal('models.dev')]),
+  models: Type.Optional(Type.Array(Type.String())),
+};
+const closed = { additionalProperties: false } as const;
+const Book = Type.Object(BOOK, closed);
+const Import = Type.Object({ ...BOOK, write: Type.Optional(Type.Boolean()) }, closed);
 
 function readBook(context: VerbContext, { file, from }: Static<typeof Book>): PriceBook {
   const text = context.readFile(file);
@@ -43,10 +45,19 @@ function readBook(context: VerbContext, { file, from }: Static<typeof Book>): Pr
 
 interface Imported extends Pick<PriceBook, 'skipped' | 'ignored'> {
   /** The `models` section of a configuration. */
-  readonly models: Readonly<Record<string, object>>;
+  readonly models: Readonly<Record<string, JsonObject>>;
+  readonly written?: Written;
 }
 
-async function importBook(context: VerbContext, options: Static<typeof Book>): Promise<Imported> {
+/** What `--write` changed. */
+interface Written {
+  readonly file: string;
+  /** Models that the configuration did not have, or had without a price. */
+  readonly added: readonly string[];
+  readonly differences: readonly Deviation[];
+}
+
+async function importBook(context: VerbContext, options: Static<typeof Import>): Promise<Imported> {
   const book = readBook(context, options);
   const { models: wanted } = options;
   const missing = (wanted ?? []).filter((name) => !book.prices.has(name));
@@ -66,10 +77,46 @@ async function importBook(context: VerbContext, options: Static<typeof Book>): P
       return [[name, { ...(found.kind === 'text' ? {} : { kind: found.kind }), price: found.price }] as const];
     }),
   );
-  return { models, skipped: book.skipped, ignored: book.ignored.filter(({ model }) => chosen.has(model)) };
+  return {
+    models,
+    skipped: book.skipped,
+    ignored: book.ignored.filter(({ model }) => chosen.has(model)),
+    ...(options.write === true ? { written: writeBook(context, book, models) } : {}),
+  };
 }
 
-function importText({ models, skipped, ignored }: Imported, { models: wanted }: Static<typeof Book>): string {
+/** Writes the prices that differ from those of the configuration. Throws RefusedError where a model is of another kind there. */
+function writeBook(context: VerbContext, book: PriceBook, models: Imported['models']): Written {
+  const config = context.config();
+  const added: string[] = [];
+  const differences: Deviation[] = [];
+  const entries: PricedEntry[] = [];
+  for (const [name, whole] of Object.entries(models)) {
+    const found = book.prices.get(name);
+    if (found === undefined) continue;
+    const ours = config.models.get(name);
+    if (ours !== undefined && book.hasKinds && ours.kind !== found.kind)
+      throw new RefusedError(`${name} is of the kind ${ours.kind} in the configuration, and ${found.kind} in the catalogue`);
+    const differing = ours?.rates === undefined ? undefined : compare({ name, rates: ours.rates }, name, found.rates);
+    if (differing?.length === 0) continue;
+    if (differing === undefined) added.push(name);
+    else differences.push(...differing);
+    entries.push({ name, whole, price: found.price });
+  }
+  return { file: context.changeConfig((text) => withPrices(text, entries)), added, differences };
+}
+
+function writtenText({ file, added, differences }: Written): string {
+  const changed = new Set(differences.map(({ model }) => model)).size;
+  return [
+    `${file}: ${added.length} models added, ${changed} changed`,
+    ...added.map((name) => `${name}: added`),
+    ...differences.map(({ model, rate, ours, theirs }) => `${model} ${rate}: ${ours ?? 'none'} -> ${theirs ?? 'none'}`),
+  ].join('\n');
+}
+
+function importText({ models, skipped, ignored, written }: Imported, { models: wanted }: Static<typeof Import>): string {
+  if (written !== undefined) return writtenText(written);
   const count = wanted?.length ?? Object.keys(models).length;
   const head = [
     `// ${count} models; ${skipped.length} without a price of ours, ${ignored.length} prices that have no place here (--json names them)`,
@@ -184,8 +231,9 @@ function flatten(rates: Rates): Map<string, string> {
 export const PRICES: readonly Verb[] = [
   verb({
     name: 'prices import',
-    usage: 'import --from litellm|models.dev FILE [--models A,B]',
-    options: Book,
+    usage: 'import --from litellm|models.dev FILE [--models A,B] [--write]',
+    does: 'Prices of a catalogue as configuration. `--write`: into the configuration file, which then stays valid or as it was.',
+    options: Import,
     arguments: ['file'],
     run: importBook,
     text: importText,
@@ -193,6 +241,7 @@ export const PRICES: readonly Verb[] = [
   verb({
     name: 'prices check',
     usage: 'check --from litellm|models.dev FILE [--models A,B]',
+    does: 'Compares the prices of the configuration with a catalogue. Exit code 1 where they differ.',
     options: Book,
     arguments: ['file'],
     run: checkBook,

@@ -231,6 +231,7 @@ function linesOf({ day, model, differences, rows }: Mismatch): string[] {
 export const RECONCILE: Verb = verb({
   name: 'ledger reconcile',
   usage: 'reconcile --channel ID FILE',
+  does: "Compares the request log of a Channel with the vendor's own usage export, by UTC day and model. Exit code 1 where they differ.",
   options: Reconcile,
   arguments: ['file'],
   run: reconcile,

@@ -11,6 +11,7 @@ export const SECRETS: readonly Verb[] = [
   verb({
     name: 'secrets rotate',
     usage: 'rotate',
+    does: 'Makes a new secret for the envelopes of opaque values. Old envelopes still open.',
     options: Nothing,
     changes: true,
     run: rotateSecret,

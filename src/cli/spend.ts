@@ -57,6 +57,7 @@ function textOf(days: readonly SpendView[]): string {
 export const SPEND: Verb = verb({
   name: 'spend',
   usage: '[--account NAME] [--key ID] [--from DAY] [--to DAY]',
+  does: 'What keys used and were charged, by UTC day.',
   options: SpendQuery,
   run: spendByDay,
   text: textOf,

@@ -27,6 +27,7 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
     verb({
       name: 'store migrate',
       usage: 'migrate',
+      does: 'Brings a database to the schema of this version.',
       options: Nothing,
       run: (context) => migrate(context, places),
       text: ({ from, to, applied }) =>
@@ -34,7 +35,8 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
     }),
     verb({
       name: 'store copy',
-      usage: 'copy --from PLACE --to PLACE   a place is a folder or postgres://…',
+      usage: 'copy --from PLACE --to PLACE',
+      does: 'Copies a store into an empty place and compares both. A place is a folder or `postgres://…`.',
       options: CopyStore,
       run: (_context, options) => copy(options, places),
       text: ({ rows, journal_rows }) => {
@@ -44,7 +46,8 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
     }),
     verb({
       name: 'store backup',
-      usage: 'backup FOLDER                           while gateways run',
+      usage: 'backup FOLDER',
+      does: 'Copies one moment of the store into a new folder while gateways run, and verifies the copy.',
       options: BackUpStore,
       arguments: ['folder'],
       run: (context, options) => backUp(context, options, places),
@@ -57,7 +60,8 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
     }),
     verb({
       name: 'store restore',
-      usage: 'restore FOLDER [--to PLACE]             into an empty place, by default that of the configuration',
+      usage: 'restore FOLDER [--to PLACE]',
+      does: 'Copies a backup into an empty place, by default that of the configuration, and compares both.',
       options: RestoreStore,
       arguments: ['folder'],
       run: (context, options) => restore(context, options, places),

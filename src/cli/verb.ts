@@ -18,6 +18,11 @@ export interface VerbContext {
   readFile(path: string): string;
   /** Throws ConfigError. */
   config(): Config;
+  /**
+   * Replaces the configuration file by what `edit` makes of it. Gives its path. Throws ConfigError where that would not be valid;
+   * the old file then stays.
+   */
+  changeConfig(edit: (text: string) => string): string;
   /** Opens the store of the configuration; it is closed when the verb returns. */
   store(): Promise<Store>;
   /**
@@ -37,6 +42,8 @@ export interface VerbOf<Input extends TObject, Result> {
   readonly name: string;
   /** What may follow its family's name: `create --account NAME [--name N]`. */
   readonly usage: string;
+  /** A sentence or two for whoever looks for a verb: `mizu help`, docs/verbs.md. */
+  readonly does: string;
   /** Its options and arguments, as the schema of what `run` is given. */
   readonly options: Input;
   /** The members that are typed as arguments, in their order. */

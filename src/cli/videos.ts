@@ -80,6 +80,7 @@ export const VIDEOS: readonly Verb[] = [
   verb({
     name: 'videos list',
     usage: '[list] [--state S] [--limit N]',
+    does: 'Video tasks, newest first.',
     options: VideoQuery,
     isDefault: true,
     run: listVideos,
@@ -100,6 +101,7 @@ export const VIDEOS: readonly Verb[] = [
   verb({
     name: 'videos show',
     usage: 'show ID',
+    does: 'One task with its upstream, its hold and what the upstream said.',
     options: OneVideo,
     arguments: ['id'],
     run: showVideo,
@@ -109,6 +111,7 @@ export const VIDEOS: readonly Verb[] = [
   verb({
     name: 'videos resolve',
     usage: 'resolve ID --succeeded URL | --failed MESSAGE',
+    does: 'Decides a task of unknown outcome: its hold is charged, or given back.',
     options: ResolveVideo,
     arguments: ['id'],
     changes: true,

@@ -69,7 +69,9 @@ function check(turn: Turn): void {
   if (typeof previous === 'string' && memory.turn(previous) === undefined) {
     refuse(`Previous response with id '${previous}' not found.`, 'previous_response_id', 'previous_response_not_found');
   }
-  if (typeof body.input !== 'string' && !isArray(body.input) && !(body.input === undefined && typeof previous === 'string')) {
+  // A stored prompt may bring the input, as an earlier answer may.
+  const isBrought = body.input === undefined && (typeof previous === 'string' || isObject(body.prompt));
+  if (typeof body.input !== 'string' && !isArray(body.input) && !isBrought) {
     if (body.input === undefined || body.input === null)
       refuse("Missing required parameter: 'input'.", 'input', 'missing_required_parameter');
     refuse(
@@ -211,14 +213,20 @@ function notPersisted(item: JsonObject): never {
   );
 }
 
+/** What the model says or has the vendor do: reasoning stands before one of them. */
 const FOLLOWS_REASONING = new Set([
-  'message',
-  'function_call',
-  'custom_tool_call',
-  'reasoning',
-  'web_search_call',
-  'image_generation_call',
-  'compaction',
+  ...[
+    'message',
+    'function_call',
+    'custom_tool_call',
+    'reasoning',
+    'compaction',
+    'tool_search_call',
+    'mcp_call',
+    'mcp_list_tools',
+  ],
+  ...['web_search_call', 'file_search_call', 'image_generation_call', 'code_interpreter_call', 'computer_call'],
+  ...['mcp_approval_request', 'local_shell_call', 'shell_call', 'apply_patch_call', 'program'],
 ]);
 
 /** Calls and their outputs, reasoning and what it led to. */

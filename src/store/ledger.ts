@@ -140,7 +140,7 @@ export interface Ledger {
     readonly ref?: string;
   }): Promise<JournalRow[]>;
   /**
-   * Counts the sums by hour anew from the rows of the log and the films. Hours of which rows were pruned are kept as they are.
+   * Counts the sums by hour anew from the rows of the log and the videos. Hours of which rows were pruned are kept as they are.
    */
   rebuildRollups(): Promise<RebuiltRollups>;
   holds(query?: { readonly state?: HoldState; readonly keyId?: string }): Promise<Hold[]>;

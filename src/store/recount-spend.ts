@@ -6,7 +6,7 @@ import { addSpend, dayName, dayOf, NOTHING_SPENT, type SpendRow } from './spend-
 
 export type Expect = (what: Difference['what'], subject: string, expected: unknown, found: unknown) => void;
 
-/** What a day's charges and films are by the journal, which is never pruned. */
+/** What a day's charges and videos are by the journal, which is never pruned. */
 interface DaySum {
   chargedNanos: bigint;
   videos: number;

@@ -21,8 +21,8 @@ import {
 } from './ledger.ts';
 import { ControlRecount } from './recount-controls.ts';
 import { RecordRecount } from './recount-records.ts';
-import { filmOf, type RollupLimits, RollupRecount } from './rollup-recount.ts';
-import type { Rollup, SettledFilm } from './rollups.ts';
+import { settledVideoOf, type RollupLimits, RollupRecount } from './rollup-recount.ts';
+import type { Rollup, SettledVideo } from './rollups.ts';
 import { type Expect, SpendRecount } from './recount-spend.ts';
 import type { RequestLogRow } from './request-log.ts';
 import type { SpendRow } from './spend-windows.ts';
@@ -175,9 +175,9 @@ export class Recount {
     this.#rollups.logged(row);
   }
 
-  /** The film of a task. */
-  film(film: SettledFilm | undefined): void {
-    if (film !== undefined) this.#rollups.film(film);
+  /** The video of a task. */
+  video(video: SettledVideo | undefined): void {
+    if (video !== undefined) this.#rollups.video(video);
   }
 
   rollup(unit: 'hour' | 'day', rollup: Rollup): void {
@@ -258,7 +258,7 @@ const FEEDS: Feeds = {
   log: (recount, row) => recount.logged(row),
   video(recount, task) {
     recount.task(task);
-    recount.film(filmOf(task));
+    recount.video(settledVideoOf(task));
   },
   idempotency: (recount, row) => recount.idempotency(row),
   control: (recount, row) => recount.control(row),

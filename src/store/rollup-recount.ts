@@ -1,4 +1,4 @@
-/** Recounts the rollups from the rows of the log and the films, as far as those exist, and compares. */
+/** Recounts the rollups from the rows of the log and the videos, as far as those exist, and compares. */
 import { countsOf } from './day-usage.ts';
 import {
   HOUR_MS,
@@ -9,7 +9,7 @@ import {
   placeText,
   type Rollup,
   RollupChanges,
-  type SettledFilm,
+  type SettledVideo,
   sumsText,
 } from './rollups.ts';
 import type { RequestLogRow } from './request-log.ts';
@@ -35,8 +35,8 @@ export class RollupRecount {
     this.#counted.exchange(row, row.usage === undefined ? {} : countsOf(row.usage), row.loggedAtMs);
   }
 
-  film(film: SettledFilm): void {
-    this.#counted.film(film);
+  video(video: SettledVideo): void {
+    this.#counted.video(video);
   }
 
   stored(unit: 'hour' | 'day', rollup: Rollup): void {
@@ -86,8 +86,8 @@ function nameOf(unit: 'hour' | 'day', at: number): string {
   return new Date(hour * HOUR_MS).toISOString().slice(0, unit === 'day' ? 10 : 13);
 }
 
-/** The film of a task that was paid for. */
-export function filmOf(task: VideoTask): SettledFilm | undefined {
+/** The video of a task that was paid for. */
+export function settledVideoOf(task: VideoTask): SettledVideo | undefined {
   if (task.state !== 'succeeded') return undefined;
   const { accountId, keyId, model, submission, frozenNanos, endedAtMs } = task;
   return { accountId, keyId, model, channelId: submission.channelId, nanos: frozenNanos, atMs: endedAtMs };

@@ -1,7 +1,7 @@
 /**
- * Sums of exchanges and films by UTC hour × account × key × model × Channel × error code, written in the transaction that logs or
- * settles them, so that a month is a query of milliseconds. Beside each row of an hour stand the row of its day, and the rows of
- * both for all keys together. Pure; shared by every engine.
+ * Sums of exchanges and videos by UTC hour × account × key × model × Channel × error code, written in the transaction that logs
+ * or settles them, so that a month is a query of milliseconds. Beside each row of an hour stand the row of its day, and the rows
+ * of both for all keys together. Pure; shared by every engine.
  */
 import { type DayCounts, NO_USAGE } from './day-usage.ts';
 import type { RequestLogEntry } from './request-log.ts';
@@ -175,11 +175,11 @@ export class RollupChanges {
     if (status === 'success' && firstOutputMs !== undefined) addFirstToken(sums, bucketOf(firstOutputMs), sign);
   }
 
-  /** A film that was paid for. */
-  film(film: SettledFilm): void {
-    const { sums } = this.#at(film, hourOf(film.atMs), film.model, film.channelId ?? '', '');
+  /** A video that was paid for. */
+  video(video: SettledVideo): void {
+    const { sums } = this.#at(video, hourOf(video.atMs), video.model, video.channelId ?? '', '');
     sums.videos += 1;
-    sums.chargedNanos += film.nanos;
+    sums.chargedNanos += video.nanos;
   }
 
   /** The row of an hour. */
@@ -225,7 +225,7 @@ export class RollupChanges {
   }
 }
 
-export interface SettledFilm {
+export interface SettledVideo {
   readonly accountId: string;
   readonly keyId: string;
   readonly model: string;

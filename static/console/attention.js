@@ -1,4 +1,4 @@
-/** What an operator should look at now: health, circuits, Channels, wallets, films of unknown outcome, and what fails. */
+/** What an operator should look at now: health, circuits, Channels, wallets, videos of unknown outcome, and what fails. */
 import { health } from './api.js';
 import { address, count, h, link, one, plainMoney, share, tag } from './dom.js';
 import { nanosOf } from './money.js';
@@ -32,7 +32,7 @@ export const view = {
         : [
             alert(
               'bad',
-              'unknown film',
+              'unknown video',
               `${count(unknown.data.length)} video tasks have an outcome that nobody knows; their money is set aside.`,
               address('videos', { state: 'unknown' }),
             ),

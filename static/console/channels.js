@@ -103,7 +103,7 @@ function circuitOf({ state, model, openForMs, recentFailures, worker }) {
     h(
       'small',
       {},
-      ` ${where === '' ? '' : `${where}: `}${count(recentFailures)} failures${openForMs > 0 ? `, for another ${duration(openForMs)}` : ''}`,
+      ` ${where === '' ? '' : `${where}: `}${count(recentFailures)} ${recentFailures === 1 ? 'failure' : 'failures'}${openForMs > 0 ? `, for another ${duration(openForMs)}` : ''}`,
     ),
   );
 }

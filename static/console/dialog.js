@@ -100,7 +100,7 @@ function rowOf({ label, type, hint }, input, id) {
     { class: type === 'checkbox' ? 'field check' : 'field' },
     h('label', { for: id }, label),
     input,
-    type === 'checkbox' || h('small', { id: `${id}-hint` }, hint ?? ''),
+    type !== 'checkbox' && h('small', { id: `${id}-hint` }, hint ?? ''),
   );
 }
 

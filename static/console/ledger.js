@@ -59,7 +59,7 @@ export const view = {
           !isNewest && link('#/ledger', 'Newest'),
         ),
       ),
-      section('Money set aside for films', table({ caption: 'Holds', columns: HOLDS, rows: holds, empty: 'None is open.' })),
+      section('Money set aside for videos', table({ caption: 'Holds', columns: HOLDS, rows: holds, empty: 'None is open.' })),
     ];
   },
 };

@@ -1,6 +1,6 @@
 /** The gateway itself: its health, its configuration file, and who may use the console. */
 import { change, health, path } from './api.js';
-import { button, facts, h, id as code, section, speak, table, tag, time } from './dom.js';
+import { button, count, facts, h, id as code, section, speak, table, tag, time } from './dom.js';
 import { openForm, showSecret, WHY } from './dialog.js';
 
 export const view = {
@@ -29,6 +29,12 @@ export const view = {
           'Envelope secret',
           h('p', { class: 'note' }, 'Encrypted reasoning and signatures travel in envelopes that are sealed with it.'),
           h('p', { class: 'buttons' }, button('Rotate', rotateSecret, { id: 'rotate-secret' })),
+        ),
+      may &&
+        section(
+          'Backup',
+          h('p', { class: 'note' }, 'A copy of the store as it is at one moment, verified, on the machine of the gateway.'),
+          h('p', { class: 'buttons' }, button('Back up', backUp, { id: 'back-up' })),
         ),
       section(
         'Admin tokens',
@@ -120,6 +126,25 @@ function rotateSecret() {
     isDanger: true,
     submit: (values, once) => change('POST', 'secrets/rotate', values, once),
     done: ({ secret }) => speak(`Secret ${secret} is in use`),
+  });
+}
+
+function backUp() {
+  const folder = new Date().toISOString().slice(0, 16).replace('T', '-').replace(':', '');
+  openForm({
+    title: 'Back up the store',
+    intro: 'Everyone goes on meanwhile. Restoring is done with the gateway stopped: mizu store restore.',
+    fields: [{ name: 'folder', label: 'Folder', value: folder, required: true, hint: 'A new one, below store.backups.' }, WHY],
+    send: 'Back up',
+    submit: (values, once) => change('POST', 'store/backup', values, once),
+    done: ({ folder: made, head, journalRows, openExchanges }) =>
+      showSecret({
+        title: 'The head of the copy',
+        secret: head,
+        intro:
+          `${made} holds ${count(journalRows)} journal rows, which add up; ${count(openExchanges)} exchanges were open and are not in it.` +
+          ' Keep the head elsewhere: mizu ledger verify --head compares a restored store with it.',
+      }),
   });
 }
 

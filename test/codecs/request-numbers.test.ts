@@ -1,5 +1,6 @@
 /**
  * Numbers that JSON can spell and JavaScript cannot hold: refused where they would reach an upstream as another value in silence.
+ * Numbers that a vendor takes none of: judged by that vendor where the dialect stays.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -46,3 +47,15 @@ test('chat: a seed reaches an upstream of the same protocol in its own spelling'
   const request = decoded(chat, '"seed":9007199254740993');
   assert.match(upstream.encodeRequest(request, targetOf(ownerOf(upstream))).body, /"seed":9007199254740993/);
 });
+
+for (const client of CLIENTS) {
+  const upstream = UPSTREAMS.find(({ dialect }) => dialect === client.dialect);
+  if (upstream === undefined) continue;
+  for (const member of ['"temperature":-5.0', '"temperature":1e3', '"top_p":7', '"presence_penalty":-99', '"top_k":-1']) {
+    test(`${client.dialect} to ${client.dialect}: ${member} is forwarded as it is spelled, for the vendor to judge`, () => {
+      const { body, losses } = upstream.encodeRequest(decoded(client, member), targetOf(ownerOf(upstream)));
+      assert.ok(body.includes(member), body);
+      assert.deepEqual(losses, []);
+    });
+  }
+}

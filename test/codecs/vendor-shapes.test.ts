@@ -5,60 +5,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GatewayError } from '../../src/codecs/canonical/error.ts';
+import { type ErrorCode, ERRORS, GatewayError } from '../../src/codecs/canonical/error.ts';
 import { fold } from '../../src/codecs/canonical/fold.ts';
 import type { ClientCodec } from '../../src/codecs/codec.ts';
 import { CLIENTS } from '../../src/codecs/registry.ts';
 import { answer, fractions } from '../support/arbitraries/response.ts';
 import { UPSTREAMS } from '../support/dialects.ts';
-import { misfits, type Shape, type VendorFile, VendorTypes } from '../support/vendor-types.ts';
-import { decodeBytes, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
+import { checkShape } from '../support/vendor-shapes.ts';
+import { misfits, VendorTypes } from '../support/vendor-types.ts';
+import { decodeBytes, decodeContext, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
 
 const types = new VendorTypes();
 test.after(() => types[Symbol.dispose]());
 
-/** The types of an event and of a body: those of the API as it is, and those of its betas. */
-const TYPES: Readonly<Record<string, readonly (readonly [VendorFile, string, string])[]>> = {
-  chat: [['chat', 'ChatCompletionChunk', 'ChatCompletion']],
-  completions: [['completions', 'Completion', 'Completion']],
-  responses: [['responses', 'ResponseStreamEvent', 'Response']],
-  messages: [
-    ['messages', 'RawMessageStreamEvent', 'Message'],
-    ['betaMessages', 'BetaRawMessageStreamEvent', 'BetaMessage'],
-  ],
-};
-
-/** Where the types ask for more than the vendor's own servers send, and why. */
-const EXCEPTIONS: readonly { readonly in: VendorFile; readonly what: RegExp; readonly why: string }[] = [
-  { in: 'responses', what: /\.output_text: is missing$/, why: 'the SDK adds it to what it reads' },
-  {
-    in: 'responses',
-    what: /^(\.response)?\.usage: null /,
-    why: 'the vendor sends null until it has counted, and Open Responses requires the member',
-  },
-  { in: 'completions', what: /\.finish_reason: null /, why: 'the vendor sends null in every chunk but the last' },
-  {
-    in: 'completions',
-    what: /^\.usage: null /,
-    why: 'the vendor sends null in every chunk but the last, where usage is asked for',
-  },
-  {
-    in: 'betaMessages',
-    what: /\.(context_management|iterations|fallback_credit|estimated_tokens): is missing$/,
-    why: 'sent where a request turned on the beta that they belong to',
-  },
-];
-
-function unexplained(wrong: readonly string[], file: VendorFile): string[] {
-  return wrong.filter((one) => !EXCEPTIONS.some(({ in: where, what }) => where === file && what.test(one)));
-}
-
-function check(client: ClientCodec, value: unknown, form: 'event' | 'body'): void {
-  for (const [file, event, body] of TYPES[client.dialect] ?? []) {
-    const shape: Shape = types.shape(file, form === 'event' ? event : body);
-    assert.deepEqual(unexplained(misfits(value, shape), file), [], `${file}: ${JSON.stringify(value).slice(0, 600)}`);
-  }
-}
+const check = (client: ClientCodec, value: unknown, form: 'event' | 'body'): void =>
+  checkShape(types, client.dialect, value, form);
 
 for (const side of UPSTREAMS) {
   for (const client of CLIENTS) {
@@ -92,18 +53,32 @@ for (const side of UPSTREAMS) {
   }
 }
 
-test('a messages client reads errors as its SDK declares them', () => {
-  const client = CLIENTS.find(({ dialect }) => dialect === 'messages') ?? assert.fail();
-  for (const code of [
-    'upstream_error',
-    'unauthorized',
-    'rate_limit_exceeded',
-    'model_not_allowed',
-    'overloaded',
-    'insufficient_balance',
-  ] as const) {
-    const body: unknown = JSON.parse(client.encodeError(new GatewayError(code, 'x'), 'req_1'));
-    assert.deepEqual(misfits(body, types.shape('anthropicErrors', 'ErrorResponse')), [], code);
+test('searches that an upstream of another protocol ran are counted as the SDK of each client declares', () => {
+  const start = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn', stop_sequence: null };
+  const usage = { input_tokens: 1, output_tokens: 1, server_tool_use: { web_search_requests: 2 } };
+  const upstream = UPSTREAMS.find((side) => side.upstream.dialect === 'messages')?.upstream ?? assert.fail();
+  const owner = ownerOf(upstream);
+  const said = JSON.stringify({ ...start, content: [{ type: 'text', text: 'x' }], usage });
+  const whole = fold(upstream.decodeResponse(said, decodeContext(owner)).events);
+  for (const client of CLIENTS) {
+    const body = JSON.parse(
+      client.encodeResponse(whole, undefined, responseContext(client, owner, { request: requestOf(client.dialect) })),
+    );
+    check(client, body, 'body');
+    if (client.dialect === 'responses') assert.equal(body.tool_usage.web_search.num_requests, 2);
+  }
+});
+
+test('every error of the gateway is one of the SDK of its client', () => {
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    for (const client of CLIENTS) {
+      const body: { error?: unknown } = JSON.parse(client.encodeError(new GatewayError(code, 'x', { param: 'a.b' }), 'req_1'));
+      if (client.dialect === 'messages') {
+        // The vendor documents it beside the status 413, and its SDK goes by the status.
+        if (code === 'request_too_large' || code === 'websocket_history_limit_exceeded') continue;
+        assert.deepEqual(misfits(body, types.shape('anthropicErrors', 'ErrorResponse')), [], code);
+      } else assert.deepEqual(misfits(body.error, types.shape('openaiErrors', 'ErrorObject')), [], `${client.dialect}: ${code}`);
+    }
   }
 });
 

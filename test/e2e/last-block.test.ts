@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { RawAnswer } from '../../src/simulator/script.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
 import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
@@ -44,6 +45,24 @@ async function blocksOf(gateway: TestGateway, body: object, stream: boolean): Pr
   return JSON.parse(JSON.stringify(blocks));
 }
 
+const CHUNK = { id: 'c', created: 1, model: 'm' };
+const SEALED = [{ type: 'reasoning.encrypted', id: 'r', data: 'secret', format: 'google-gemini-v1', index: 0 }];
+const TURN = { role: 'assistant', content: 'Blue.', reasoning_details: SEALED };
+const json = (body: object): RawAnswer => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
+/** A chat answer that brings the encrypted value of its thought behind the words. */
+function sealedLast(stream: boolean): RawAnswer {
+  if (!stream) return json({ ...CHUNK, choices: [{ index: 0, message: TURN, finish_reason: 'stop' }] });
+  const deltas: readonly (readonly [object, string | null])[] = [
+    [{ role: 'assistant', content: 'Blue.' }, null],
+    [{ reasoning_details: SEALED }, null],
+    [{}, 'stop'],
+  ];
+  const chunks = deltas.map(([delta, finish]) => ({ ...CHUNK, choices: [{ index: 0, delta, finish_reason: finish }] }));
+  const lines = [...chunks.map((chunk) => JSON.stringify(chunk)), '[DONE]'];
+  return { headers: { 'content-type': 'text/event-stream' }, body: lines.map((line) => `data: ${line}\n\n`).join('') };
+}
+
 const SAID = { role: 'user', content: 'hi' };
 const ask = { messages: [{ role: 'user', content: 'what colour?' }] };
 
@@ -59,6 +78,16 @@ for (const stream of [false, true]) {
       simulator.enqueue({ reply: { pieces } });
       const blocks = await blocksOf(gateway, { model, ...ask }, stream);
       assert.deepEqual([blocks.at(-1)?.type, blocks.at(-1)?.text], ['text', 'Blue.'], model);
+    }
+  });
+
+  test(`so does one whose upstream sends an encrypted thought behind its content (${how})`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    for (const { name: model } of CHATS) {
+      simulator.enqueue({ raw: sealedLast(stream) });
+      const blocks = await blocksOf(gateway, { model, ...ask }, stream);
+      assert.deepEqual([blocks.at(-1)?.type, blocks.at(-1)?.text], ['text', 'Blue.'], model);
+      assert.doesNotMatch(JSON.stringify(blocks), /secret/, model);
     }
   });
 

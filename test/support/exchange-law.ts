@@ -127,12 +127,16 @@ export async function run(rig: Rig, each: Case, faults: ReadonlyMap<string, Mode
   await rig.pass(() => said === undefined && broken === undefined, isUpstream ? UPSTREAM_SECONDS : CLIENT_SECONDS);
   const lines = [...rig.takeLines()];
   const count = (what: RegExp): number => lines.filter(({ msg }) => what.test(msg)).length;
+  const lost = (): number => {
+    lines.push(...rig.takeLines());
+    return count(/^settlement_lost/);
+  };
   const isOver = (): boolean => {
     lines.push(...rig.takeLines());
     return store.admission.reserved(key.id) === 0n && gateway.keySlots.size === 0 && injector.outstanding === 0;
   };
   await rig.pass(() => !isOver() || !isIdle(rig), SETTLED_SECONDS);
-  await settle(rig, faults, () => count(/^settlement_lost/));
+  await settle(rig, faults, lost);
   injector.stop();
   rig.jumpBack();
   client.close();
@@ -152,8 +156,7 @@ export async function run(rig: Rig, each: Case, faults: ReadonlyMap<string, Mode
   const isRefused = count(/^refused$/) === 1;
   const expected = isUnknown ? 0 : isRefused ? 1 : each.exchanges;
   assert.equal(count(/^(exchange|refused)$/), expected, `lines: ${what}`);
-  const lost = count(/^settlement_lost/) - count(/written after all/);
-  const unwritten = isRefused || told ? expected - rows.length : lost;
+  const unwritten = isRefused || told ? expected - rows.length : count(/^settlement_lost/) - count(/written after all/);
   assert.equal(rows.length + unwritten, expected, `rows: ${what}`);
   if (isRefused && faults.size > 0 && ![...faults.keys()].some((id) => /settle|health|codecs|mint/.test(id)))
     assert.equal(rows.length, 1, `a refusal has its row: ${what}`);

@@ -1,7 +1,7 @@
 /**
- * Documentation that is printed from the code: docs/losses.md, docs/options.md, mizu.schema.json, the state diagrams in
- * ARCHITECTURE.md, the tables of docs/reliability.md and CONTRIBUTING.md. `npm run docs` writes them; tests fail while they are
- * out of date.
+ * Documentation that is printed from the code: docs/losses.md, docs/options.md, docs/verbs.md, mizu.schema.json, the state
+ * diagrams in ARCHITECTURE.md, the tables of docs/reliability.md and CONTRIBUTING.md. `npm run docs` writes them; tests fail
+ * while they are out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Decision } from '../../src/codecs/canonical/features.ts';
@@ -13,6 +13,8 @@ import * as gemini from '../../src/codecs/gemini/lifecycle.ts';
 import * as messages from '../../src/codecs/messages/lifecycle.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import * as responses from '../../src/codecs/responses/lifecycle.ts';
+import { familyOf } from '../../src/cli/perform.ts';
+import { verbsOf } from '../../src/cli/command-line.ts';
 import { CONFIG_SCHEMA } from '../../src/http/config/schema.ts';
 import { EXCHANGE } from '../../src/http/exchange/reply.ts';
 import { SESSION } from '../../src/http/websocket/lifecycle.ts';
@@ -30,6 +32,7 @@ export const LOSSES = new URL('docs/losses.md', ROOT);
 export const ARCHITECTURE = new URL('ARCHITECTURE.md', ROOT);
 
 export const OPTIONS = new URL('docs/options.md', ROOT);
+export const VERBS = new URL('docs/verbs.md', ROOT);
 export const RELIABILITY = new URL('docs/reliability.md', ROOT);
 export const CONTRIBUTING = new URL('CONTRIBUTING.md', ROOT);
 
@@ -58,6 +61,34 @@ export function printLosses(): string {
       RESPONSE_FEATURES,
       CLIENTS.map(({ dialect, losses }) => [dialect, losses]),
     ),
+    '',
+  ].join('\n');
+}
+
+/** What is typed behind `mizu`, and what it does, by family. */
+export function printVerbs(): string {
+  const escaped = (text: string): string => text.replaceAll('|', '\\|');
+  const isNeverRun = (): never => {
+    throw new Error('a verb is only described here');
+  };
+  const rows = verbsOf(isNeverRun).map((verb) => {
+    const flags = [...(verb.changes === true ? ['changes'] : []), ...(verb.confirms === true ? ['asks'] : [])].join(', ');
+    return `| \`${escaped(`${familyOf(verb)} ${verb.usage}`.trimEnd())}\` | ${escaped(verb.does)} | ${flags} |`;
+  });
+  return [
+    '# Every verb',
+    '',
+    'Printed from the verbs by `npm run docs`. `mizu help VERB` shows those of a family; in a checkout it is `npm run mizu -- VERB`.',
+    '',
+    '- All take `--config FILE` (default: `MIZU_CONFIG`, then `mizu.config.json`) and, where they print a result, `--json`.',
+    '- *changes*: takes `--cause ID`, so that the same change is made once however often it is asked for, and `--note TEXT`, which stands beside it in',
+    '  the journal.',
+    '- *asks* before what cannot be undone; `--yes` answers for a script.',
+    '- Exit codes: 0 done, 1 not done or something was found, 2 the command line makes no sense.',
+    '',
+    '| verb | what it does | |',
+    '| --- | --- | --- |',
+    ...rows,
     '',
   ].join('\n');
 }
@@ -149,6 +180,7 @@ if (import.meta.main) {
   scriptOptions('npm run docs', {});
   writeFileSync(LOSSES, printLosses());
   writeFileSync(OPTIONS, printOptions());
+  writeFileSync(VERBS, printVerbs());
   writeFileSync(new URL('mizu.schema.json', ROOT), `${JSON.stringify(CONFIG_SCHEMA, null, 2)}\n`);
   // The formatter joins short lists of a JSON file, and a test compares what is parsed.
   writeFileSync(ARCHITECTURE, withDiagrams(readFileSync(ARCHITECTURE, 'utf8')));

@@ -35,7 +35,15 @@ const SUITES: Readonly<Record<string, Suite>> = {
   steps: slow(['test/slow/steps.test.ts'], 1),
   // Its tests share one database server.
   postgres: {
-    ...slow(['test/store/**/*.test.ts', 'test/slow/{postgres/*,processes/upgrade}.test.ts'], 1, { MIZU_STORES: 'postgres' }),
+    ...slow(
+      [
+        'test/store/**/*.test.ts',
+        'test/{admin/month,http/rotated-secret}.test.ts',
+        'test/slow/{postgres/*,processes/upgrade}.test.ts',
+      ],
+      1,
+      { MIZU_STORES: 'postgres' },
+    ),
     patience: 600_000,
   },
   processes: slow(['test/slow/processes/*.test.ts'], 2),

@@ -36,6 +36,7 @@ const FILES = {
   completions: 'openai/resources/completions.d.ts',
   responses: 'openai/resources/responses/responses.d.ts',
   openaiModels: 'openai/resources/models.d.ts',
+  openaiErrors: 'openai/resources/shared.d.ts',
   embeddings: 'openai/resources/embeddings.d.ts',
   images: 'openai/resources/images.d.ts',
   messages: '@anthropic-ai/sdk/resources/messages/messages.d.ts',

@@ -24,6 +24,7 @@ export async function typed(
     mint: (prefix: string) => `${prefix}${randomBytes(16).toString('hex')}`,
     readFile: isNotNeeded('file'),
     config: isNotNeeded('configuration'),
+    changeConfig: isNotNeeded('change of the configuration'),
     store: isNotNeeded('store'),
     confirm: () => Promise.reject(new RefusedError('nobody is here to agree')),
     interrupted: () => new AbortController().signal,

@@ -6,6 +6,7 @@ import {
   contradiction,
   countOf,
   isPlaceholder,
+  isPrice,
   outputWith,
   totalCacheWrite,
   totalInput,
@@ -13,6 +14,8 @@ import {
   type UsageIteration,
 } from '../canonical/usage.ts';
 import { defined } from '../defined.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import type { JsonPath } from '../json/text.ts';
 import { MergedMembers } from './merged-members.ts';
 
 const KNOWN = new Set([
@@ -212,4 +215,9 @@ export function writtenFor(usage: CacheWrites): JsonObject {
       ? {}
       : { cache_write_tokens_details: { ttl_12h_tokens: cacheWrite12h, ttl_30m_tokens: cacheWrite30m } }),
   };
+}
+
+/** Adds the edits that remove a router's prices from `usage` at `path`: clients do not get to see them (semantics 7.2.5). */
+export function leaveOutPrices(usage: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: [...path, key], value: undefined });
 }

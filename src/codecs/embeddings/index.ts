@@ -2,7 +2,7 @@
 import type { ChannelType } from '../canonical/dialect.ts';
 
 export { EMBEDDINGS_PATH, type EmbeddingRequest, encodeEmbeddingRequest, readEmbeddingRequest } from './request.ts';
-export { decodeJsonError as decodeEmbeddingError } from '../errors/json-refusal.ts';
+export { decodeJsonError as decodeEmbeddingError } from '../errors/upstream.ts';
 export { decodeEmbeddingAnswer, type EmbeddingAnswer } from './response.ts';
 
 /** Upstreams whose base URL also has the OpenAI embeddings endpoint. */

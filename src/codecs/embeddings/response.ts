@@ -9,7 +9,7 @@ import { readJsonAnswer } from '../json/answer.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { sliceElements } from '../json/text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
-import { leaveOutPrices } from '../answers/router-prices.ts';
+import { leaveOutPrices } from '../answers/token-usage.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
 
 export interface EmbeddingAnswer {

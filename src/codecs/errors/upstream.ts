@@ -242,3 +242,12 @@ function dateOf(text: string): number | undefined {
   const time = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(time) ? undefined : time;
 }
+
+/** Decodes JSON errors of the usual shapes, for endpoints that have no dialect of their own. */
+export function decodeJsonError(answer: UpstreamAnswer): GatewayError {
+  return refusal(answer.status, readErrorMembers(errorBody(answer.text)), {
+    reason: 'http_status',
+    text: answer.text,
+    retryAfterMs: retryAfterMs(answer),
+  });
+}

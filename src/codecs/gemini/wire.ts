@@ -2,10 +2,9 @@
  * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so
  * that arguments keep their key order and number spelling. Reading is in `answer/decode-chunk.ts`.
  */
-import { isEmptyInput, NO_ARGUMENTS } from '../tools/arguments.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { ToolCallItem } from '../canonical/item.ts';
-import { isObject, isObjectText, tryJson } from '../canonical/json.ts';
+import { objectInput } from '../tools/call-inputs.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
 
 /** JSON text that is written unchanged. */
@@ -63,21 +62,13 @@ export function writeJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** The call's input as an object. Throws `unsupported_conversion` at the call's path where it is none. */
+/**
+ * The call's input as an object: the text itself, `{}` for null and for nothing, or what a JSON string holds. Throws
+ * `unsupported_conversion` at the call's path where it is none.
+ */
 export function argumentsOf(call: ToolCallItem, isFreeform: boolean): RawJson {
   if (isFreeform) return new RawJson(wrapFreeform(call.input));
-  const text = objectText(call.input);
+  const text = objectInput(call);
   if (text === undefined) throw notConvertible(call.at, 'The arguments of this tool call are not a JSON object.');
   return new RawJson(text);
-}
-
-/**
- * The text of a JSON object: the text itself, `{}` for null and for nothing, or what a JSON string holds. Undefined for anything
- * else.
- */
-export function objectText(text: string): string | undefined {
-  if (isEmptyInput(text)) return NO_ARGUMENTS;
-  const value = tryJson(text);
-  if (isObject(value)) return text;
-  return typeof value === 'string' && isObjectText(value) ? value : undefined;
 }

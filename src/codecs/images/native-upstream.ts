@@ -5,8 +5,7 @@
 import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { readJsonAnswer } from '../json/answer.ts';
-import { decodeJsonError } from '../errors/json-refusal.ts';
-import { namingField } from '../errors/upstream.ts';
+import { decodeJsonError, namingField } from '../errors/upstream.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';

@@ -5,7 +5,7 @@
 import { GatewayError, notConvertible, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
-import { decodeJsonError } from '../errors/json-refusal.ts';
+import { decodeJsonError } from '../errors/upstream.ts';
 import { checkedData, type ImageAnswer, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';

@@ -5,7 +5,7 @@
 import { GatewayError } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
-import { decodeJsonError } from '../errors/json-refusal.ts';
+import { decodeJsonError } from '../errors/upstream.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { type ImageInput, type ImageRequest, isInline } from './request.ts';

@@ -7,8 +7,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { countOf, isPrice, type Usage } from '../canonical/usage.ts';
 import { defined } from '../defined.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
-import { leaveOutPrices } from '../answers/router-prices.ts';
-import { pictureInput } from '../answers/token-usage.ts';
+import { leaveOutPrices, pictureInput } from '../answers/token-usage.ts';
 import type { ImageUsage } from './answer.ts';
 
 /** `{input_tokens, input_tokens_details: {text_tokens, image_tokens}, output_tokens, …}`. */

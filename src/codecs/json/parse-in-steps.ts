@@ -5,6 +5,7 @@
 import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';
 import type { Steps } from '../steps.ts';
+import { scanInSteps } from './scan.ts';
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -29,7 +30,29 @@ const STEP = 2 * 1024 * 1024;
 const ESCAPE = '\\u0000'.length;
 
 /** Throws SyntaxError as `JSON.parse` does. */
-export function* parseInSteps(text: string): Steps<JsonValue> {
+export function parseInSteps(text: string): Steps<JsonValue> {
+  return read(text, true);
+}
+
+/** Deeper than the arguments of any real call: what is nested deeper is taken for none. */
+const MAX_DEPTH = 500;
+
+/** True for the text of a JSON object. Nothing of it is kept, so however many values it has, they take no memory together. */
+export function* isObjectInSteps(text: string): Steps<boolean> {
+  if (text.charCodeAt(skipSpace(text, 0)) !== OPEN_BRACE) return false;
+  const figures = yield* scanInSteps(text, { depth: MAX_DEPTH, values: Infinity, members: Infinity });
+  if (figures === 'depth') return false;
+  try {
+    yield* read(text, false);
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+/** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. */
+function* read(text: string, keeps: boolean): Steps<JsonValue> {
   if (text.length < PIECE) return parseJson(text);
   const start = skipSpace(text, 0);
   const ends = yield* largeValues(text);
@@ -37,7 +60,7 @@ export function* parseInSteps(text: string): Steps<JsonValue> {
   const end = ends.get(start);
   if (end === undefined) return parseJson(text);
   if (skipSpace(text, end) < text.length) throw malformed(end);
-  return yield* new Pieces(text, ends).container(start, end);
+  return yield* new Pieces(text, ends, keeps).container(start, end);
 }
 
 function malformed(at: number): SyntaxError {
@@ -81,10 +104,12 @@ interface Member {
 class Pieces {
   readonly #text: string;
   readonly #ends: ReadonlyMap<number, number>;
+  readonly #keeps: boolean;
 
-  constructor(text: string, ends: ReadonlyMap<number, number>) {
+  constructor(text: string, ends: ReadonlyMap<number, number>, keeps: boolean) {
     this.#text = text;
     this.#ends = ends;
+    this.#keeps = keeps;
   }
 
   /** The large container from `start` to `end`. */
@@ -138,6 +163,7 @@ class Pieces {
     if (this.#isBlank(start, end)) throw malformed(start);
     const piece = this.#text.slice(start, end);
     const read = parseJson(Array.isArray(into) ? `[${piece}]` : `{${piece}}`);
+    if (!this.#keeps) return;
     if (Array.isArray(into) && Array.isArray(read)) append(into, read);
     else if (!Array.isArray(into) && isObject(read)) for (const name of Object.keys(read)) setMember(into, name, read[name]);
   }
@@ -149,6 +175,7 @@ class Pieces {
     if (name === undefined) throw malformed(start);
     const value =
       this.#text.charCodeAt(large) === QUOTE ? yield* this.#string(large, after) : yield* this.container(large, after);
+    if (!this.#keeps) return;
     if (Array.isArray(into)) into.push(value);
     else setMember(into, String(name), value);
   }
@@ -159,7 +186,8 @@ class Pieces {
     const last = end - 1;
     for (let from = start + 1; from < last; ) {
       const to = from + LONG < last ? this.#beforeEscape(from, from + LONG) : last;
-      pieces.push(String(parseJson(`"${this.#text.slice(from, to)}"`)));
+      const piece = String(parseJson(`"${this.#text.slice(from, to)}"`));
+      if (this.#keeps) pieces.push(piece);
       from = to;
       yield;
     }

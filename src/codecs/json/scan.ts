@@ -4,22 +4,13 @@
  * exact.
  */
 import { type Steps, whole } from '../steps.ts';
-import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COLON,
-  COMMA,
-  isEscaped,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-  skipSpace,
-} from './text.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, skipString } from './text.ts';
 
 export interface JsonBounds {
   readonly depth: number;
   readonly values: number;
+  /** Members of any one object, repeated names included. */
+  readonly members: number;
 }
 
 export interface JsonFigures {
@@ -53,6 +44,8 @@ class Scan {
   #values = 1;
   #members = 0;
   #depth = 0;
+  /** Members so far of the containers that are open, by depth. */
+  readonly #ofOpen: number[] = [];
 
   constructor(text: string, bounds: JsonBounds) {
     this.#text = text;
@@ -67,19 +60,24 @@ class Scan {
   on(end: number): keyof JsonBounds | undefined {
     const text = this.#text;
     const most = this.#bounds;
+    const ofOpen = this.#ofOpen;
     let [at, values, members, depth] = [this.#at, this.#values, this.#members, this.#depth];
     for (; at < end; at++) {
       const code = text.charCodeAt(at);
       if (code === QUOTE) {
-        at = endOfString(text, at + 1);
+        at = skipString(text, at) - 1;
       } else if (code === COMMA) {
         values += 1;
         if (values > most.values) return 'values';
       } else if (code === COLON) {
         if (depth === 1) members += 1;
+        const mine = (ofOpen[depth] ?? 0) + 1;
+        if (mine > most.members) return 'members';
+        ofOpen[depth] = mine;
       } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
         depth += 1;
         if (depth > most.depth) return 'depth';
+        ofOpen[depth] = 0;
         const next = text.charCodeAt(skipSpace(text, at + 1));
         if (next !== CLOSE_BRACE && next !== CLOSE_BRACKET) values += 1;
         if (values > most.values) return 'values';
@@ -89,25 +87,5 @@ class Scan {
     }
     [this.#at, this.#values, this.#members, this.#depth] = [at, values, members, depth];
     return undefined;
-  }
-}
-
-/** A call of `indexOf` costs as much as looking at this many characters. */
-const NEAR = 8;
-
-/** The index of the quote that ends the string whose first character is at `from`; the length of a text that ends within it. */
-function endOfString(text: string, from: number): number {
-  let at = from;
-  for (;;) {
-    for (const near = Math.min(at + NEAR, text.length); at < near; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) return at;
-      if (code === BACKSLASH) at += 1;
-    }
-    if (at >= text.length) return text.length;
-    const found = text.indexOf('"', at);
-    if (found < 0) return text.length;
-    if (found === at || !isEscaped(text, found, at)) return found;
-    at = found + 1;
   }
 }

@@ -25,13 +25,30 @@ export function skipSpace(text: string, at: number): number {
 
 /** The index after the string that begins at `at`; the length of a text that ends within it. */
 export function skipString(text: string, at: number): number {
-  let close = at;
-  do {
-    close = text.indexOf('"', close + 1);
+  let near = NEAR;
+  for (let from = at + 1; ; ) {
+    for (const end = Math.min(from + near, text.length); from < end; from++) {
+      const code = text.charCodeAt(from);
+      if (code === QUOTE) return from + 1;
+      if (code === BACKSLASH) from += 1;
+    }
+    if (from >= text.length) return text.length;
+    const close = text.indexOf('"', from);
     if (close < 0) return text.length;
-  } while (isEscaped(text, close));
-  return close + 1;
+    if (!isEscaped(text, close, from)) return close + 1;
+    near = close - from < FEW ? Math.min(4 * near, FAR) : NEAR;
+    from = close + 1;
+  }
 }
+
+/**
+ * Characters that are looked at before the engine is asked for the next quote: a call of `indexOf` costs as much as these. Where
+ * escaped quotes follow each other closely, more and more are looked at.
+ */
+const NEAR = 8;
+const FAR = 64 * 1024;
+/** Quotes that are closer to each other are found faster one by one. */
+const FEW = 12;
 
 /** Whether an odd number of backslashes stands before `at`; those before `from` do not count. */
 export function isEscaped(text: string, at: number, from = 0): boolean {
@@ -58,11 +75,19 @@ function isScalarEnd(code: number): boolean {
   return code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20;
 }
 
-/** The index after the value that begins at `at`. */
-export function skipValue(text: string, at: number): number {
+/** Where long values end, by their start: what was looked through once is skipped at once. */
+type Ends = Map<number, number>;
+/** Values of so many characters are remembered. */
+const LONG = 16 * 1024;
+
+/** The index after the value that begins at `at`. `ends` is asked for what is known, and told what was found. */
+export function skipValue(text: string, at: number, ends?: Ends): number {
+  const known = ends?.get(at);
+  if (known !== undefined) return known;
   const first = text.charCodeAt(at);
-  if (first === QUOTE) return skipString(text, at);
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipScalar(text, at);
+  if (first === QUOTE && ends === undefined) return skipString(text, at);
+  if (first !== QUOTE && first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipScalar(text, at);
+  const open: number[] = [];
   let depth = 0;
   let cursor = at;
   for (;;) {
@@ -70,12 +95,15 @@ export function skipValue(text: string, at: number): number {
     if (!STRUCTURE.test(text)) return text.length;
     const found = STRUCTURE.lastIndex - 1;
     const code = text.charCodeAt(found);
-    if (code === QUOTE) {
-      cursor = skipString(text, found);
-      continue;
+    let start: number | undefined = found;
+    if (code === QUOTE) cursor = skipString(text, found);
+    else {
+      cursor = found + 1;
+      const opens = code === OPEN_BRACE || code === OPEN_BRACKET;
+      depth += opens ? 1 : -1;
+      if (ends !== undefined) start = opens ? open.push(found) && undefined : open.pop();
     }
-    depth += code === OPEN_BRACE || code === OPEN_BRACKET ? 1 : -1;
-    cursor = found + 1;
+    if (ends !== undefined && start !== undefined && cursor - start >= LONG) ends.set(start, cursor);
     if (depth === 0) return cursor;
   }
 }
@@ -107,15 +135,16 @@ function find(text: string, start: number, step: string | number): number | unde
 }
 
 /**
- * {@link sliceJson} for many paths of one text. Containers on the way are indexed once, so that a body with thousands of calls is
- * scanned once for each level, not once for each call.
+ * {@link sliceJson} for many paths of one text. Containers on the way are indexed once, and long values are looked through once,
+ * so that a body with thousands of calls, or with a very long one, is read about once.
  */
 export function jsonSlicer(text: string): (path: JsonPath) => string | undefined {
   const containers = new Map<number, ReadonlyMap<string | number, number>>();
+  const ends: Ends = new Map();
   const childrenOf = (start: number): ReadonlyMap<string | number, number> => {
     let known = containers.get(start);
     if (known === undefined) {
-      known = indexChildren(text, start);
+      known = indexChildren(text, start, ends);
       containers.set(start, known);
     }
     return known;
@@ -126,16 +155,16 @@ export function jsonSlicer(text: string): (path: JsonPath) => string | undefined
       at = childrenOf(at).get(step);
       if (at === undefined) return undefined;
     }
-    return text.slice(at, skipValue(text, at));
+    return text.slice(at, skipValue(text, at, ends));
   };
 }
 
 /** The start of each child of the container at `start`; empty for a scalar. Of duplicate keys the last counts. */
-function indexChildren(text: string, start: number): ReadonlyMap<string | number, number> {
+function indexChildren(text: string, start: number, ends: Ends): ReadonlyMap<string | number, number> {
   const found = new Map<string | number, number>();
   eachChild(text, start, (key, at) => {
     found.set(key, at);
-    return skipValue(text, at);
+    return skipValue(text, at, ends);
   });
   return found;
 }

@@ -22,7 +22,7 @@ function* write(value: JsonValue, large: Set<JsonValue>): Steps<string> {
       if (endsStep(index)) yield;
       pieces.push(isWritten(element) ? yield* write(element, large) : (JSON.stringify(element) ?? 'null'));
     }
-    return `[${pieces.join()}]`;
+    return `[${joined(pieces)}]`;
   }
   if (!isObject(value)) return JSON.stringify(value);
   yield;
@@ -33,7 +33,21 @@ function* write(value: JsonValue, large: Set<JsonValue>): Steps<string> {
     const text = isWritten(member) ? yield* write(member, large) : JSON.stringify(member);
     pieces.push(`${JSON.stringify(name)}:${text}`);
   }
-  return `{${pieces.join()}}`;
+  return `{${joined(pieces)}}`;
+}
+
+/** With commas between them. A long piece is not copied, as `join` would at each level that holds it. */
+function joined(pieces: readonly string[]): string {
+  let text = '';
+  let from = 0;
+  for (let at = pieces.findIndex(isLong); at >= 0; at = pieces.findIndex((piece, index) => index >= from && isLong(piece))) {
+    const before = pieces.slice(from, at);
+    text += `${from === 0 ? '' : ','}${before.join()}${before.length === 0 ? '' : ','}`;
+    text += pieces[at] ?? '';
+    from = at + 1;
+  }
+  const rest = pieces.slice(from);
+  return from === 0 ? pieces.join() : rest.length === 0 ? text : `${text},${rest.join()}`;
 }
 
 const isContainer = (value: JsonValue | undefined): boolean => typeof value === 'object' && value !== null;
@@ -41,16 +55,16 @@ const isLong = (value: JsonValue | undefined): boolean => typeof value === 'stri
 const isWritten = (value: JsonValue): boolean => isContainer(value) || isLong(value);
 
 function* writeLong(text: string): Steps<string> {
-  const pieces: string[] = [];
+  let written = '';
   for (let from = 0; from < text.length; ) {
     let to = from + LONG;
     // Half of a pair would be escaped.
     if (isLeading(text.charCodeAt(to - 1))) to -= 1;
-    pieces.push(JSON.stringify(text.slice(from, to)).slice(1, -1));
+    written += JSON.stringify(text.slice(from, to)).slice(1, -1);
     from = to;
     yield;
   }
-  return `"${pieces.join('')}"`;
+  return `"${written}"`;
 }
 
 const isLeading = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
@@ -66,8 +80,11 @@ function count(value: JsonValue | undefined, large: Set<JsonValue>, most: number
   let values = 1 + (list === undefined ? 0 : list.length);
   const each = (child: JsonValue | undefined): void => {
     if (values >= most) return;
-    if (isContainer(child)) values += count(child, large, most - values) - 1;
-    else if (isLong(child)) values = most;
+    if (isContainer(child)) {
+      const rest = most - values;
+      const held = count(child, large, rest);
+      values = held < rest ? values + held - 1 : most;
+    } else if (isLong(child)) values = most;
   };
   if (list !== undefined) {
     if (values < most) for (const child of list) each(child);

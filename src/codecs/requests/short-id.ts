@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 
 const DIGEST_CHARS = 12;
 /**
- * The limit of vendors of chat and responses for `user` (`string_above_max_length`). Agents that use messages put whole records
- * there.
+ * The limit of vendors of chat and responses for `user`, `safety_identifier` and `prompt_cache_key` (`string_above_max_length`).
+ * Agents that use messages put whole records there.
  */
-const MAX_USER_CHARS = 64;
+const MAX_KEY_CHARS = 64;
 
 /**
  * An id of at most `maxLength` characters that depends on `id` alone. `legal`: the id without the characters that are refused.
@@ -21,7 +21,7 @@ export function fittingId(id: string, most: number): string {
   return id.length <= most ? id : shortId(id, id, most);
 }
 
-/** An end user's id for a vendor that takes no long one. */
-export function shortUser(user: string | undefined): string | undefined {
-  return user === undefined ? user : fittingId(user, MAX_USER_CHARS);
+/** The id of an end user, or the key of a cache, for a vendor that takes no long ones. */
+export function shortKey(key: string | undefined): string | undefined {
+  return key === undefined ? key : fittingId(key, MAX_KEY_CHARS);
 }

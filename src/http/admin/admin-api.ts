@@ -25,7 +25,7 @@ export interface AdminApiOptions {
   readonly actions: AdminActions;
   /** Opens the store where it is not open yet. */
   readonly store: () => Promise<{ readonly adminTokens: AdminTokens; readonly controls: Controls }>;
-  /** Whether films may be changed here. */
+  /** Whether videos may be changed here. */
   readonly isPrimary: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -66,7 +66,7 @@ const NOT_FOUND: AdminFailure = { status: 404, code: 'not_found', message: 'Ther
 const NOT_PRIMARY: AdminFailure = {
   status: 503,
   code: 'video_primary_required',
-  message: 'This gateway is a replica: films are changed at the primary.',
+  message: 'This gateway is a replica: videos are changed at the primary.',
 };
 
 export function createAdminApi(options: AdminApiOptions): AdminApi {
@@ -119,7 +119,8 @@ async function answer(
   if (!mayUse(token, route.role)) return FORBIDDEN;
   if (route.primaryOnly === true && !options.isPrimary()) return NOT_PRIMARY;
   const read = await readRequest({ request, response, clock: options.clock }, route.request, matched.members);
-  await perform(options, name, token, read, request, response);
+  const lasts = () => signIn.lasts(found, request);
+  await perform(options, name, { token, lasts }, read, request, response);
   return undefined;
 }
 
@@ -175,7 +176,7 @@ const KEY = /^[\x21-\x7e]{1,64}$/;
 async function perform(
   options: AdminApiOptions,
   name: AdminRouteName,
-  token: AdminToken,
+  { token, lasts }: { readonly token: AdminToken; readonly lasts: () => Promise<boolean> },
   read: ReadRequest,
   request: IncomingMessage,
   response: ServerResponse,
@@ -195,8 +196,9 @@ async function perform(
   response.on('close', () => gone.abort());
   const call: AdminCall = { cause, gone: gone.signal };
   if (name === 'followExchanges') {
-    const rows = options.actions.followExchanges(call, checkRequest(ADMIN_ROUTES.followExchanges.request, read.members));
-    await writeEvents(response, rows, options.clock, gone.signal);
+    const asked = checkRequest(ADMIN_ROUTES.followExchanges.request, read.members);
+    if (request.method === 'HEAD') gone.abort();
+    await writeEvents(response, options.actions.followExchanges(call, asked), { clock: options.clock, gone: gone.signal, lasts });
     return;
   }
   const value = await runAction(options.actions, name, call, read);

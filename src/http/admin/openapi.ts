@@ -11,7 +11,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   404: 'There is no such thing.',
   409: 'It cannot be done in this state, or the `Idempotency-Key` was used for another request.',
   429: 'Too many sign-ins fail at the moment.',
-  503: 'The store is away, or films are changed at the primary.',
+  503: 'The store is away, or videos are changed at the primary.',
 };
 
 const ERROR = {

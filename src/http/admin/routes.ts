@@ -19,7 +19,7 @@ export interface AdminRoute<Request extends TObject = TObject> {
   readonly request: Request;
   readonly response: TSchema;
   readonly status?: 201;
-  /** It changes films: a replica refuses it. */
+  /** It changes videos: a replica refuses it. */
   readonly primaryOnly?: true;
   /** It answers with server-sent events. */
   readonly isStream?: true;
@@ -103,7 +103,7 @@ export const ADMIN_ROUTES = {
   ),
 
   ledgerHead: row('GET', 'ledger/head', 'The newest row of the journal, to be kept elsewhere', ask.Nothing, answer.LedgerHead),
-  ledgerHolds: row('GET', 'ledger/holds', 'Money set aside for films', ask.AnyAccount, answer.Holds),
+  ledgerHolds: row('GET', 'ledger/holds', 'Money set aside for videos', ask.AnyAccount, answer.Holds),
   ledgerJournal: row('GET', 'ledger/journal', 'The journal, oldest first', ask.JournalPage, answer.Journal),
   verifyLedger: row('GET', 'ledger/verify', 'Recompute everything from the journal', ask.VerifyLedger, answer.Verification),
 

@@ -23,6 +23,10 @@ export const Limits = Type.Object(
       }),
       250_000,
     ),
+    object_members: withDefault(
+      Type.Integer({ minimum: 1024, description: 'The most members that one JSON object of a request may have.' }),
+      25_000,
+    ),
     multipart_bytes: withDefault(
       Type.Integer({ minimum: 1024, description: 'The most bytes that a form with uploads may have.' }),
       67_108_864,

@@ -2,7 +2,7 @@
  * The configuration while the gateway runs: a file that is read again on SIGHUP and on change. A file that is not valid keeps the
  * old configuration and is reported. Callers get a frozen snapshot.
  */
-import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
+import { type FSWatcher, readFileSync, realpathSync, renameSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Config } from './config.ts';
 import { ConfigError } from './config-error.ts';
@@ -18,9 +18,16 @@ export type LoadOptions = Omit<ParseOptions, 'path' | 'revision' | 'nowMs'> & { 
 
 /** Reads the file once. Throws {@link ConfigError}, also when the file cannot be read. */
 export function loadConfig(path: string, options: LoadOptions, revision = 1): Config {
-  let text: string;
+  return configOf(readConfigFile(path), path, options, revision);
+}
+
+function configOf(text: string, path: string, { now, ...rest }: LoadOptions, revision: number): Config {
+  return parseConfig(text, { ...rest, path, revision, nowMs: now() });
+}
+
+function readConfigFile(path: string): string {
   try {
-    text = readFileSync(path, 'utf8');
+    return readFileSync(path, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
     const message =
@@ -29,8 +36,27 @@ export function loadConfig(path: string, options: LoadOptions, revision = 1): Co
         : `the configuration file ${path} cannot be read (${code})`;
     throw new ConfigError([{ path: '', message }]);
   }
-  const { now, ...rest } = options;
-  return parseConfig(text, { ...rest, path, revision, nowMs: now() });
+}
+
+/**
+ * Replaces the file by what `edit` makes of it, at once: whoever reads it finds the old one or the new one. Gives the path.
+ * Throws {@link ConfigError} where that would be no valid configuration, and the system's error where it cannot be written; the
+ * old file then stays.
+ */
+export function changeConfig(path: string, options: LoadOptions, edit: (text: string) => string): string {
+  const text = readConfigFile(path);
+  const changed = edit(text);
+  if (changed === text) return path;
+  configOf(changed, path, options, 1);
+  const file = behindLinks(path);
+  const beside = `${file}.new`;
+  try {
+    writeFileSync(beside, changed, { mode: statSync(file).mode, flush: true });
+    renameSync(beside, file);
+  } finally {
+    rmSync(beside, { force: true });
+  }
+  return path;
 }
 
 /** A configuration that never changes: the demonstration, and tests. */

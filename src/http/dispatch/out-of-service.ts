@@ -1,6 +1,6 @@
 /**
  * Channels that an operator took out of service while gateways run: the store keeps them, every process looks once a second, and
- * gives them no new work from then on. What runs on them goes on, films are still asked for. `disabled` in the file is stronger:
+ * gives them no new work from then on. What runs on them goes on, videos are still asked for. `disabled` in the file is stronger:
  * nothing is sent at all.
  */
 import type { Logger } from 'pino';

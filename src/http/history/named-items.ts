@@ -31,7 +31,7 @@ export interface NamedBounds {
 
 /** How many JSON values the output has, found before it is parsed; infinitely many where there are more than `most`. */
 function valuesIn({ output }: PastTurn, most: number): number {
-  const figures = scanJson(`[${output.bytes.toString()}]`, { depth: Infinity, values: most });
+  const figures = scanJson(`[${output.bytes.toString()}]`, { depth: Infinity, values: most, members: Infinity });
   return typeof figures === 'string' ? Infinity : figures.values;
 }
 

@@ -10,7 +10,7 @@ import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
-import { checkFigures } from '../request/body.ts';
+import { checkFigures, valueLimit } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
@@ -160,7 +160,8 @@ async function expanded(
   past: PastTurn,
   slot: KeySlot,
 ): Promise<{ readonly text: string; readonly json: JsonObject }> {
-  const { jsonBytes, jsonValues } = config.current().limits;
+  const { limits } = config.current();
+  const { jsonBytes } = limits;
   const bytes = past.totalBytes + text.length;
   if (bytes > jsonBytes)
     throw new GatewayError('request_too_large', `The request and what it continues have more than ${jsonBytes} bytes.`, {
@@ -172,7 +173,10 @@ async function expanded(
     (function* () {
       const whole = withHistory(text, own, past);
       yield;
-      yield* checkFigures(whole, { maxValues: jsonValues, weigh: (values) => slot.setWeight(whole.length, values) });
+      yield* checkFigures(
+        whole,
+        valueLimit(limits, (values) => slot.setWeight(whole.length, values)),
+      );
       yield;
       return { text: whole, json: bodyOf(yield* parseInSteps(whole)) };
     })(),

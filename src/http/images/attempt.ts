@@ -18,7 +18,6 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { StreamError } from '../../streams/stream-error.ts';
-import { tap } from '../../streams/tap.ts';
 import type { Channel } from '../config/config.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
 import type { Target } from '../dispatch/plan.ts';
@@ -95,11 +94,18 @@ async function readAnswer(
   }
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
   if (!isStream) return upstream.decodeWhole(await readWhole(head, config.limits.answerBytes));
-  const frames = chain(
-    sseDecode({ maxEventBytes: config.limits.eventBytes }),
-    tap<Frame>(() => timers.data()),
-  );
-  return await readStream(head.body, chain(frames, upstream.decodeEvents()), timers);
+  const events = upstream.decodeEvents();
+  const timed: Stage<Frame, ImageAnswer> = {
+    get ended() {
+      return events.ended;
+    },
+    push(frame, out) {
+      timers.data();
+      events.push(frame, out);
+    },
+    end: (out) => events.end(out),
+  };
+  return await readStream(head.body, chain(sseDecode({ maxEventBytes: config.limits.eventBytes }), timed), timers);
 }
 
 async function readStream(body: BodyReader, stages: Stage<Uint8Array, ImageAnswer>, timers: IdleTimers): Promise<ImageAnswer> {

@@ -2,14 +2,14 @@
 import { formBoundary, createMultipartReader } from '../../codecs/bodies/multipart-reader.ts';
 import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } from '../../codecs/images/index.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { parseJsonBodyInTurns, receiveBody, receiveWhole } from '../request/body.ts';
+import { parseJsonBodyInTurns, receiveBody, receiveWhole, valueLimit } from '../request/body.ts';
 import type { Call } from '../gateway.ts';
 import type { ArrivingBody } from '../request/arriving-body.ts';
 
 /** Throws a 400 that names the field, 413, or 415 for a form where only JSON is taken. */
 export async function receiveImageRequest(call: Call, operation: ImageOperation, body: ArrivingBody): Promise<ImageRequest> {
   const { request, response, config, gateway } = call;
-  const { jsonBytes, jsonValues, multipartBytes, bodyMs } = config.limits;
+  const { jsonBytes, multipartBytes, bodyMs } = config.limits;
   const { slot, weigh } = body;
   const contentType = request.headers['content-type'];
   const boundary = operation === 'edit' ? formBoundary(contentType) : undefined;
@@ -21,7 +21,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     // `curl -d` sends every body with this type: only one that is no JSON object is really a form.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
-    const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };
+    const weighed = valueLimit(config.limits, (values) => slot.setWeight(bytes.length, values));
     const { text, json } = await parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
     return readImageJson(operation, text, json);
   }

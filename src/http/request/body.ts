@@ -7,12 +7,13 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
-import { lastMembers } from '../../codecs/json/last-members.ts';
+import { lastMembers } from '../../codecs/json/edit.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { scanInSteps } from '../../codecs/json/scan.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
+import type { Limits } from '../config/config.ts';
 import type { LargeWork } from './large-work.ts';
 
 export interface BodyLimits {
@@ -79,11 +80,18 @@ function arrived(request: IncomingMessage, declared: number): readonly Buffer[] 
 /** What the values of a JSON text are bounded by. */
 export interface ValueLimit {
   readonly maxValues: number;
+  /** Of one object. */
+  readonly maxMembers: number;
   /** Called with their number before the text is parsed; may throw. */
   readonly weigh?: (values: number) => void;
 }
 
-const UNBOUNDED: ValueLimit = { maxValues: Infinity };
+/** What the configuration says of them. */
+export function valueLimit(limits: Pick<Limits, 'jsonValues' | 'objectMembers'>, weigh: (values: number) => void): ValueLimit {
+  return { maxValues: limits.jsonValues, maxMembers: limits.objectMembers, weigh };
+}
+
+const UNBOUNDED: ValueLimit = { maxValues: Infinity, maxMembers: Infinity };
 
 /** A JSON object of a request: its exact text and its value. */
 export interface JsonBody {
@@ -94,7 +102,7 @@ export interface JsonBody {
 /**
  * The exact text and its value. Of members that share a name only the last is kept, in the text too: an upstream that reads the
  * first would otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8,
- * `request_too_large` for too many values, and what `weigh` throws.
+ * `request_too_large` for too many values or members, and what `weigh` throws.
  */
 export function parseJsonBody(bytes: Uint8Array, limit = UNBOUNDED): JsonBody {
   return atOnce(parseJsonBodyInSteps(bytes, limit));
@@ -142,10 +150,12 @@ function* parseText(text: string, members: number): Steps<JsonBody> {
  * Bounds a text that is about to be parsed, and returns how many members its object has, repeated ones included. Throws as {@link
  * parseJsonBody} does.
  */
-export function* checkFigures(text: string, { maxValues, weigh }: ValueLimit): Steps<number> {
-  const figures = yield* scanInSteps(text, { depth: MAX_DEPTH, values: maxValues });
+export function* checkFigures(text: string, { maxValues, maxMembers, weigh }: ValueLimit): Steps<number> {
+  const figures = yield* scanInSteps(text, { depth: MAX_DEPTH, values: maxValues, members: maxMembers });
   if (figures === 'depth') throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
   if (figures === 'values') throw new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
+  if (figures === 'members')
+    throw new GatewayError('request_too_large', `An object of the body has more than ${maxMembers} members.`);
   weigh?.(figures.values);
   return figures.members;
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Call } from '../gateway.ts';
 import { arrivingBody } from './arriving-body.ts';
-import { parseJsonBodyInTurns, receiveWhole } from './body.ts';
+import { parseJsonBodyInTurns, receiveWhole, valueLimit } from './body.ts';
 import type { KeySlot } from './key-slots.ts';
 
 export interface ReceivedJson {
@@ -20,14 +20,14 @@ export async function receiveJson(
   maxBytes = call.config.limits.jsonBytes,
 ): Promise<ReceivedJson> {
   const { gateway, config, request, response } = call;
-  const { bodyMs, jsonValues } = config.limits;
+  const { limits } = config;
   const arriving = arrivingBody(call, principal, maxBytes);
   const { slot, weigh } = arriving instanceof Promise ? await arriving : arriving;
-  const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: bodyMs, weigh }, gateway.clock);
+  const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: limits.bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
   const entered = gateway.turns.enter();
   if (entered !== undefined) await entered;
-  const weighed = { maxValues: jsonValues, weigh: (values: number) => slot.setWeight(bytes.length, values) };
+  const weighed = valueLimit(limits, (values) => slot.setWeight(bytes.length, values));
   const parsed = parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
   const { text, json } = parsed instanceof Promise ? await parsed : parsed;
   return { text, json, slot };

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
-import { lastMembers } from '../../codecs/json/last-members.ts';
+import { lastMembers } from '../../codecs/json/edit.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import { parseJsonBodyInSteps, type ValueLimit } from '../request/body.ts';

@@ -8,6 +8,7 @@ import { atOnce } from '../../codecs/steps.ts';
 import { toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import type { KeySlot } from '../request/key-slots.ts';
+import { valueLimit } from '../request/body.ts';
 import { isLarge } from '../request/large-work.ts';
 import { checkSolvent } from '../request/solvency.ts';
 import { type ClientEvent, readClientEvent } from './client-event.ts';
@@ -79,7 +80,7 @@ export class MessageReader {
     const { limits } = gateway.config.current();
     const slot = gateway.keySlots.hold(keyId, limits.key);
     const weigh = (values: number): void => slot.setWeight(bytes.length, values);
-    const steps = readClientEvent(bytes, isBinary, { maxValues: limits.jsonValues, weigh });
+    const steps = readClientEvent(bytes, isBinary, valueLimit(limits, weigh));
     if (isLarge(bytes)) return this.#takeLate(slot, gateway.largeWork.run(steps));
     take(slot, () => atOnce(steps));
     return undefined;

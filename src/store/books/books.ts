@@ -10,7 +10,7 @@ import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState, JournalKind, JournalRow, LedgerAccount } from '../ledger.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
-import type { Rollup, RollupChanges, SettledFilm } from '../rollups.ts';
+import type { Rollup, RollupChanges, SettledVideo } from '../rollups.ts';
 import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { StoreOptions } from '../store.ts';
@@ -119,7 +119,7 @@ export interface RollupBooks {
   /** Rows logged from the one time and before the other, above a seq, in their order. */
   logged(fromMs: number, toMs: number, after: number, limit: number): Answer<readonly RequestLogRow[]>;
   /** Those that were paid for. */
-  films(): Answer<readonly SettledFilm[]>;
+  settledVideos(): Answer<readonly SettledVideo[]>;
   /** The sums by key of these hours. */
   hoursOfKeys(from: number, to: number): Answer<readonly Rollup[]>;
   /** The sums of these hours and of this day, also those of all keys together. */

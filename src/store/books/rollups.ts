@@ -1,4 +1,4 @@
-/** Making the rollups anew from the rows that exist: the log, as far as it was not pruned, and the films. */
+/** Making the rollups anew from the rows that exist: the log, as far as it was not pruned, and the videos. */
 import { countsOf } from '../day-usage.ts';
 import { keptUntil } from '../rollup-recount.ts';
 import { HOUR_MS, HOURS_A_DAY, hourOf, type RebuiltRollups, RollupChanges } from '../rollups.ts';
@@ -23,7 +23,7 @@ export async function rebuildRollups(keeper: Bookkeeper): Promise<RebuiltRollups
 function* reach(books: Books, nowMs: number): Rule<{ readonly kept: number; readonly first: number; readonly last: number }> {
   const { oldest, head, firstHour } = yield* got(books.logLimits());
   const kept = keptUntil(oldest, head);
-  const hours = (yield* got(books.films())).map(({ atMs }) => hourOf(atMs));
+  const hours = (yield* got(books.settledVideos())).map(({ atMs }) => hourOf(atMs));
   if (oldest !== undefined) hours.push(hourOf(oldest.loggedAtMs));
   if (firstHour !== undefined) hours.push(firstHour);
   const newest = hourOf(Math.max(nowMs, head.atMs));
@@ -43,7 +43,8 @@ function* rebuildDay(books: Books, day: number): Rule<number> {
     after = rows.at(-1)?.seq ?? after;
     if (rows.length < PAGE) break;
   }
-  for (const film of yield* got(books.films())) if (hourOf(film.atMs) >= from && hourOf(film.atMs) < to) counted.film(film);
+  for (const video of yield* got(books.settledVideos()))
+    if (hourOf(video.atMs) >= from && hourOf(video.atMs) < to) counted.video(video);
 
   // The sums of the day are those, and those of its hours that are kept as they are.
   const whole = new RollupChanges();

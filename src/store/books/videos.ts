@@ -5,7 +5,7 @@ import { VIDEO_WORKER } from '../leases.ts';
 import { payerOf } from '../payer.ts';
 import type { Reservations } from '../reservations.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
-import { filmOf } from '../rollup-recount.ts';
+import { settledVideoOf } from '../rollup-recount.ts';
 import {
   ABANDONED,
   activePayer,
@@ -135,8 +135,8 @@ function* change(
   if (!decided.ok) return decided;
   const { next, hold } = decided.value;
   if (hold !== null) yield* resolveHold(books, next.id, hold, circumstance.nowMs, circumstance.by);
-  const film = filmOf(next);
-  if (film !== undefined) books.rollups.film(film);
+  const video = settledVideoOf(next);
+  if (video !== undefined) books.rollups.video(video);
   yield* got(books.replaceVideos([decided.value]));
   return done(next);
 }

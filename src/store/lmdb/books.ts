@@ -6,8 +6,8 @@ import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
-import { filmOf } from '../rollup-recount.ts';
-import { hourOf, type Rollup, type SettledFilm } from '../rollups.ts';
+import { settledVideoOf } from '../rollup-recount.ts';
+import { hourOf, type Rollup, type SettledVideo } from '../rollups.ts';
 import { type OpenExchange, openFields } from '../settlement.ts';
 import { dueAt, type Earlier, isIdempotencyKey, isTaskId, UNDUE } from '../video-rules.ts';
 import type { NewVideo, VideoTask } from '../videos.ts';
@@ -131,8 +131,8 @@ export class LmdbBooks extends Work implements Books {
     return [...rows].map(({ value }) => value);
   }
 
-  films(): SettledFilm[] {
-    return [...this.tables.videos.getRange()].flatMap(({ value }) => filmOf(value) ?? []);
+  settledVideos(): SettledVideo[] {
+    return [...this.tables.videos.getRange()].flatMap(({ value }) => settledVideoOf(value) ?? []);
   }
 
   hoursOfKeys(from: number, to: number): Rollup[] {

@@ -6,8 +6,8 @@ import type { EnvelopeSecret } from '../envelope-secrets.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { HoldRow, HoldState } from '../ledger.ts';
 import type { RequestLogRow } from '../request-log.ts';
-import { filmOf } from '../rollup-recount.ts';
-import type { Rollup, SettledFilm } from '../rollups.ts';
+import { settledVideoOf } from '../rollup-recount.ts';
+import type { Rollup, SettledVideo } from '../rollups.ts';
 import type { OpenExchange } from '../settlement.ts';
 import { exchangeOf } from '../settlements/records.ts';
 import { isStorable, storable } from '../storable.ts';
@@ -180,13 +180,13 @@ export class PostgresBooks extends Work implements Books {
     return (await this.run(LOGGED, [fromMs, toMs, after, limit])).map(logRowOf);
   }
 
-  async films(): Promise<SettledFilm[]> {
-    const films: SettledFilm[] = [];
+  async settledVideos(): Promise<SettledVideo[]> {
+    const videos: SettledVideo[] = [];
     for (let after = -1; ; ) {
       const rows = await this.run(SUCCEEDED, [after, PAGE]);
-      films.push(...rows.flatMap((row) => filmOf(taskOf(row)) ?? []));
+      videos.push(...rows.flatMap((row) => settledVideoOf(taskOf(row)) ?? []));
       const last = rows.at(-1);
-      if (last === undefined || rows.length < PAGE) return films;
+      if (last === undefined || rows.length < PAGE) return videos;
       after = int(last, 'number');
     }
   }

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonValue } from '../../../src/codecs/canonical/json.ts';
-import { decodeJsonError } from '../../../src/codecs/errors/json-refusal.ts';
 import { UPSTREAMS } from '../../../src/codecs/registry.ts';
-import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../../../src/codecs/errors/upstream.ts';
+import {
+  decodeJsonError,
+  type ErrorMembers,
+  readErrorMembers,
+  refusal,
+  statusOfMembers,
+} from '../../../src/codecs/errors/upstream.ts';
 
 const CASES: readonly (readonly [string, JsonValue, ErrorMembers])[] = [
   [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpstreamAnswer } from '../../../src/codecs/codec.ts';
-import { decodeJsonError } from '../../../src/codecs/errors/json-refusal.ts';
+import { decodeJsonError } from '../../../src/codecs/errors/upstream.ts';
 import { UPSTREAMS } from '../../../src/codecs/registry.ts';
 
 const DATE = 'Sat, 21 Nov 2026 10:00:00 GMT';

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { parseInSteps } from '../../../src/codecs/json/parse-in-steps.ts';
+import { isObject, tryJson } from '../../../src/codecs/canonical/json.ts';
+import { isObjectInSteps, parseInSteps } from '../../../src/codecs/json/parse-in-steps.ts';
 import { writeInSteps } from '../../../src/codecs/json/write-in-steps.ts';
 import { atOnce } from '../../../src/codecs/steps.ts';
 
@@ -100,6 +101,32 @@ test('it takes as many steps as the text has pieces, however it is nested', () =
     for (const parse = parseInSteps(text); parse.next().done !== true; ) steps += 1;
     assert.ok(steps >= text.length / 64 / 1024, `${steps} steps for ${text.length} characters`);
   }
+});
+
+test('a text is an object exactly where the parser says so, however broken it is, and nothing of it is kept', () => {
+  const verdict = (text: string): boolean => isObject(tryJson(text));
+  for (const text of SAMPLES) {
+    assert.equal(atOnce(isObjectInSteps(text)), verdict(text));
+    const held = ` {"a":${text}, "b":"${'x'.repeat(1_100_000)}"} `;
+    assert.equal(atOnce(isObjectInSteps(held)), true);
+    for (const at of [1, 5, held.length / 3, held.length / 2, held.length - 3].map(Math.floor)) {
+      const broken = `${held.slice(0, at)}}${held.slice(at + 1)}`;
+      assert.equal(atOnce(isObjectInSteps(broken)), verdict(broken), `broken at ${at}`);
+    }
+  }
+  for (const text of ['', ' ', '{', '{}', ' {"a":1} ', '[]', '"{}"', '{"a":1}}', 'null'])
+    assert.equal(atOnce(isObjectInSteps(text)), verdict(text), text);
+  assert.equal(atOnce(isObjectInSteps(`${'{"a":'.repeat(600)}1${'}'.repeat(600)}`)), false, 'deeper than any real call');
+});
+
+test('a long text deep in a value is written in pieces, too', () => {
+  const quotes = '\\"x'.repeat(2_000_000);
+  let steps = 0;
+  for (const write = writeInSteps({ messages: [{ calls: [{ f: { input: quotes } }] }] }); write.next().done !== true; )
+    steps += 1;
+  assert.ok(steps >= quotes.length / 1024 / 1024, `${steps} steps`);
+  const mixed = { a: ['b', quotes, 'c', { d: quotes, e: 'f' }], g: 1, h: quotes };
+  assert.ok(atOnce(writeInSteps(mixed)) === JSON.stringify(mixed));
 });
 
 test('what is written in steps is what `JSON.stringify` writes', () => {

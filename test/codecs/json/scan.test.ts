@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { isObject, type JsonValue } from '../../../src/codecs/canonical/json.ts';
 import { scanJson } from '../../../src/codecs/json/scan.ts';
 
-const ANY = { depth: Infinity, values: Infinity };
+const ANY = { depth: Infinity, values: Infinity, members: Infinity };
 
 function valuesIn(value: JsonValue | undefined): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, entry) => sum + valuesIn(entry), 1);
@@ -48,7 +48,10 @@ test('empty containers with space in them, escapes at every place of a string, a
 test('it stops at the first bound, and reads what is no JSON to its end', () => {
   assert.equal(scanJson(`[${'{},'.repeat(20)}{}]`, { ...ANY, values: 20 }), 'values');
   assert.equal(scanJson('['.repeat(30), { ...ANY, depth: 20 }), 'depth');
-  assert.deepEqual(scanJson('[1,2]', { depth: 1, values: 3 }), { values: 3, members: 0 });
+  assert.deepEqual(scanJson('[1,2]', { ...ANY, depth: 1, values: 3 }), { values: 3, members: 0 });
+  const pair = '{"a":{"b":1,"b":2},"c":{"d":[{"e":1},{"e":1},{"e":1}]}}';
+  assert.deepEqual(scanJson(pair, { ...ANY, members: 2 }), { values: 12, members: 2 });
+  assert.equal(scanJson(pair, { ...ANY, members: 1 }), 'members');
   for (const broken of ['', '"', '"\\', '{"a', '[[', ']]]', '{"a":"\\"']) assert.equal(typeof scanJson(broken, ANY), 'object');
 });
 

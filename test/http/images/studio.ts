@@ -37,6 +37,7 @@ export async function studio(changes: { readonly channels?: readonly object[]; r
     ),
     on('closed', 'responses'),
     on('vectors', 'chat_completion'),
+    on('numbers', 'responses'),
     on('text', 'chat_completion'),
     ...(changes.channels ?? []),
   ];
@@ -49,6 +50,7 @@ export async function studio(changes: { readonly channels?: readonly object[]; r
       tool: { kind: 'image', ...PRICE },
       closed: { kind: 'image', ...PRICE },
       vectors: { kind: 'embedding', ...PRICE },
+      numbers: { kind: 'embedding', ...PRICE },
       text: PRICE,
     },
     ...changes.file,

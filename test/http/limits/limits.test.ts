@@ -73,6 +73,7 @@ async function codeOf(response: Response): Promise<string> {
 
 test('over its limit of requests a key is 429 in every dialect, whole and streamed; answers say how much is left', async (t) => {
   const gateway = await moneyGateway(t);
+  gateway.simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'Good' }] }, times: 1_000 });
   for (const [client, { path, ask }] of Object.entries(CLIENTS)) {
     for (const stream of [false, true]) {
       const who = await owner(gateway, { requestsPerMinute: 2 });
@@ -192,6 +193,7 @@ test('requests at once: the one too many is refused at once, and a place is free
 
 test('a client that sends one request after another is never too many, in any dialect', async (t) => {
   const gateway = await moneyGateway(t);
+  gateway.simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'Good' }] }, times: 1_000 });
   const who = await owner(gateway, { maxConcurrency: 1 });
   for (let round = 0; round < 8; round++) {
     for (const { path, ask } of Object.values(CLIENTS)) {

@@ -10,7 +10,7 @@ import { CLIENTS, FORMS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse
 const FUNDS = 10n ** 12n;
 const AWAY_MS = 700;
 /** An answer of one word and then nothing, while its model thinks. */
-const thinking = { reply: { pieces: [{ type: 'text', text: 'Good morning to you' } as const] }, pace: { ms: 4_000 } };
+const thinking = { reply: { pieces: [{ type: 'text', text: 'Good morning to you' } as const] }, pace: { ms: 1_500 } };
 
 async function leave(
   gateway: MoneyGateway,

@@ -68,6 +68,24 @@ test('the same over WebSocket; the limit is an option, and every value counts', 
   assert.equal((await gateway.post('/v1/messages', bodyOf(1_024 - 7))).status, 413);
 });
 
+test('one object has at most 25,000 members, wherever it stands; the engine lists the names of one in a single step', async () => {
+  await using gateway = await testGateway({ ...file, limits: { object_members: 1_024 } });
+  const members = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]));
+  const status = async (more: object): Promise<number> => (await gateway.post('/v1/messages', ask(more))).status;
+  assert.equal(await status({ metadata: { user_id: 'u' }, x: [members(1_024), members(1_024)] }), 200);
+  const refused = await gateway.post('/v1/messages', ask({ x: [[{ y: members(1_025) }]] }));
+  assert.equal(refused.status, 413);
+  assert.match(await refused.text(), /An object of the body has more than 1024 members/);
+  const client = await connect(gateway);
+  const [event] = await client.turn({ type: 'response.create', model: 'm', input: 'hi', x: members(1_025) });
+  assert.match(JSON.stringify(event), /"status":413.*more than 1024 members/);
+  client.ws.close();
+  await client.closed;
+  await using usual = await testGateway(file);
+  assert.equal((await usual.post('/v1/messages', ask({ x: members(25_000) }))).status, 200);
+  assert.equal((await usual.post('/v1/messages', ask({ x: members(25_001) }))).status, 413);
+});
+
 test('values are part of what a key holds: many such bodies at once are refused, not kept', async () => {
   await using gateway = await testGateway({ ...file, limits: { key_body_bytes: 5_000_000 } });
   simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'one two three four five six' }] }, pace: { ms: 40 } });

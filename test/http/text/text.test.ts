@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { messagesClient } from '../../../src/codecs/messages/index.ts';
+import { estimateInput } from '../../../src/http/exchange/estimate.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../../support/fake-upstream.ts';
 import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 
@@ -25,6 +28,36 @@ test('a stream is relayed, settled once with its usage, and its connection is ke
   assert.equal(sent?.headers.get('x-api-key'), 'sk-upstream');
   assert.equal(sent?.headers.get('authorization'), undefined);
   assert.equal(sent?.path, '/v1/messages');
+});
+
+test('message_start of another protocol’s answer has the estimate of the admission, message_delta what was counted', async (t) => {
+  const simulator = await startSimulator({ pace: { cut: 'packet' } });
+  t.after(() => simulator.close());
+  await using gateway = await testGateway({
+    channels: (['chat_completion', 'responses', 'gemini'] as const).map((type) =>
+      channel(simulator.url, { id: type, type, models: [type] }),
+    ),
+    models: { chat_completion: MODELS.m, responses: MODELS.m, gemini: MODELS.m },
+  });
+  const content = 'word '.repeat(800);
+  for (const model of ['chat_completion', 'responses', 'gemini']) {
+    const usage = { input: 777, output: 3 };
+    simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'one two three' }], usage } });
+    const body = { model, max_tokens: 9, messages: [{ role: 'user', content }] };
+    const { messages, max_tokens } = body;
+    const request = messagesClient.decodeRequest(
+      JSON.stringify(body),
+      { model, max_tokens, messages },
+      { open: () => undefined },
+    );
+    const text = await (await gateway.post('/v1/messages', { ...body, stream: true })).text();
+    const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json = '']) => JSON.parse(json));
+    const [start, delta] = ['message_start', 'message_delta'].map((type) => events.find((event) => event.type === type));
+    const counted = [start.message.usage.input_tokens, delta.usage.input_tokens];
+    // Gemini counts the prompt with its first words.
+    assert.deepEqual(counted, [model === 'gemini' ? 777 : estimateInput(request), 777], model);
+    assert.ok(estimateInput(request) >= 1000);
+  }
 });
 
 test('a whole answer', async () => {

@@ -3,7 +3,7 @@
  * theirs.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
@@ -117,7 +117,7 @@ test('names full of markup are text in every view', options, async () => {
 test('a read token sees every view and no writing control', options, async () => {
   await using opened = await signedIn('read', 'overview');
   const { page } = opened;
-  const writing = /^(New|Credit|Change|Disable|Enable|Rotate|Transfer|Delete|Test|Take|Put|Resolve|Reload|Create)/;
+  const writing = /^(New|Back|Credit|Change|Disable|Enable|Rotate|Transfer|Delete|Test|Take|Put|Resolve|Reload|Create)/;
   for (const view of [...VIEWS, ...(await detailViews())]) {
     await go(page, view);
     const names = await page.locator('#view button').allTextContents();
@@ -134,6 +134,7 @@ test('an account is made, credited and limited, and its key shown once; who and 
   const { page, complaints } = opened;
   const dialog = page.locator('dialog');
   await page.click('#new-account');
+  assert.doesNotMatch(await dialog.innerText(), /\b(?:true|false|undefined|null)\b/);
   await dialog.locator('[name=name]').fill('new-team');
   await dialog.locator('[name=credit]').fill('ten');
   await dialog.locator('button[type=submit]').click();
@@ -267,30 +268,43 @@ test('the log is filtered, paged, and says what a filter names in vain', options
   await page.locator('a:text-is("Older")').waitFor();
 });
 
-test('the live view takes in thousands of exchanges, keeps two hundred rows and never stalls', options, async () => {
-  await using opened = await signedIn('read', 'live');
-  const { page, complaints } = opened;
-  await page.locator('.state', { hasText: 'Waiting' }).waitFor();
-  await page.evaluate(
-    'self.longest = 0; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) longest = Math.max(longest, duration); }).observe({ type: "longtask" });',
-  );
-  for (let round = 0; round < 20; round += 1) {
-    await day.add(250);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  await page.locator('.state', { hasText: 'passed over' }).waitFor();
-  const shown = await page.locator('tbody tr').count();
-  assert.ok(shown > 100 && shown <= 200, `${shown} rows`);
-  const longest = await page.evaluate<number>('longest');
-  assert.ok(longest < 250, `a task of ${longest} ms`);
-  await page.click('#pause');
-  await page.locator('.state', { hasText: 'Paused' }).waitFor();
-  const newest = await page.locator('tbody tr').first().textContent();
-  await day.add(3);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  assert.equal(await page.locator('tbody tr').first().textContent(), newest);
-  assert.deepEqual(own(complaints), []);
-});
+test(
+  'the live view at 1,000 exchanges a second keeps two hundred rows, and its page is idle most of the time',
+  options,
+  async (t) => {
+    await using opened = await signedIn('read', 'live');
+    const { page, complaints } = opened;
+    await page.locator('.state', { hasText: 'Waiting' }).waitFor();
+    const devtools = await page.context().newCDPSession(page);
+    // Processor time of the page's thread, which others on the machine do not lengthen.
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const busySeconds = async (): Promise<number> => {
+      const { metrics } = await devtools.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
+    };
+    const [startedAtMs, busyBefore] = [performance.now(), await busySeconds()];
+    for (let added = 0; added < 5_000; ) {
+      const due = Math.floor(performance.now() - startedAtMs) - added;
+      if (due > 0) await day.add(due);
+      added += due;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const seconds = (performance.now() - startedAtMs) / 1_000;
+    const share = ((await busySeconds()) - busyBefore) / seconds;
+    t.diagnostic(`${Math.round(share * 100)} % of a core`);
+    assert.ok(share < 0.25, `${share} of a core`);
+    await page.locator('.state', { hasText: 'passed over' }).waitFor();
+    const shown = await page.locator('tbody tr').count();
+    assert.ok(shown > 100 && shown <= 200, `${shown} rows`);
+    await page.click('#pause');
+    await page.locator('.state', { hasText: 'Paused' }).waitFor();
+    const newest = await page.locator('tbody tr').first().textContent();
+    await day.add(3);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    assert.equal(await page.locator('tbody tr').first().textContent(), newest);
+    assert.deepEqual(own(complaints), []);
+  },
+);
 
 test('while the gateway or its store is away it says so, keeps what it showed, and comes back by itself', options, async () => {
   await using opened = await signedIn('write', 'accounts');
@@ -400,6 +414,33 @@ test('while the store is copied the console goes on, and what it changes meanwhi
   assert.equal(await page.locator('#banner').isHidden(), true);
   assert.deepEqual(own(complaints), []);
 });
+
+test(
+  'the store is backed up, and the head of the copy is shown to be kept; the folder is named where it may not be',
+  options,
+  async (t) => {
+    const backups = mkdtempSync(join(tmpdir(), 'mizu-console-backup-'));
+    t.after(() => rmSync(backups, { recursive: true, force: true }));
+    const gateway = await adminGateway(t, { backups });
+    const on = { origin: `http://127.0.0.1:${gateway.port}`, tokens: gateway.tokens };
+    await using opened = await signedIn('write', 'gateway', {}, on);
+    const { page, complaints } = opened;
+    await page.click('#back-up');
+    const dialog = page.locator('dialog');
+    assert.match(await dialog.locator('[name=folder]').inputValue(), /^\d{4}-\d\d-\d\d-\d{4}$/);
+    await dialog.locator('[name=folder]').fill('../elsewhere');
+    await dialog.locator('button[type=submit]').click();
+    await dialog.locator('.reason', { hasText: `backups are made below ${backups}` }).waitFor();
+    await dialog.locator('[name=folder]').fill('today');
+    await dialog.locator('button[type=submit]').click();
+    const { seq, hash } = await gateway.store.ledger.head();
+    assert.equal(await dialog.locator('.secret').textContent(), `${seq}:${hash}`);
+    await dialog.locator('.note', { hasText: join(backups, 'today') }).waitFor();
+    await dialog.locator('button', { hasText: 'I have kept it' }).click();
+    assert.ok(existsSync(join(backups, 'today', 'data.mdb')));
+    assert.deepEqual(own(complaints), []);
+  },
+);
 
 test('a gateway that nobody used yet says what comes next', options, async (t) => {
   const empty = await consoleDay(t, { requests: 0, hours: 1 }, { file: {} });

@@ -64,6 +64,10 @@ const referring = (size: number): object => ({
   type: 'object',
   ...SCHEMAS['references to each level of a deep schema']?.(size),
 });
+/** `args` as they are spelt within a string. */
+const asCall = (args: string, model = 'm'): string =>
+  `{"model":"${model}","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
+  `"function":{"name":"f","arguments":"${args}"}}]},{"role":"tool","tool_call_id":"c","content":"y"}]}`;
 const tool = (input_schema: object): object => ({ tools: [{ name: 't', input_schema }] });
 
 /** What a key with a cent can send in one request, at the limits that are there by default. */
@@ -89,6 +93,10 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
     gzipSync(ask(picture(`data:image/png;base64,${'-_A '.repeat(2_000_000)}`))),
   'a picture with a type of 8 MB, compressed': () => gzipSync(ask(picture(`data:image/png${';'.repeat(8_000_000)},x`))),
   'a schema of 0.6 MB for gemini, each level referred to': () => ask({ model: 'lowered', ...tool(referring(20_000)) }),
+  'arguments of ten million values, compressed': () => gzipSync(asCall(`{\\"x\\":[${'{},'.repeat(10_000_000)}{}]}`)),
+  'arguments of ten million values for gemini, compressed': () =>
+    gzipSync(asCall(`{\\"x\\":[${'{},'.repeat(10_000_000)}{}]}`, 'lowered')),
+  'arguments of five million quotes, compressed': () => gzipSync(asCall(`{\\"x\\":\\"${'\\\\\\"'.repeat(5_000_000)}\\"}`)),
   '60,000 messages': () =>
     ask({ messages: list(60_001, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` })) }),
   '60,000 messages for gemini': () =>
@@ -104,7 +112,7 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
   'a text of 16 MB, compressed': () => gzipSync(ask({ messages: [{ role: 'user', content: 'word '.repeat(3_200_000) }] })),
 };
 /** What is not said in messages. */
-const isChat = (name: string): boolean => name.startsWith('a picture');
+const isChat = (name: string): boolean => /^(a picture|arguments)/.test(name);
 const STALL_MS = 50;
 /** So that the balance lasts for megabytes. */
 const CHEAP = { price: { input: '0.0001', output: '0.0001' } };

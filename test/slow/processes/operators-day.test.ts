@@ -65,7 +65,9 @@ test('the commands of the operator’s day print what the document says', { time
   writeFileSync(join(folder, 'mizu.config.json'), text);
   const day = steps();
   assert.ok(day.length > 25);
-  const commands = day.map(({ command }) => `${command.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)}\necho '${END}'\n`);
+  const commands = day.map(
+    ({ command }) => `${command.replaceAll(':8080', `:${port}`).replaceAll(':8081', `:${operations}`)}\necho '${END}'\n`,
+  );
   const mizu = `mizu() { '${process.execPath}' '${resolve('src/main.ts')}' "$@"; }\n`;
   const env = { PATH: process.env['PATH'] ?? '', OPENAI_API_KEY: 'sk-one', ANTHROPIC_API_KEY: 'sk-two' };
   const input = `exec 2>&1\n${mizu}${commands.join('')}`;

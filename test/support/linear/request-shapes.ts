@@ -47,6 +47,13 @@ const schemas: RequestShape[] = Object.entries(SCHEMAS).flatMap(([name, schema])
   })),
 ]);
 
+/** Texts that hold JSON, whose values no limit of the body counts. */
+const INPUTS: readonly (readonly [name: string, input: (count: number) => string])[] = [
+  ['a list', (count) => `{"x":[${'{},'.repeat(40 * count)}{}]}`],
+  ['many members', (count) => JSON.stringify(record(10 * count, 'p', (at) => at))],
+  ['quotes', (count) => JSON.stringify({ a: '\\"x'.repeat(40 * count) })],
+];
+
 const histories: readonly RequestShape[] = [
   chat('results in reverse', (count) => ({
     messages: [
@@ -66,6 +73,30 @@ const histories: readonly RequestShape[] = [
       ...HI,
     ],
   })),
+  ...INPUTS.flatMap(([name, input]) => [
+    chat(`a call whose arguments are ${name}`, (count) => ({
+      messages: [
+        ...HI,
+        { role: 'assistant', tool_calls: [call('c', 'f', input(count))] },
+        { role: 'tool', tool_call_id: 'c', content: 'r' },
+      ],
+      tools: [tool('f')],
+    })),
+    responses(`a call whose arguments are ${name}`, (count) => ({
+      input: [
+        ...HI,
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: input(count) },
+        { type: 'function_call_output', call_id: 'c', output: input(count) },
+      ],
+    })),
+    messages(`a call whose input holds a text of ${name}`, (count) => ({
+      messages: [
+        ...HI,
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: { a: input(count) } }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: input(count) }] },
+      ],
+    })),
+  ]),
   chat('calls of one id', (count) => ({
     messages: [
       ...HI,

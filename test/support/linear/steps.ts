@@ -12,8 +12,8 @@ import { parseJsonBodyInSteps } from '../../../src/http/request/body.ts';
 import { openForTests, ownerOf, targetOf } from '../wire.ts';
 import { type RequestShape, SINGLE_SHAPES } from './request-shapes.ts';
 
-/** Just under `limits.json_values`, and half of `limits.json_bytes`. */
-const MOST = { values: 249_000, bytes: 16_000_000, count: 400_000 };
+/** Just under `limits.json_values` and `limits.object_members`, and half of `limits.json_bytes`. */
+const MOST = { values: 249_000, bytes: 16_000_000, members: 24_900, count: 400_000 };
 /** Two sizes from which it is seen what one more element adds. */
 const [LESS, MORE] = [200, 400];
 
@@ -62,14 +62,29 @@ function longestStep(shape: RequestShape, upstream: UpstreamCodec): number {
 
 function largestCount(shape: RequestShape): number {
   const [less, more] = [sizeOf(shape, LESS), sizeOf(shape, MORE)];
-  const values = Math.max(1e-4, (more.values - less.values) / (MORE - LESS));
-  const bytes = Math.max(1e-4, (more.bytes - less.bytes) / (MORE - LESS));
-  return Math.floor(Math.min(MOST.values / values, MOST.bytes / bytes, MOST.count));
+  const most = (what: keyof Size): number => MOST[what] / Math.max(1e-4, (more[what] - less[what]) / (MORE - LESS));
+  return Math.floor(Math.min(most('values'), most('bytes'), most('members'), MOST.count));
 }
 
-function sizeOf(shape: RequestShape, count: number): { readonly values: number; readonly bytes: number } {
-  const text = JSON.stringify(shape.body(count));
-  const figures = scanJson(text, { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY });
+interface Size {
+  readonly values: number;
+  readonly bytes: number;
+  /** Of the object that has most. */
+  readonly members: number;
+}
+
+function sizeOf(shape: RequestShape, count: number): Size {
+  const body = shape.body(count);
+  const text = JSON.stringify(body);
+  const figures = scanJson(text, ANY);
   if (typeof figures === 'string') throw new Error('nothing bounds it');
-  return { values: figures.values, bytes: text.length };
+  return { values: figures.values, bytes: text.length, members: mostMembers(body) };
+}
+
+const ANY = { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY, members: Number.POSITIVE_INFINITY };
+
+function mostMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const children: unknown[] = Object.values(value);
+  return children.reduce<number>((most, child) => Math.max(most, mostMembers(child)), Array.isArray(value) ? 0 : children.length);
 }

@@ -1,7 +1,7 @@
 /** Tools, tool choice and format of a chat request, also in the deprecated form `functions`. Does not know messages. */
 import { invalid } from '../../canonical/error.ts';
 import type { CacheBreakpoint } from '../../canonical/item.ts';
-import type { JsonObject, JsonValue } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../../canonical/request.ts';
 import { readCacheControl } from '../../requests/cache-breakpoints.ts';
 import { defined } from '../../defined.ts';
@@ -104,7 +104,9 @@ function mode(name: string, path: string): ToolChoice {
 function readChoice(choice: JsonValue, path: string): ToolChoice {
   if (typeof choice === 'string') return mode(choice, path);
   const body = objectAt(choice, path);
-  const type = requiredString(body, 'type', path);
+  // Clients of Hugging Face name the function alone.
+  const isBare = !present(body['type']) && isObject(body['function']);
+  const type = isBare ? 'function' : requiredString(body, 'type', path);
   if (type === 'function' || type === 'custom') {
     const name = requiredString(objectAt(body[type], `${path}.${type}`), 'name', `${path}.${type}`);
     return { mode: 'tool', toolType: type, tool: { name } };

@@ -3,7 +3,8 @@
  * items. Each tool result is a message, and the media of a run of results, which tool messages cannot hold, follow in one user
  * message.
  */
-import { callArguments } from '../../tools/arguments.ts';
+import { callArguments, NO_ARGUMENTS } from '../../tools/arguments.ts';
+import { isObjectInput, readCallInputs } from '../../tools/call-inputs.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type {
@@ -16,7 +17,7 @@ import type {
   ToolCallItem,
   ToolResultItem,
 } from '../../canonical/item.ts';
-import { isObjectText, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { CodecOptions, Target } from '../../codec.ts';
@@ -62,7 +63,10 @@ export function* encodeMessages(
     losses,
   });
   yield;
-  for (const [index, item] of (yield* withAnsweredCalls(items, (feature) => losses.note(feature))).entries()) {
+  const settled = yield* withAnsweredCalls(items, (feature) => losses.note(feature));
+  // Only the inputs of freeform tools that are declared as functions have to be objects.
+  if (settled.some((item) => item.kind === 'toolCall' && item.toolType === 'custom')) yield* readCallInputs(settled);
+  for (const [index, item] of settled.entries()) {
     if (endsStep(index)) yield;
     writer.add(item);
   }
@@ -248,8 +252,8 @@ class MessageWriter {
     const tool = customToolOf(this.#request.tools, item.tool);
     if (!isLowered(tool, this.#target.options)) return { id, type: 'custom', custom: { name, input: item.input } };
     if (tool?.inputSchema === undefined) return functionCall(id, name, wrapFreeform(item.input));
-    const input = callArguments(item.input);
-    if (isObjectText(input)) return functionCall(id, name, input);
+    if (item.input.trim() === '') return functionCall(id, name, NO_ARGUMENTS);
+    if (isObjectInput(item)) return functionCall(id, name, item.input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 

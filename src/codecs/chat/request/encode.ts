@@ -12,7 +12,7 @@ import { editJson } from '../../json/edit.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import { schemaEdits } from '../../schemas/text.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
-import { shortUser } from '../../requests/short-id.ts';
+import { shortKey } from '../../requests/short-id.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools, verbatimNames } from '../../tools/names.ts';
 import type { Steps } from '../../steps.ts';
@@ -109,9 +109,9 @@ function wholeCache({ cache }: CanonicalRequest, { options, without }: Target): 
 
 function identity(request: CanonicalRequest): JsonObject {
   return {
-    user: shortUser(request.user),
+    user: shortKey(request.user),
     metadata: request.metadata,
-    prompt_cache_key: request.promptCacheKey,
-    safety_identifier: request.safetyIdentifier,
+    prompt_cache_key: shortKey(request.promptCacheKey),
+    safety_identifier: shortKey(request.safetyIdentifier),
   };
 }

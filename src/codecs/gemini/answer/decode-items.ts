@@ -15,7 +15,7 @@ import type { DecodeContext } from '../../codec.ts';
 import { logprobsOf } from '../../answers/logprobs.ts';
 import { customToolOf, unwrapFreeform } from '../../tools/freeform.ts';
 import { essenceOf, joinBase64 } from '../../media.ts';
-import { objectText } from '../wire.ts';
+import { objectText } from '../../tools/call-inputs.ts';
 import type { CitedSources } from './decode-citations.ts';
 import { readMedia, malformed } from './decode-chunk.ts';
 import type { PartialArguments } from './decode-arguments.ts';

@@ -6,7 +6,7 @@
 import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../../canonical/item.ts';
-import { isObjectText } from '../../canonical/json.ts';
+import { isObjectInput, readCallInputs } from '../../tools/call-inputs.ts';
 import { isOfModel, pairCalls } from '../../tools/call-pairs.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
@@ -63,6 +63,7 @@ class Writer {
   }
 
   *write(): Steps<Conversation> {
+    yield* readCallInputs(this.#request.items);
     this.#results = yield* pairCalls(this.#request.items);
     const answered = new Set(this.#results.values());
     yield;
@@ -138,7 +139,7 @@ class Writer {
     const custom = customToolOf(this.#request.tools, call.tool);
     const isFreeform = call.toolType === 'custom' && custom?.inputSchema === undefined;
     const isLowered = isFreeform && this.#options.lowerCustomTools === true;
-    if (isFreeform && !isLowered && call.input.trim() !== '' && !isObjectText(call.input))
+    if (isFreeform && !isLowered && call.input.trim() !== '' && !isObjectInput(call))
       this.#losses.note('custom tool: freeform', call.at);
     const opaque = this.#signatures.of(call);
     this.#unansweredCalls.push(call);

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.
 import { countOf } from '../../canonical/usage.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
-import { leaveOutPrices } from '../../answers/router-prices.ts';
+import { leaveOutPrices } from '../../answers/token-usage.ts';
 
 const NEEDED = [
   ['type', '"message"'],

@@ -4,10 +4,11 @@
  */
 import { isEmptyInput, NO_ARGUMENTS } from '../../tools/arguments.ts';
 import { append } from '../../append.ts';
+import { isObjectInput, readCallInputs } from '../../tools/call-inputs.ts';
 import { withAnsweredCalls } from '../../tools/call-pairs.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../../canonical/item.ts';
-import { isObjectText, type JsonObject } from '../../canonical/json.ts';
+import type { JsonObject } from '../../canonical/json.ts';
 import { isEnvelope } from '../../canonical/opaque.ts';
 import type { Tool } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
@@ -47,10 +48,13 @@ export interface ConversationOptions {
 
 export function* encodeConversation(items: readonly Item[], options: ConversationOptions): Steps<Conversation> {
   const builder = new ConversationBuilder(options);
+  yield* readCallInputs(items);
   const settled = yield* withAnsweredCalls(items, (feature, item) => {
     options.losses.note(feature);
     if (item.kind === 'toolCall') builder.inputOf(item);
   });
+  // Calls of one id are copies with ids of their own.
+  yield* readCallInputs(settled);
   for (const [index, item] of settled.entries()) {
     if (endsStep(index)) yield;
     builder.add(item);
@@ -184,11 +188,11 @@ class ConversationBuilder {
       if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
     const isEmpty = item.toolType === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
-    const input = isEmpty ? NO_ARGUMENTS : item.input;
-    if (!isObjectText(input)) {
+    if (isEmpty) return NO_ARGUMENTS;
+    if (!isObjectInput(item)) {
       throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
     }
-    return input;
+    return item.input;
   }
 
   #addResult(item: ToolResultItem): void {

@@ -1,7 +1,7 @@
 /** Tools and tool_choice for a messages upstream. Throws `unsupported_conversion` with the client's path. */
 import { notConvertible } from '../../canonical/error.ts';
 import type { ToolName } from '../../canonical/item.ts';
-import type { JsonObject } from '../../canonical/json.ts';
+import type { JsonObject, JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
@@ -14,6 +14,17 @@ import { objectSchema } from '../../schemas/object-schema.ts';
 import { loweredText } from './encode-format.ts';
 import type { WireBlock } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
+
+const OPEN_SCHEMA = { type: 'object', properties: {}, additionalProperties: true };
+
+/**
+ * Declares what a history calls where the request declares no tools, since the vendor refuses calls without any. {@link NO_CALLS}
+ * goes with it.
+ */
+export const openTools = (names: Iterable<JsonValue | undefined>): JsonObject[] =>
+  [...names].map((name) => ({ name, input_schema: OPEN_SCHEMA }));
+
+export const NO_CALLS = { type: 'none' };
 
 /** The tools that the upstream can have; those of another vendor are left out. */
 export function* encodeTools(

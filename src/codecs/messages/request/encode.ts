@@ -15,7 +15,7 @@ import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.t
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, holdsBreakpoint, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeFormat } from './encode-format.ts';
-import { encodeToolChoice, encodeTools } from './encode-tools.ts';
+import { encodeToolChoice, encodeTools, NO_CALLS, openTools } from './encode-tools.ts';
 import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
 import {
@@ -76,7 +76,7 @@ function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stop
   const called = declared.length === 0 ? calledTools(turns) : [];
   if (called.length > 0) losses.note('call of an undeclared tool');
   const tools = called.length > 0 ? called : declared;
-  const toolChoice = called.length > 0 ? { type: 'none' } : choice;
+  const toolChoice = called.length > 0 ? NO_CALLS : choice;
   const isCached = request.cache?.isAutomatic === true && !target.without.has('breakpoints');
   const cacheControl = isCached ? cacheControlOf(request.cache) : undefined;
   yield;
@@ -143,13 +143,11 @@ function blocksOf(turn: Turn) {
 /** Stands before an answer that begins the conversation, since the vendor wants the first turn to be the user's. */
 const FIRST_TURN: Turn = { role: 'user', results: [], blocks: [{ json: { type: 'text', text: '(The assistant begins.)' } }] };
 
-const OPEN_SCHEMA = { type: 'object', properties: {}, additionalProperties: true };
-
-/** Declarations of the tools that a history calls where the request declares none: the vendor refuses calls without any tools. */
+/** The tools that a history calls. */
 function calledTools(turns: readonly Turn[]): WireBlock[] {
   const names = new Set<JsonValue | undefined>();
   for (const { blocks } of turns) for (const { json } of blocks) if (json['type'] === 'tool_use') names.add(json['name']);
-  return [...names].map((name) => ({ json: { name, input_schema: OPEN_SCHEMA } }));
+  return openTools(names).map((json) => ({ json }));
 }
 
 /** Makes the system text the user's where there is nothing else, since the vendor refuses a request without a message. */

@@ -2,7 +2,7 @@
  * The body of a messages client for a messages upstream: the client's own text with only these edits. Envelopes become the values
  * that they hold, or their blocks go. `max_tokens` is added where the client gave none. Texts of white space go, since upstreams
  * send them but the vendor does not take them back (M29), and call ids become legal and unique. Empty tool input becomes the
- * empty object (M7).
+ * empty object (M7). Tools that the history calls are declared where there are none.
  */
 import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
@@ -15,6 +15,7 @@ import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { CallIds } from './call-ids.ts';
+import { NO_CALLS, openTools } from './encode-tools.ts';
 import { holdsBreakpoint } from './encode-conversation.ts';
 import { DEFAULT_MAX_TOKENS, isBlank, NO_CONTENT } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
@@ -27,6 +28,7 @@ export function* spliceRequest(request: CanonicalRequest, target: Target, losses
   if (request.fallbacks === true) losses.add('fallback models');
   append(edits, systemEdits(request.json));
   append(edits, yield* blockEdits(request, target, losses));
+  append(edits, calledTools(request, losses));
   append(edits, cacheEdits(request, target, CACHE, losses));
   yield;
   return editJson(request.text, edits);
@@ -45,6 +47,23 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
   if (!Array.isArray(system) || system.length === 0) return [];
   if (system.every(isEmptyText)) return [{ path: ['system'], value: undefined }];
   return emptyTextsOf(system, ['system']);
+}
+
+/**
+ * What the history calls is declared where the request declares nothing. Servers of MCP are declarations, too, and so are tools
+ * that a message in the middle takes away.
+ */
+function calledTools({ items, tools, json }: CanonicalRequest, losses: Losses): JsonEdit[] {
+  const isDeclared = (list: JsonValue | undefined) => Array.isArray(list) && list.length > 0;
+  if (tools.length > 0 || isDeclared(json['tools']) || isDeclared(json['mcp_servers'])) return [];
+  const names = new Set<string>();
+  for (const item of items) if (item.kind === 'toolCall') names.add(item.tool.name);
+  if (names.size === 0) return [];
+  losses.note('call of an undeclared tool');
+  return [
+    { path: ['tools'], value: JSON.stringify(openTools(names)) },
+    { path: ['tool_choice'], value: JSON.stringify(NO_CALLS) },
+  ];
 }
 
 function* blockEdits(request: CanonicalRequest, target: Target, losses: Losses): Steps<JsonEdit[]> {

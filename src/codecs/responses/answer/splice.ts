@@ -11,7 +11,7 @@ import type { ResponseContext } from '../../codec.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { sanitise } from '../../errors/sanitise.ts';
-import { leaveOutPrices } from '../../answers/router-prices.ts';
+import { leaveOutPrices } from '../../answers/token-usage.ts';
 import { errorObject, incompleteDetails } from './response-object.ts';
 import { errorOf } from './outcome.ts';
 import { finalInput, formOf, inputMember } from './decode-items.ts';

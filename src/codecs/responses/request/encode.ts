@@ -18,7 +18,7 @@ import { editJson } from '../../json/edit.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { schemaEdits } from '../../schemas/text.ts';
-import { shortUser } from '../../requests/short-id.ts';
+import { shortKey } from '../../requests/short-id.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { requestLosses } from '../losses.ts';
@@ -94,11 +94,11 @@ function* writeBody(request: CanonicalRequest, target: Target, names: ToolNames,
     text,
     // This upstream sends logprobs only with the include; no other include is ever added.
     ...(request.logprobs === undefined ? {} : { top_logprobs: request.logprobs.top, include: ['message.output_text.logprobs'] }),
-    user: shortUser(request.user),
+    user: shortKey(request.user),
     metadata: request.dialect === 'chat' ? request.metadata : undefined,
-    prompt_cache_key: request.promptCacheKey,
+    prompt_cache_key: shortKey(request.promptCacheKey),
     prompt_cache_options: target.without.has('breakpoints') ? undefined : promptOptionsOf(request.cache),
-    safety_identifier: request.safetyIdentifier,
+    safety_identifier: shortKey(request.safetyIdentifier),
   };
 }
 

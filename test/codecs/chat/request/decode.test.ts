@@ -242,6 +242,14 @@ describe('chat requests', () => {
     assert.deepEqual(toolChoice, { mode: 'required' });
   });
 
+  it('read a choice without a type, as clients of Hugging Face write it; one of nothing is refused', () => {
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    const chosen = (choice: JsonObject) => requestOf({ model: 'm', messages: [user], tools, tool_choice: choice }).toolChoice;
+    assert.deepEqual(chosen({ function: { name: 'f' } }), { mode: 'tool', toolType: 'function', tool: { name: 'f' } });
+    assert.throws(() => chosen({}), { param: 'tool_choice.type' });
+    assert.throws(() => chosen({ function: {} }), { param: 'tool_choice.function.name' });
+  });
+
   it('rejoin the two ends of one reasoning item, and a signature with its call', () => {
     const opaque: Opaque = { owner, value: 'DATA', itemId: 'rs_1' };
     const signature: Opaque = { owner: { ...owner, channelType: 'gemini' }, value: 'SIG' };

@@ -124,6 +124,8 @@ test("encodeEvents: the response echoes the client's own values and always has i
   ]) {
     assert.ok(Object.hasOwn(response, member), member);
   }
+  // The vendor's schema has no null there.
+  for (const member of ['user', 'system_fingerprint', 'prompt_cache_retention']) assert.notEqual(response[member], null, member);
 });
 
 test('encodeEvents: texts and refusals of one phase share a message; calls and other phases begin a new one', () => {
