@@ -1,4 +1,6 @@
-/** Series that are kept by whoever counts say what prom-client's own says of the same values, as text and as what workers send. */
+/**
+ * Series that are kept by whoever counts say what prom-client's own says of the same values, as text and as what workers send.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
