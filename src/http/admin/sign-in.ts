@@ -37,8 +37,8 @@ export type SignedIn =
 
 export class SignIn {
   readonly #options: SignInOptions;
-  /** By the digest of what is in the cookie. */
-  readonly #sessions: LRUCache<string, { readonly token: AdminToken; readonly untilMs: number }>;
+  /** By the digest of what is in the cookie. `until` is no time of day: a clock that is set back makes no session last longer. */
+  readonly #sessions: LRUCache<string, { readonly token: AdminToken; readonly until: number }>;
   #failures: number[] = [];
   #waiting = 0;
   #unlogged = 0;
@@ -66,7 +66,7 @@ export class SignIn {
   async #bySession(request: IncomingMessage): Promise<Exclude<SignedIn, string> | undefined> {
     const cookie = sessionOf(request);
     const session = cookie === undefined ? undefined : this.#sessions.get(digestOf(cookie));
-    if (session === undefined || session.untilMs <= this.#options.clock.now()) return undefined;
+    if (session === undefined || session.until <= this.#options.clock.monotonic()) return undefined;
     const token = await this.#known(session.token);
     return token === undefined ? undefined : { token, by: 'session' };
   }
@@ -85,7 +85,7 @@ export class SignIn {
     const found = await this.#check(secret, 'session', request);
     if (typeof found === 'string') return found;
     const value = randomBytes(32).toString('base64url');
-    this.#sessions.set(digestOf(value), { token: found.token, untilMs: this.#options.clock.now() + SESSION_MS });
+    this.#sessions.set(digestOf(value), { token: found.token, until: this.#options.clock.monotonic() + SESSION_MS });
     return { token: found.token, cookie: cookieOf(value, SESSION_MS / 1000, request) };
   }
 

@@ -32,6 +32,10 @@ export function matchOutput(output: readonly JsonValue[], slots: ReadonlyMap<num
     if (!isObject(item)) throw malformed('response output');
     return { item, type: needString(item, 'type', 'response output'), position, streamed: undefined };
   });
+  if (found.length === slots.size && found.every((entry) => isInPlace(entry, slots.get(entry.position)))) {
+    for (const entry of found) entry.streamed = slots.get(entry.position);
+    return { found, isMissing: false };
+  }
   const free = new FreeSlots(slots.values());
   for (const rule of free.rules) {
     if (free.size === 0) break;
@@ -40,6 +44,12 @@ export function matchOutput(output: readonly JsonValue[], slots: ReadonlyMap<num
   const isExpected = (slot: Slot) => isKnownItem(slot.type) && slot.type !== 'reasoning' && !slot.isDisplaced;
   const isMissing = found.length > 0 && free.some(isExpected);
   return { found, isMissing };
+}
+
+/** Where all are, each is the first that its ids name. */
+function isInPlace({ item, type }: MatchedItem, slot: Slot | undefined): boolean {
+  if (slot === undefined || slot.type !== type || nonEmptyString(item, 'id') === undefined) return false;
+  return slot.item['id'] === item['id'] && slot.item['call_id'] === item['call_id'];
 }
 
 /** The streamed items that are still to be matched, by what entries are compared with: an answer may have very many of both. */

@@ -5,8 +5,8 @@
  */
 import type { Native } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
-import { isObject, type JsonObject } from '../../canonical/json.ts';
-import { specOf } from '../lifecycle.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { type PartTrack, specOf } from '../lifecycle.ts';
 import { inputMember } from './decode-items.ts';
 import { type Slot, streamedInput } from './slot.ts';
 import {
@@ -120,9 +120,20 @@ function toldPart({ type, track, open, parts, raw }: Slot, member: 'content' | '
 
 /** What is missing before the end of an item. `slot`: undefined where it was not announced. */
 export function emitMissing(slot: Slot | undefined, outputIndex: number, final: JsonObject, emit: Emit): void {
+  if (slot !== undefined && isToldWhole(slot, final)) return;
   const item = slot === undefined ? announceItem(outputIndex, final, emit) : toldItem(slot);
   emitContent(item, final, emit);
   closeParts(item, emit);
+}
+
+/** True where every part and the input have ended, and the finished item has no more parts: most upstreams leave nothing out. */
+function isToldWhole({ type, track }: Slot, { content, summary }: JsonObject): boolean {
+  if (type === 'function_call' || type === 'custom_tool_call') return track.input === 'done';
+  return isToldTo(track.content, content) && isToldTo(track.summary, summary);
+}
+
+function isToldTo(parts: readonly PartTrack[], listed: JsonValue | undefined): boolean {
+  return parts.length >= (Array.isArray(listed) ? listed.length : 0) && parts.every(({ state }) => state === 'closed');
 }
 
 /** The beginning of a part of reasoning, where the text that an event holds is the first that is told of it. */
