@@ -90,7 +90,8 @@ export class Fold implements FoldedTexts {
         this.#isAhead = true;
         return;
       case 'item.delta': {
-        this.#isAhead = true;
+        // A citation belongs to a text that was counted already.
+        if (event.delta.kind !== 'citation') this.#isAhead = true;
         const open = this.open(event.index);
         if (open !== undefined) extend(open, event.delta);
         return;

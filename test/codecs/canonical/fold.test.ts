@@ -23,6 +23,11 @@ test('what was reported before the last output is early: later figures, or an an
   const final = folded(START, report(9, 0), ITEM, report(9, 7));
   assert.equal(final.isUsageEarly, false);
   assert.equal(folded(START, ITEM, word('a'), report(9, 1), word('b')).isUsageEarly, true, 'more came after it');
+  const source: CanonicalEvent = {
+    ...{ type: 'item.delta', index: 0 },
+    delta: { kind: 'citation', citation: { kind: 'url', url: 'http://x' } },
+  };
+  assert.equal(folded(START, ITEM, word('a'), report(9, 1), source).isUsageEarly, false, 'a source costs nothing');
   assert.deepEqual(final.usage, { input: 9, output: 7 });
 });
 
