@@ -13,6 +13,8 @@ export interface Metrics {
   requestStarted(route: string): void;
   /** `code` is empty for a success. */
   requestEnded(route: string, status: number, code: string, seconds: number): void;
+  /** What was refused before it was a request: an upgrade, a message of a WebSocket. */
+  requestRefused(route: string, error: { readonly status: number; readonly code: string }): void;
   /** `reason` is empty for a success; one of a fixed set of words. */
   attemptEnded(channelId: string, reason: string): void;
   firstToken(route: string, seconds: number): void;
@@ -129,6 +131,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
       requests.inc({ route, status });
       if (code !== '') errors.inc({ route, code });
       duration.add(route, seconds);
+    },
+    requestRefused(route, { status, code }) {
+      requests.inc({ route, status });
+      errors.inc({ route, code });
     },
     attemptEnded: (channel, reason) => attempts.inc({ channel, outcome: reason === '' ? 'success' : 'failure', reason }),
     circuitMoved: (channel, state) => moves.inc({ channel, state }),
