@@ -127,3 +127,18 @@ test('metrics that are named exist', () => {
   for (const name of named) assert.ok(source.includes(name.replace(/_(?:bucket|sum|count)$/, '')), name);
   assert.ok(named.size > 20, `${named.size} metrics`);
 });
+
+test('docs/protocols.md names the versions of the SDKs that the code is compared with, and dates of interfaces that the code writes', () => {
+  const text = texts.get('docs/protocols.md') ?? '';
+  const { devDependencies }: { devDependencies: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const sdks = [...text.matchAll(/types of `([^`]+)` (\d+\.\d+)/g)];
+  assert.deepEqual([...new Set(sdks.map(([, name]) => name))].sort(), ['@anthropic-ai/sdk', '@google/genai', 'openai']);
+  for (const [, name = '', version = ''] of sdks)
+    assert.ok(devDependencies[name]?.startsWith(`${version}.`), `${name} ${version}`);
+  const written = globSync('src/**/*.ts')
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('\n');
+  const dates = [...text.matchAll(/`[a-z_-]+[:=]? ?([a-z-]*\d{4}-\d{2}-\d{2})`/g)].map(([, date = '']) => date);
+  assert.ok(dates.length >= 4, dates.join());
+  for (const date of dates) assert.ok(written.includes(date), date);
+});

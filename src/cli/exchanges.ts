@@ -112,7 +112,8 @@ export async function* followExchanges(
   const query = await queryOf(context, filters);
   const isFiltered = Object.keys(query).length > 0;
   const { requestLog } = await context.store();
-  let cursor = after ?? (await requestLog.head());
+  // A row that is not there yet is one of a store that was restored since.
+  let cursor = Math.min(after ?? Number.POSITIVE_INFINITY, await requestLog.head());
   while (!gone.aborted) {
     const head = await requestLog.head();
     const behind = Math.max(0, head - cursor);

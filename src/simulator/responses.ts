@@ -69,7 +69,9 @@ function check(turn: Turn): void {
   if (typeof previous === 'string' && memory.turn(previous) === undefined) {
     refuse(`Previous response with id '${previous}' not found.`, 'previous_response_id', 'previous_response_not_found');
   }
-  if (typeof body.input !== 'string' && !isArray(body.input) && !(body.input === undefined && typeof previous === 'string')) {
+  // A stored prompt may bring the input, as an earlier answer may.
+  const isBrought = body.input === undefined && (typeof previous === 'string' || isObject(body.prompt));
+  if (typeof body.input !== 'string' && !isArray(body.input) && !isBrought) {
     if (body.input === undefined || body.input === null)
       refuse("Missing required parameter: 'input'.", 'input', 'missing_required_parameter');
     refuse(

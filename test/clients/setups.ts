@@ -339,7 +339,8 @@ export const SETUPS: readonly Setup[] = [
     'WebSocket',
     '/v1',
     { COPILOT_PROVIDER_WIRE_API: 'responses', COPILOT_PROVIDER_TRANSPORT: 'websockets' },
-    // On a socket it reads the code of an error and not its status: whatever it does not know it takes for the server's fault.
+    // On a socket it reads the code of an error and not its status. It knows `invalid_request_error` and `invalid_prompt`; any
+    // other code, and none at all, it takes for the server's fault, also where no gateway stands between them.
     { socket: { version: 'unannounced', turns: 3 }, asksAgain: 5 },
   ),
   copilot('messages', '', { COPILOT_PROVIDER_TYPE: 'anthropic' }),

@@ -7,7 +7,9 @@ import { isObjectText, type JsonObject } from '../../src/codecs/canonical/json.t
 import { DeclaredNames } from '../../src/codecs/chat/answer/declared-names.ts';
 import { ObjectScan } from '../../src/codecs/chat/answer/object-scan.ts';
 import { Queue } from '../../src/codecs/queue.ts';
-import { type StreamedItem, matchOutput } from '../../src/codecs/responses/answer/match-output.ts';
+import { matchOutput } from '../../src/codecs/responses/answer/match-output.ts';
+import type { Slot } from '../../src/codecs/responses/answer/slot.ts';
+import { newTrack } from '../../src/codecs/responses/lifecycle.ts';
 import { declaredTool, toolKey } from '../../src/codecs/tools/names.ts';
 
 const piece = fc.oneof(
@@ -93,11 +95,18 @@ test('merged members: null and zero replace nothing, objects are merged, and a s
 const word = fc.constantFrom('', 'x', 'y', 'z');
 const item = fc.record({ type: fc.constantFrom('message', 'function_call'), id: word, call_id: word, name: word, content: word });
 
+function slotOf(outputIndex: number, one: JsonObject): Slot {
+  const type = String(one['type']);
+  const track = newTrack(outputIndex, type);
+  const streamed = { open: undefined, parts: [], doneParts: [], raw: [], held: '' };
+  return { outputIndex, type, track, item: one, ...streamed, closed: false, ranByVendor: false, isDisplaced: false };
+}
+
 /** The rules as they read, each tried for every pair. */
-function searched(output: readonly JsonObject[], slots: readonly StreamedItem[]): (number | undefined)[] {
+function searched(output: readonly JsonObject[], slots: readonly Slot[]): (number | undefined)[] {
   const differ = (a: JsonObject, b: JsonObject): boolean => !!a['call_id'] && !!b['call_id'] && a['call_id'] !== b['call_id'];
   const same = (a: JsonObject, b: JsonObject, key: string): boolean => !!a[key] && a[key] === b[key];
-  const rules: ((entry: JsonObject, at: number, slot: StreamedItem) => boolean)[] = [
+  const rules: ((entry: JsonObject, at: number, slot: Slot) => boolean)[] = [
     (entry, _, slot) => same(entry, slot.item, 'call_id') || (same(entry, slot.item, 'id') && !differ(entry, slot.item)),
     (entry, at, slot) => at === slot.outputIndex && !differ(entry, slot.item),
     (entry, _, slot) => !differ(entry, slot.item) && entry['content'] === slot.item['content'],
@@ -127,7 +136,7 @@ test('property: the items of a terminal are matched as trying every pair would m
       fc.array(item, { maxLength: 7 }),
       fc.uniqueArray(fc.tuple(fc.nat(8), item), { selector: ([at]) => at, maxLength: 7 }),
       (output, streamed) => {
-        const slots = streamed.map(([outputIndex, one]): StreamedItem => ({ outputIndex, type: one.type, item: one }));
+        const slots = streamed.map(([outputIndex, one]) => slotOf(outputIndex, one));
         const { found } = matchOutput(output, new Map(slots.map((slot) => [slot.outputIndex, slot])));
         assert.deepEqual(
           found.map((entry) => entry.streamed?.outputIndex),

@@ -13,7 +13,7 @@ import { answer, fractions } from '../support/arbitraries/response.ts';
 import { UPSTREAMS } from '../support/dialects.ts';
 import { checkShape } from '../support/vendor-shapes.ts';
 import { misfits, VendorTypes } from '../support/vendor-types.ts';
-import { decodeBytes, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
+import { decodeBytes, decodeContext, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
 
 const types = new VendorTypes();
 test.after(() => types[Symbol.dispose]());
@@ -52,6 +52,22 @@ for (const side of UPSTREAMS) {
     });
   }
 }
+
+test('searches that an upstream of another protocol ran are counted as the SDK of each client declares', () => {
+  const start = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn', stop_sequence: null };
+  const usage = { input_tokens: 1, output_tokens: 1, server_tool_use: { web_search_requests: 2 } };
+  const upstream = UPSTREAMS.find((side) => side.upstream.dialect === 'messages')?.upstream ?? assert.fail();
+  const owner = ownerOf(upstream);
+  const said = JSON.stringify({ ...start, content: [{ type: 'text', text: 'x' }], usage });
+  const whole = fold(upstream.decodeResponse(said, decodeContext(owner)).events);
+  for (const client of CLIENTS) {
+    const body = JSON.parse(
+      client.encodeResponse(whole, undefined, responseContext(client, owner, { request: requestOf(client.dialect) })),
+    );
+    check(client, body, 'body');
+    if (client.dialect === 'responses') assert.equal(body.tool_usage.web_search.num_requests, 2);
+  }
+});
 
 test('every error of the gateway is one of the SDK of its client', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {

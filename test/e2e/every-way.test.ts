@@ -1,6 +1,6 @@
 /**
- * One turn of a responses client means the same whole, as a stream and over a WebSocket, over every upstream: what its upstream is
- * sent, what it is told, and what it is refused. So whatever other tests hold of one of these ways holds of the three.
+ * One turn of a responses client means the same whole, as a stream and over a WebSocket, over every upstream: what its upstream
+ * is sent, what it is told, and what it is refused. So whatever other tests hold of one of these ways holds of the three.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,10 @@ interface Case {
   readonly script?: (isStream: boolean) => Script;
   /** The upstreams that it is about; all by default. */
   readonly only?: readonly TextType[];
-  /** The word that every way ends in: a status of the response, or the code of a refusal; or that of a whole answer and of a stream. */
+  /**
+   * The word that every way ends in: a status of the response, or the code of a refusal; or that of a whole answer and of a
+   * stream.
+   */
   readonly ends: Ending | ((type: TextType) => Ending);
 }
 

@@ -1,6 +1,7 @@
 /**
- * What the libraries of Python send, in their own shapes: each request through the gateway over every upstream, judged by the strict
- * simulated vendors. The bodies are written after what these libraries put on the wire (`test/fixtures/python-clients.json`).
+ * What the libraries of Python send, in their own shapes: each request through the gateway over every upstream, judged by the
+ * strict simulated vendors. The bodies are written after what these libraries put on the wire
+ * (`test/fixtures/python-clients.json`).
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

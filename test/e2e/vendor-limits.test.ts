@@ -201,3 +201,37 @@ test('messages to messages: a blank turn that is left out leaves two turns of th
   const sent = await good(gateway, '/v1/messages', { model: 'messages', max_tokens: 50, messages });
   assert.equal((sent['messages'] as unknown[]).length, 2);
 });
+
+test('responses to responses: ids of items that another vendor of the protocol gave are left out once they are refused', async () => {
+  await using gateway = await testGateway(CONFIG);
+  const text = (value: string) => [{ type: 'output_text', text: value, annotations: [] }];
+  const long = `msg_${'x'.repeat(200)}`;
+  for (const { name: model } of FORMS.filter(({ type }) => type === 'responses')) {
+    for (const id of [long, 'not-one-of-this-vendor']) {
+      const input = [
+        { role: 'user', content: 'x' },
+        { type: 'message', id, role: 'assistant', content: text('a') },
+        { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'call_1', output: 'blue' },
+      ];
+      const before = simulator.requests.length;
+      const sent = await good(gateway, '/v1/responses', { model, input, store: false, extra: 1.5 });
+      assert.equal(simulator.requests.length - before, 4, 'each was asked again once');
+      assert.deepEqual(
+        sent['input'],
+        input.map(({ id: _id, ...rest }: { id?: string }) => rest),
+      );
+      assert.deepEqual([sent['store'], sent['extra']], [false, 1.5]);
+    }
+    // One whose id the vendor takes is sent as it came; a reference is refused as it is.
+    const ours = [
+      { type: 'message', id: 'msg_1', role: 'assistant', content: text('a') },
+      { role: 'user', content: 'x' },
+    ];
+    const before = simulator.requests.length;
+    assert.deepEqual((await good(gateway, '/v1/responses', { model, input: ours }))['input'], ours);
+    assert.equal(simulator.requests.length - before, 2);
+    const answer = await gateway.post('/v1/responses', { model, input: ['x', { type: 'item_reference', id: long }] });
+    assert.notEqual(answer.status, 200, await answer.text());
+  }
+});

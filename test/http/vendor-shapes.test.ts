@@ -1,4 +1,6 @@
-/** Every endpoint, over every upstream dialect, as clients read it: bodies, events and errors have the types of the vendors' SDKs. */
+/**
+ * Every endpoint, over every upstream dialect, as clients read it: bodies, events and errors have the types of the vendors' SDKs.
+ */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { KEY, testGateway } from '../support/test-gateway.ts';

@@ -154,6 +154,13 @@ test('responses: outputs need calls, calls need outputs, previous_response_id is
   assert.equal(lost.json.error.code, 'previous_response_not_found');
 });
 
+test('responses: a stored prompt may bring the input; without one it is missing', async () => {
+  const prompt = { id: 'pmpt_1', variables: { question: 'Why?' } };
+  assert.equal((await post('/v1/responses', { model: 'm', prompt })).status, 200);
+  const { status, json } = await post('/v1/responses', { model: 'm' });
+  assert.deepEqual([status, json.error.param], [400, 'input']);
+});
+
 test('responses: compact keeps user messages and its item is accepted back', async () => {
   const user = { role: 'user', content: 'remember' };
   const compact = await post('/v1/responses/compact', { model: 'm', input: [user, { role: 'assistant', content: 'yes' }] });

@@ -6,8 +6,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `request`: what goes to the upstream. `whole`, `stream`: what comes back. `door`: what an endpoint of its own does. `socket`: the
- * same over a WebSocket.
+ * `request`: what goes to the upstream. `whole`, `stream`: what comes back. `door`: what an endpoint of its own does. `socket`:
+ * the same over a WebSocket.
  */
 export type Way = 'request' | 'whole' | 'stream' | 'door' | 'socket';
 
@@ -689,6 +689,7 @@ export const BAD_INPUT: Readonly<Record<string, readonly string[]>> = {
   ],
   'foreign ids of 200 characters': [
     'codecs/bad-input-pairs: ids of another vendor, of 200 characters',
+    `${LIMITS}: responses to responses: ids of items that another vendor of the protocol gave are left out once they are refused`,
     `${REFERENCES}: the path is that of the client’s own input, behind a history; a very long id is shown in part`,
     everyWay('call ids of 200 characters'),
   ],

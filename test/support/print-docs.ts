@@ -1,7 +1,7 @@
 /**
- * Documentation that is printed from the code: docs/losses.md, docs/options.md, docs/verbs.md, mizu.schema.json, the state diagrams in
- * ARCHITECTURE.md, the tables of docs/reliability.md and CONTRIBUTING.md. `npm run docs` writes them; tests fail while they are
- * out of date.
+ * Documentation that is printed from the code: docs/losses.md, docs/options.md, docs/verbs.md, mizu.schema.json, the state
+ * diagrams in ARCHITECTURE.md, the tables of docs/reliability.md and CONTRIBUTING.md. `npm run docs` writes them; tests fail
+ * while they are out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Decision } from '../../src/codecs/canonical/features.ts';

@@ -70,6 +70,8 @@ export interface Native {
   readonly json: JsonValue;
   /** How the text repeats the shape of an earlier event of its stream, so that both get the same edits. */
   readonly repeat?: Repeat;
+  /** Events that should stand before it and that the upstream left out. */
+  readonly missing?: readonly Native[];
 }
 
 /** The texts of an item as far as they were streamed: the fold's record, which grows while the item is open. */

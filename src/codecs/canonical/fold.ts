@@ -47,8 +47,8 @@ export class Fold implements FoldedTexts {
   #createdAt: number | undefined;
   #serviceTier: string | undefined;
   #usage: Usage | undefined;
-  /** How many items had started when usage was last reported. */
-  #itemsAtReport: number | undefined;
+  /** Output has come since usage was last reported. */
+  #isAhead = false;
   #outcome: Outcome | undefined;
   #events: Set<NativeEventFeature> | undefined;
   readonly #items: Entry[] = [];
@@ -56,9 +56,9 @@ export class Fold implements FoldedTexts {
   get usage(): Usage | undefined {
     return this.#usage;
   }
-  /** True when usage was reported only before the first item: its output tokens are then a placeholder. */
+  /** True when output came after the last report of usage: its output tokens are then a placeholder, or those until then. */
   get isUsageEarly(): boolean {
-    return this.#itemsAtReport === 0 && this.#items.length > 0;
+    return this.#usage !== undefined && this.#isAhead;
   }
   /** As the start of the answer says it; that of a usage report comes with the usage. */
   get serviceTier(): string | undefined {
@@ -87,8 +87,10 @@ export class Fold implements FoldedTexts {
         return;
       case 'item.start':
         this.#items.push({ streamed: newlyOpen(event.index, event.head), whole: undefined });
+        this.#isAhead = true;
         return;
       case 'item.delta': {
+        this.#isAhead = true;
         const open = this.open(event.index);
         if (open !== undefined) extend(open, event.delta);
         return;
@@ -97,7 +99,7 @@ export class Fold implements FoldedTexts {
         this.#end(event);
         return;
       case 'usage.report':
-        this.#itemsAtReport = this.#items.length;
+        this.#isAhead = false;
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
       case 'response.end':

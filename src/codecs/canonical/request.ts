@@ -82,9 +82,9 @@ export interface ReasoningControl {
 
 /**
  * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any
- * model, and cache breakpoints.
+ * model, cache breakpoints, and ids of items that another vendor of the protocol gave.
  */
-export type Refusable = 'opaque' | 'raw' | 'breakpoints';
+export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids';
 
 export interface CacheOptions extends CacheBreakpoint {
   /** The upstream chooses the position of a breakpoint: top-level `cache_control`, or OpenAI's mode `implicit`. */

@@ -4,7 +4,8 @@
  *
  * Joint rules beside the tables: items are keyed by `output_index` (ids may rotate), else by item id; several items may be
  * open at once; `output_item.done` closes the parts that are still open; a `completed` or `incomplete` terminal needs every
- * item closed or repeated in its output; a contradiction in text is the decoder's to find.
+ * item closed; a contradiction in text is the decoder's to find. An upstream's events are checked as the normaliser has completed
+ * them (`answer/normalise.ts`).
  */
 import { advance, illegal, LifecycleError, type Transitions } from '../../streams/lifecycle.ts';
 import type { JsonObject } from '../canonical/json.ts';
@@ -26,25 +27,36 @@ export type ItemState = 'unseen' | 'open' | 'closed';
 export type ItemVerb = 'added' | 'child' | 'done';
 
 export const ITEM = {
-  //          added          child          done (alone: an upstream that announces nothing)
-  unseen: { added: 'open', child: no, done: 'closed' },
+  //          added          child          done
+  unseen: { added: 'open', child: no, done: no },
   open: { added: no, child: 'open', done: 'closed' },
   closed: { added: no, child: no, done: no },
 } as const satisfies Transitions<ItemState, ItemVerb>;
 
 /** A part: message content, reasoning content, a summary part. */
-export type PartState = 'unseen' | 'open' | 'textDone' | 'closed' | 'implicit';
-/** `implicit`: text of reasoning whose part has neither a beginning nor an end of its own (Ollama, llama.cpp). */
-export type PartVerb = 'added' | 'delta' | 'annotation' | 'textDone' | 'done' | 'implicit';
+export type PartState = 'unseen' | 'open' | 'textDone' | 'closed' | 'implicit' | 'restated';
+/**
+ * `implicit`, `ended`: the beginning and the end of a part whose upstream has told neither. Such a part may go on after its whole
+ * text was told.
+ */
+export type PartVerb = 'added' | 'delta' | 'annotation' | 'textDone' | 'done' | 'implicit' | 'ended';
 
 export const PART = {
-  //          added          delta          annotation          textDone          done          implicit
-  unseen: { added: 'open', delta: no, annotation: no, textDone: no, done: no, implicit: 'implicit' },
-  open: { added: no, delta: 'open', annotation: 'open', textDone: 'textDone', done: 'closed', implicit: no },
-  textDone: { added: no, delta: no, annotation: 'textDone', textDone: no, done: 'closed', implicit: no },
-  closed: { added: no, delta: no, annotation: no, textDone: no, done: no, implicit: no },
-  implicit: { added: no, delta: no, annotation: no, textDone: no, done: no, implicit: 'implicit' },
+  //          added          delta          annotation          textDone          done          implicit          ended
+  unseen: { added: 'open', delta: no, annotation: no, textDone: no, done: no, implicit: 'implicit', ended: no },
+  open: { added: no, delta: 'open', annotation: 'open', textDone: 'textDone', done: 'closed', implicit: no, ended: 'closed' },
+  textDone: { added: no, delta: no, annotation: 'textDone', textDone: no, done: 'closed', implicit: no, ended: 'closed' },
+  closed: { added: no, delta: no, annotation: no, textDone: no, done: no, implicit: no, ended: no },
+  implicit: {
+    ...{ added: no, delta: 'implicit', annotation: 'implicit', textDone: 'restated', done: no, implicit: no, ended: 'closed' },
+  },
+  restated: {
+    ...{ added: no, delta: 'restated', annotation: 'restated', textDone: 'restated', done: no, implicit: no, ended: 'closed' },
+  },
 } as const satisfies Transitions<PartState, PartVerb>;
+
+/** The verb of an event that the upstream left out. */
+const INSERTED: Partial<Record<PartVerb, PartVerb>> = { added: 'implicit', done: 'ended' };
 
 /** The argument text of a function call, the input of a custom call. */
 export type InputState = 'open' | 'done';
@@ -137,7 +149,9 @@ export function specOf(name: string): EventSpec {
   return EVENTS.get(name) ?? OTHER;
 }
 
-interface PartTrack {
+export interface PartTrack {
+  /** The event that began it. */
+  readonly begunBy: string;
   state: PartState;
 }
 
@@ -151,15 +165,23 @@ export interface ItemTrack {
   readonly summary: PartTrack[];
 }
 
+/** The states of an item that was not seen yet. */
+export function newTrack(outputIndex: number, type: string): ItemTrack {
+  return { outputIndex, type, state: 'unseen', input: 'open', content: [], summary: [] };
+}
+
 /** The order of one stream: feed it every event, in order. Throws LifecycleError; a refused event changes nothing. */
 export class ResponsesOrder {
   state: StreamState = 'idle';
   readonly #byIndex = new Map<number, ItemTrack>();
   readonly #byId = new Map<string, ItemTrack>();
 
-  /** The item of an item event; undefined for other events. Throws GatewayError where a needed member is missing or malformed. */
-  accept(name: string, body: JsonObject): ItemTrack | undefined {
-    const spec = specOf(name);
+  /**
+   * The item of an item event; undefined for other events. Throws GatewayError where a needed member is missing or malformed.
+   * `isInserted`: the upstream left the event out.
+   */
+  accept(name: string, body: JsonObject, isInserted = false): ItemTrack | undefined {
+    const spec = isInserted ? insertedSpec(specOf(name)) : specOf(name);
     const next = advance('stream', STREAM, this.state, spec.stream);
     const track = spec.item === undefined ? undefined : this.#acceptItem(name, body, spec, spec.item);
     this.state = next;
@@ -168,12 +190,6 @@ export class ResponsesOrder {
 
   get(outputIndex: number): ItemTrack | undefined {
     return this.#byIndex.get(outputIndex);
-  }
-
-  /** Closes an item that gets no output_item.done (`repair-indices.ts`). */
-  close(outputIndex: number): void {
-    const track = this.#byIndex.get(outputIndex);
-    if (track !== undefined) track.state = advance('output item', ITEM, track.state, 'done');
   }
 
   /** Items that were added and not closed, in the order in which they were added. */
@@ -189,7 +205,7 @@ export class ResponsesOrder {
     const known = this.#byIndex.get(outputIndex);
     const state = advance('output item', ITEM, known?.state ?? 'unseen', verb);
     if (known !== undefined && known.type !== type) throw new LifecycleError('output item', known.type, type, [known.type]);
-    const track = known ?? { outputIndex, type, state, input: 'open', content: [], summary: [] };
+    const track = known ?? newTrack(outputIndex, type);
     track.state = state;
     if (known === undefined) this.#byIndex.set(outputIndex, track);
     const id = item['id'];
@@ -208,11 +224,11 @@ export class ResponsesOrder {
       const index = needIndex(body, spec.isSummary === true ? 'summary_index' : 'content_index', name);
       const parts = spec.isSummary === true ? track.summary : track.content;
       const before = parts[index]?.state ?? 'unseen';
-      const state = advance('part', PART, before, partVerb(spec, spec.part, before));
+      const state = advance('part', PART, before, spec.part);
       if (spec.part === 'added' || spec.part === 'done') needString(needObject(body, 'part', name), 'type', name);
       if (index > parts.length) throw new LifecycleError(subject, `${parts.length} parts`, `part ${index}`, []);
       const part = parts[index];
-      if (part === undefined) parts.push({ state });
+      if (part === undefined) parts.push({ begunBy: name, state });
       else part.state = state;
     }
     return track;
@@ -234,8 +250,7 @@ export class ResponsesOrder {
   }
 }
 
-/** What an event does to its part in that state. Text of reasoning whose part was not added makes an implicit part. */
-function partVerb({ fits }: EventSpec, verb: PartVerb, state: PartState): PartVerb {
-  const isText = verb === 'delta' || verb === 'textDone';
-  return fits === reasoning && isText && (state === 'unseen' || state === 'implicit') ? 'implicit' : verb;
+function insertedSpec(spec: EventSpec): EventSpec {
+  const part = spec.part === undefined ? undefined : INSERTED[spec.part];
+  return part === undefined ? spec : { ...spec, part };
 }

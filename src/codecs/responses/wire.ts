@@ -2,8 +2,9 @@
  * Names and members of the responses wire. A known member of the wrong type is malformed; unknown members are not looked at.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Mint } from '../codec.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
 
 /** The id prefixes of items that the gateway makes, by item type (known failure R22: an id must match its type). */
 export const ID_PREFIX = {
@@ -49,6 +50,29 @@ export const OPAQUE_MEMBERS = ['encrypted_content', 'signature'] as const;
 
 /** Members of image_generation_call items that describe the image. */
 export const IMAGE_FACTS = ['action', 'background', 'model', 'output_format', 'quality', 'revised_prompt', 'size'] as const;
+
+/** An event as JSON text and what that parses to. */
+export interface EventText {
+  readonly text: string;
+  readonly json: JsonObject;
+}
+
+export interface NamedEvent {
+  readonly name: string;
+  readonly json: JsonObject;
+}
+
+/** Throws GatewayError blaming the upstream for anything but an object. */
+export function parseEvent(text: string): EventText {
+  const json = tryJson(text);
+  if (!isObject(json)) throw malformed('event');
+  return { text, json };
+}
+
+/** The event with all edits made. */
+export function edited(event: EventText, edits: readonly JsonEdit[]): EventText {
+  return edits.length === 0 ? event : parseEvent(editJson(event.text, edits));
+}
 
 export function malformed(what: string): GatewayError {
   return upstreamFault('malformed_event', `The upstream sent a malformed ${what}.`);

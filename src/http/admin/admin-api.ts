@@ -119,7 +119,8 @@ async function answer(
   if (!mayUse(token, route.role)) return FORBIDDEN;
   if (route.primaryOnly === true && !options.isPrimary()) return NOT_PRIMARY;
   const read = await readRequest({ request, response, clock: options.clock }, route.request, matched.members);
-  await perform(options, name, token, read, request, response);
+  const lasts = () => signIn.lasts(found, request);
+  await perform(options, name, { token, lasts }, read, request, response);
   return undefined;
 }
 
@@ -175,7 +176,7 @@ const KEY = /^[\x21-\x7e]{1,64}$/;
 async function perform(
   options: AdminApiOptions,
   name: AdminRouteName,
-  token: AdminToken,
+  { token, lasts }: { readonly token: AdminToken; readonly lasts: () => Promise<boolean> },
   read: ReadRequest,
   request: IncomingMessage,
   response: ServerResponse,
@@ -195,8 +196,9 @@ async function perform(
   response.on('close', () => gone.abort());
   const call: AdminCall = { cause, gone: gone.signal };
   if (name === 'followExchanges') {
-    const rows = options.actions.followExchanges(call, checkRequest(ADMIN_ROUTES.followExchanges.request, read.members));
-    await writeEvents(response, rows, options.clock, gone.signal);
+    const asked = checkRequest(ADMIN_ROUTES.followExchanges.request, read.members);
+    if (request.method === 'HEAD') gone.abort();
+    await writeEvents(response, options.actions.followExchanges(call, asked), { clock: options.clock, gone: gone.signal, lasts });
     return;
   }
   const value = await runAction(options.actions, name, call, read);

@@ -9,6 +9,8 @@ const closed = { additionalProperties: false } as const;
 const Optional = Type.Optional;
 
 const Text = (description: string) => Type.String({ maxLength: 10_000, description });
+/** Of something that the gateway or an operator named; nothing has a longer one. */
+const Id = (description: string) => Type.String({ maxLength: 256, description });
 const Count = (minimum: number, maximum: number, description: string) => Type.Integer({ minimum, maximum, description });
 const List = (description: string) => Type.Array(Type.String({ maxLength: 1_000 }), { maxItems: 10_000, description });
 const OrNone = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -17,7 +19,7 @@ const Day = (description: string) => Type.String({ maxLength: 10, description })
 
 /** By name or id. */
 const AccountName = Text('The account, by name or by id.');
-const KeyId = Text('The id of the key.');
+const KeyId = Id('The id of the key.');
 
 const RateLimit = (name: RateLimitName, description: string) => Optional(OrNone(Count(1, MOST_OF_LIMITS[name], description)));
 
@@ -144,7 +146,7 @@ export const VerifyLedger = Type.Object(
 export const JournalQuery = Type.Object(
   {
     account: Optional(AccountName),
-    ref: Optional(Text('The exchange, task or cause.')),
+    ref: Optional(Id('The exchange, task or cause.')),
     after: Optional(Count(0, Number.MAX_SAFE_INTEGER - 1, 'Only rows with a greater number.')),
     limit: Optional(Count(1, 100_000, 'The most rows.')),
   },
@@ -168,10 +170,10 @@ export const VideoQuery = Type.Object(
   },
   closed,
 );
-export const OneVideo = Type.Object({ id: Text('The id of the task.') }, closed);
+export const OneVideo = Type.Object({ id: Id('The id of the task.') }, closed);
 export const ResolveVideo = Type.Object(
   {
-    id: Text('The id of the task.'),
+    id: Id('The id of the task.'),
     succeeded: Optional(Text('The URL of the result.')),
     failed: Optional(Text('The message of the failure.')),
   },
@@ -210,7 +212,7 @@ export const KeyQuery = Type.Object({ account: Optional(AccountName), search: Se
 export const JournalPage = Type.Object(
   {
     account: Optional(AccountName),
-    ref: Optional(Text('The exchange, task or cause.')),
+    ref: Optional(Id('The exchange, task or cause.')),
     after: Optional(Count(0, Number.MAX_SAFE_INTEGER - 1, 'Only rows with a greater number.')),
     limit: Optional(Count(1, 1000, 'The most rows. Default 100.')),
   },

@@ -55,16 +55,26 @@ export class SignIn {
       const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
       return await this.#check(secret, 'bearer', request);
     }
+    return (await this.#bySession(request)) ?? 'unauthorized';
+  }
+
+  /** Whether who was identified by this request still would be: for what goes on after it was answered. */
+  async lasts({ token, by }: Exclude<SignedIn, string>, request: IncomingMessage): Promise<boolean> {
+    return by === 'session' ? (await this.#bySession(request)) !== undefined : (await this.#known(token)) !== undefined;
+  }
+
+  async #bySession(request: IncomingMessage): Promise<Exclude<SignedIn, string> | undefined> {
     const cookie = sessionOf(request);
-    if (cookie === undefined) return 'unauthorized';
-    const session = this.#sessions.get(digestOf(cookie));
-    if (session === undefined || session.untilMs <= this.#options.clock.now()) return 'unauthorized';
-    const { name, createdAtMs } = session.token;
-    // The token may have been deleted meanwhile, and another made of the same name.
-    const token = (await (await this.#options.tokens()).list()).find(
-      (one) => one.name === name && one.createdAtMs === createdAtMs,
-    );
-    return token === undefined ? 'unauthorized' : { token, by: 'session' };
+    const session = cookie === undefined ? undefined : this.#sessions.get(digestOf(cookie));
+    if (session === undefined || session.untilMs <= this.#options.clock.now()) return undefined;
+    const token = await this.#known(session.token);
+    return token === undefined ? undefined : { token, by: 'session' };
+  }
+
+  /** The token may have been deleted meanwhile, and another made of the same name. */
+  async #known({ name, createdAtMs }: AdminToken): Promise<AdminToken | undefined> {
+    const tokens = await (await this.#options.tokens()).list();
+    return tokens.find((one) => one.name === name && one.createdAtMs === createdAtMs);
   }
 
   /** A session for the token: the value of `set-cookie`, or why there is none. */

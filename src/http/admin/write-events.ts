@@ -7,12 +7,19 @@ import type { LiveBatch } from './routes.ts';
 
 const HEARTBEAT_MS = 15_000;
 
+export interface Listener {
+  readonly clock: Clock;
+  /** Aborted when the one who asked has left. */
+  readonly gone: AbortSignal;
+  /** Whether the one who asked may still read. */
+  readonly lasts: () => Promise<boolean>;
+}
+
 /** Takes the next batch only when the last one was written: whoever reads slowly is shown fewer rows, and told so. */
 export async function writeEvents(
   response: ServerResponse,
   batches: AsyncIterable<LiveBatch>,
-  clock: Clock,
-  gone: AbortSignal,
+  { clock, gone, lasts }: Listener,
 ): Promise<void> {
   response.writeHead(200, {
     'content-type': 'text/event-stream',
@@ -24,7 +31,7 @@ export async function writeEvents(
   response.write(': connected\n\n');
   let beatAtMs = clock.monotonic();
   for await (const { rows, cursor, skipped } of batches) {
-    if (gone.aborted) break;
+    if (gone.aborted || !(await lasts())) break;
     const now = clock.monotonic();
     let text = skipped > 0 ? `event: skipped\ndata: {"count":${skipped}}\n\n` : '';
     if (rows.length > 0) text += `id: ${cursor}\nevent: exchanges\ndata: ${jsonText(rows)}\n\n`;

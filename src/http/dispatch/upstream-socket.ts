@@ -14,6 +14,8 @@ import { headerOf, type UpstreamHead } from './upstream-call.ts';
 const ACCEPT_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const VERSION = '13';
 const CLOSE_NORMAL = 1000;
+/** How long an upstream may take to close its side of a connection that was closed from here. */
+const CLOSE_MS = 5_000;
 
 /** What the upstream answered to the handshake. */
 export type Handshake =
@@ -32,6 +34,7 @@ export class UpstreamSocket {
   readonly requestId: string;
   readonly #socket: Duplex;
   readonly #maxMessageBytes: number;
+  readonly #clock: Clock;
   readonly #sender;
   #failure: Error | undefined;
   #listener: SocketListener | undefined;
@@ -40,8 +43,9 @@ export class UpstreamSocket {
   #held = false;
 
   /** A message of more than `maxMessageBytes` ends the connection. */
-  constructor({ socket, headers }: Handshake & { readonly kind: 'open' }, maxMessageBytes: number) {
+  constructor({ socket, headers }: Handshake & { readonly kind: 'open' }, maxMessageBytes: number, clock: Clock) {
     this.requestId = headerOf(headers, 'x-request-id');
+    this.#clock = clock;
     this.#socket = socket;
     this.#maxMessageBytes = maxMessageBytes;
     this.#sender = new Sender(socket);
@@ -92,12 +96,16 @@ export class UpstreamSocket {
     this.#socket.resume();
   }
 
-  /** In good order, where nothing is under way. */
+  /** In good order, where nothing is under way. An upstream that does not close its side in time is cut off. */
   close(): void {
     if (this.#listener === undefined) return;
     this.#listener = undefined;
     this.#sender.close(CLOSE_NORMAL, '', true);
-    this.#socket.end();
+    const socket = this.#socket;
+    const timer = this.#clock.setTimeout(() => socket.destroy(), CLOSE_MS);
+    socket.once('close', () => timer.cancel());
+    socket.resume();
+    socket.end();
   }
 
   /** At once: what the upstream is generating is of no use to anybody. */

@@ -112,7 +112,7 @@ export class Upstreams {
         upgrade,
       );
       const answer = await upgrade.answered;
-      if (answer.kind === 'open') return new UpstreamSocket(answer, maxMessageBytes);
+      if (answer.kind === 'open') return new UpstreamSocket(answer, maxMessageBytes, this.#clock);
       if (answer.status < 500 && !PASSING.has(answer.status)) this.#onlyHttp(channel);
     } catch (thrown) {
       if (signal.aborted || errorCode(thrown) === 'UND_ERR_CONNECT_TIMEOUT') throw thrown;

@@ -137,6 +137,9 @@ const RAW_MEMBER = String.raw`(\breasoning_(content|details)|\bmessages\b\S{0,30
 const NOT_TAKEN = String.raw`\b(unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
 const RAW_MEMBER_WORDS = new RegExp(`${RAW_MEMBER}.{0,60}${NOT_TAKEN}|${NOT_TAKEN}.{0,60}${RAW_MEMBER}`, 'is');
 
+/** OpenAI's, of ids that others of its protocol give: longer than 64 characters, or without the prefix of their kind. */
+const ITEM_ID_WORDS = /\binput\[\d+\]\.id\b.{0,200}(string too long|expected an id that begins)/is;
+
 /** Servers that do not know the members of cache breakpoints, or a model that takes none. */
 const CACHE_MEMBER = String.raw`\b(prompt_cache_(breakpoint|options)|cache_control)\b`;
 const UNKNOWN = String.raw`\b(unknown|extra|additional|unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
@@ -149,6 +152,7 @@ export function refusedPart(error: GatewayError): Refusable | undefined {
   const text = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
   if (RAW_ITEM_WORDS.test(text) || RAW_MEMBER_WORDS.test(text)) return 'raw';
   if (CACHE_WORDS.test(text)) return 'breakpoints';
+  if (ITEM_ID_WORDS.test(text)) return 'ids';
   return OPAQUE_WORDS.test(text) ? 'opaque' : undefined;
 }
 

@@ -120,7 +120,7 @@ function countNative(body: JsonValue, count: Count): void {
 
 /**
  * The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). There is always
- * input, so zeros of it are missing counts, unless passes beside the answer have all of it.
+ * input, and nothing is written by no tokens, so zeros are missing counts, unless passes beside the answer have all of them.
  */
 export function completedUsage(
   tokenizer: Tokenizer,
@@ -131,9 +131,13 @@ export function completedUsage(
   if (reported === undefined) return countedUsage(tokenizer, request, whole());
   if (isCallsOnly(reported)) return countedUsage(tokenizer, request, whole()).then((counted) => ({ ...reported, ...counted }));
   const knowsInput = totalInput(reported) > 0 || reported.extra !== undefined;
-  return knowsInput && reported.output !== undefined
+  return knowsInput && knowsOutput(reported)
     ? reported
     : withCounted(reported, knowsInput, countedUsage(tokenizer, request, whole()));
+}
+
+function knowsOutput({ output = 0, extra }: Usage): boolean {
+  return output > 0 || extra !== undefined;
 }
 
 /** Only tool calls were counted (perhaps by us); every token count is a placeholder zero. */
@@ -146,7 +150,7 @@ async function withCounted(reported: Usage, knowsInput: boolean, counting: Promi
   const missing = {
     ...(knowsInput ? {} : { input }),
     // Reasoning may be reported that nobody was shown.
-    ...(reported.output === undefined ? { output: output - reasoning + Math.max(reasoning, reported.reasoning ?? 0) } : {}),
+    ...(knowsOutput(reported) ? {} : { output: output - reasoning + Math.max(reasoning, reported.reasoning ?? 0) }),
   };
   const isNothing = Object.values(missing).every((count) => count === 0);
   return isNothing ? reported : { ...reported, ...missing, estimated: true };

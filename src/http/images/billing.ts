@@ -1,7 +1,7 @@
 /**
  * What an image request may cost before it is sent, and what it did cost: by token, by piece, or both, as the model is priced.
  */
-import type { Usage } from '../../codecs/canonical/usage.ts';
+import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ImageAnswer, ImageRequest } from '../../codecs/images/index.ts';
 import type { Rates } from '../../store/prices.ts';
 import type { Estimate } from '../exchange/admit.ts';
@@ -18,16 +18,16 @@ export function estimateImage(request: ImageRequest): Estimate {
 
 /**
  * Each picture that came back counts once, whatever was asked for (known failure I7). What the upstream leaves out of its report
- * is counted and flagged (U3), an output of nothing too: no picture has no tokens.
+ * is counted and flagged (U3), an input or output of nothing too: no prompt and no picture has no tokens.
  */
 export function imageUsage(request: ImageRequest, answer: ImageAnswer, rates: Rates): Usage {
   const images = answer.images.length;
-  const reported = answer.usage?.billed;
+  const reported: Usage = answer.usage?.billed ?? {};
   // A model that has a price for each picture needs no count of tokens.
   if (rates.pieces.has('image')) return { ...reported, images };
   const missing = {
-    ...((reported?.input ?? reported?.cacheRead) === undefined ? givenTokens(request) : {}),
-    ...(reported?.output ? {} : drawnTokens(images)),
+    ...(totalInput(reported) > 0 ? {} : givenTokens(request)),
+    ...(reported.output ? {} : drawnTokens(images)),
   };
   const isWhole = Object.keys(missing).length === 0;
   return { ...reported, ...missing, images, ...(isWhole ? {} : { estimated: true }) };

@@ -1,6 +1,7 @@
 /** What a text request needs of the Channel that serves it. */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { Item, Media } from '../../codecs/canonical/item.ts';
+import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, Refusable } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { asksForCaching } from '../../codecs/requests/cache-breakpoints.ts';
@@ -56,11 +57,16 @@ function mediaOf(item: Item): readonly Media[] {
 export function refusablesIn(request: CanonicalRequest, channels: readonly Channel[]): ReadonlySet<Refusable> {
   const kinds = new Set<Refusable>();
   if (asksForCaching(request) || channels.some(({ codec }) => codec.cacheBreakpoints === 'auto')) kinds.add('breakpoints');
+  if (request.dialect === 'responses' && namesItems(request.json['input'])) kinds.add('ids');
   for (const item of request.items) {
     if ('opaque' in item && item.opaque !== undefined) kinds.add('opaque');
     if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) kinds.add('raw');
   }
   return kinds;
+}
+
+function namesItems(input: JsonValue | undefined): boolean {
+  return Array.isArray(input) && input.some((item: JsonValue) => isObject(item) && typeof item['id'] === 'string');
 }
 
 /** Whether the Channel compacts a conversation by asking its model for a summary. */

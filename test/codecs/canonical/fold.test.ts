@@ -14,7 +14,7 @@ function folded(...events: readonly CanonicalEvent[]): Fold {
   return one;
 }
 
-test('what was reported before the first item alone is early: later figures, or an answer without items, are final', () => {
+test('what was reported before the last output is early: later figures, or an answer without items, are final', () => {
   assert.equal(folded(START, ITEM).isUsageEarly, false, 'none');
   assert.equal(folded(START, report(9, 0)).isUsageEarly, false, 'no items');
   assert.equal(folded(START, report(9, 0), ITEM).isUsageEarly, true);
@@ -22,6 +22,7 @@ test('what was reported before the first item alone is early: later figures, or 
   assert.equal(folded(START, ITEM, report(9, 1)).isUsageEarly, false);
   const final = folded(START, report(9, 0), ITEM, report(9, 7));
   assert.equal(final.isUsageEarly, false);
+  assert.equal(folded(START, ITEM, word('a'), report(9, 1), word('b')).isUsageEarly, true, 'more came after it');
   assert.deepEqual(final.usage, { input: 9, output: 7 });
 });
 

@@ -111,6 +111,12 @@ test('a refused opaque value: a 400 or 422 that names one, wherever it does', ()
     assert.equal(refusedPart(fault({ upstream: { status: 500, ...upstream } })), undefined, JSON.stringify(upstream));
     assert.equal(refusedPart(fault({ upstream })), undefined, JSON.stringify(upstream));
   }
+  const ids = [
+    "Invalid 'input[3].id': string too long. Expected a string with maximum length 64, but got 200.",
+    "Invalid 'input[0].id': '6f-a'. Expected an ID that begins with 'rs'.",
+  ];
+  for (const text of ids) assert.equal(refusedPart(fault({ upstream: { status: 400, text } })), 'ids', text);
+  assert.equal(refusedPart(fault({ upstream: { status: 400, text: "Invalid 'input[3].name': string too long." } })), undefined);
   assert.equal(refusedPart(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })), 'opaque');
   assert.equal(refusedPart(said(400, 'messages.1.content.0: Invalid `data` in `redacted_thinking` block')), 'opaque');
   const modified = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.';

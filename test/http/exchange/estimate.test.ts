@@ -171,7 +171,15 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
     { input: 7, output: 102, reasoning: 100, estimated: true },
     'reasoning that nobody was shown comes on top of what was said',
   );
-  assert.deepEqual(await complete({ output: 0, reasoning: 0 }), { input: 2, output: 0, reasoning: 0, estimated: true });
+  for (const zero of [{ output: 0 }, { output: 0, reasoning: 0 }]) {
+    assert.deepEqual(
+      await complete({ input: 7, ...zero }),
+      { input: 7, ...zero, output: 2, estimated: true },
+      'no output is free',
+    );
+    const empty = { input: 7, ...zero };
+    assert.equal(await complete(empty, wholeOf()), empty, 'nothing was said, as the report says');
+  }
   assert.deepEqual(await complete(undefined), { input: 2, output: 2, estimated: true });
   assert.deepEqual(await complete({ input: 7 }, wholeOf()), { input: 7 }, 'nothing was said');
   const meters = new Map([['web_search', 1]]);
@@ -183,7 +191,7 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
   );
   assert.deepEqual(await complete({ meters, serviceTier: 'flex' }), counted);
   const priced = { input: 1, output: 0, meters };
-  assert.equal(complete(priced), priced);
+  assert.equal(await complete(priced, wholeOf()), priced);
 });
 
 test('I8: pictures are counted where the report does not', () => {

@@ -1,4 +1,6 @@
-/** A model of another kind than the endpoint's is a mistake of the request, at every endpoint, in every way; none is tried again. */
+/**
+ * A model of another kind than the endpoint's is a mistake of the request, at every endpoint, in every way; none is tried again.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeUpstream } from '../../support/fake-upstream.ts';

@@ -268,30 +268,43 @@ test('the log is filtered, paged, and says what a filter names in vain', options
   await page.locator('a:text-is("Older")').waitFor();
 });
 
-test('the live view takes in thousands of exchanges, keeps two hundred rows and never stalls', options, async () => {
-  await using opened = await signedIn('read', 'live');
-  const { page, complaints } = opened;
-  await page.locator('.state', { hasText: 'Waiting' }).waitFor();
-  await page.evaluate(
-    'self.longest = 0; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) longest = Math.max(longest, duration); }).observe({ type: "longtask" });',
-  );
-  for (let round = 0; round < 20; round += 1) {
-    await day.add(250);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  await page.locator('.state', { hasText: 'passed over' }).waitFor();
-  const shown = await page.locator('tbody tr').count();
-  assert.ok(shown > 100 && shown <= 200, `${shown} rows`);
-  const longest = await page.evaluate<number>('longest');
-  assert.ok(longest < 250, `a task of ${longest} ms`);
-  await page.click('#pause');
-  await page.locator('.state', { hasText: 'Paused' }).waitFor();
-  const newest = await page.locator('tbody tr').first().textContent();
-  await day.add(3);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  assert.equal(await page.locator('tbody tr').first().textContent(), newest);
-  assert.deepEqual(own(complaints), []);
-});
+test(
+  'the live view at 1,000 exchanges a second keeps two hundred rows, and its page is idle most of the time',
+  options,
+  async (t) => {
+    await using opened = await signedIn('read', 'live');
+    const { page, complaints } = opened;
+    await page.locator('.state', { hasText: 'Waiting' }).waitFor();
+    const devtools = await page.context().newCDPSession(page);
+    // Processor time of the page's thread, which others on the machine do not lengthen.
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const busySeconds = async (): Promise<number> => {
+      const { metrics } = await devtools.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
+    };
+    const [startedAtMs, busyBefore] = [performance.now(), await busySeconds()];
+    for (let added = 0; added < 5_000; ) {
+      const due = Math.floor(performance.now() - startedAtMs) - added;
+      if (due > 0) await day.add(due);
+      added += due;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const seconds = (performance.now() - startedAtMs) / 1_000;
+    const share = ((await busySeconds()) - busyBefore) / seconds;
+    t.diagnostic(`${Math.round(share * 100)} % of a core`);
+    assert.ok(share < 0.25, `${share} of a core`);
+    await page.locator('.state', { hasText: 'passed over' }).waitFor();
+    const shown = await page.locator('tbody tr').count();
+    assert.ok(shown > 100 && shown <= 200, `${shown} rows`);
+    await page.click('#pause');
+    await page.locator('.state', { hasText: 'Paused' }).waitFor();
+    const newest = await page.locator('tbody tr').first().textContent();
+    await day.add(3);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    assert.equal(await page.locator('tbody tr').first().textContent(), newest);
+    assert.deepEqual(own(complaints), []);
+  },
+);
 
 test('while the gateway or its store is away it says so, keeps what it showed, and comes back by itself', options, async () => {
   await using opened = await signedIn('write', 'accounts');

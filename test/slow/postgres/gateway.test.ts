@@ -93,7 +93,7 @@ async function prepared(t: TestContext): Promise<{ folder: string; own: Server; 
     operations: null,
     store: { url, path: './local' },
     channels: [{ id: 'a', type: 'chat_completion', base_url: await upstream(t), api_key: 'sk-up', models: ['m'] }],
-    models: { m: { price: { input: '1', output: '2' } } },
+    models: { m: { price: { input: '1', output: '0' } } },
   };
   writeFileSync(join(folder, 'gateway.json'), JSON.stringify(config));
   return { folder, own, url };

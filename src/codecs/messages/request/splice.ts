@@ -49,10 +49,13 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
   return emptyTextsOf(system, ['system']);
 }
 
-/** What the history calls is declared where the request declares nothing. Servers of MCP are declarations, too. */
+/**
+ * What the history calls is declared where the request declares nothing. Servers of MCP are declarations, too, and so are tools
+ * that a message in the middle takes away.
+ */
 function calledTools({ items, tools, json }: CanonicalRequest, losses: Losses): JsonEdit[] {
-  const { mcp_servers: servers } = json;
-  if (tools.length > 0 || (Array.isArray(servers) && servers.length > 0)) return [];
+  const isDeclared = (list: JsonValue | undefined) => Array.isArray(list) && list.length > 0;
+  if (tools.length > 0 || isDeclared(json['tools']) || isDeclared(json['mcp_servers'])) return [];
   const names = new Set<string>();
   for (const item of items) if (item.kind === 'toolCall') names.add(item.tool.name);
   if (names.size === 0) return [];

@@ -2,6 +2,8 @@
  * Assembles the items of one upstream stream. The order of their events was checked before (`lifecycle.ts`). What a finished item
  * adds to what was streamed of it, or contradicts, is found behind this (`canonical/order.ts`).
  */
+import { append } from '../../append.ts';
+import { Written } from '../../answers/written.ts';
 import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent, ItemHead } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
@@ -13,6 +15,7 @@ import type { DecodeContext } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { readLogprobs } from '../../answers/logprobs.ts';
 import { readAnnotation } from '../annotations.ts';
+import type { ItemTrack } from '../lifecycle.ts';
 import {
   callHead,
   inputMember,
@@ -44,10 +47,12 @@ export class Assembler {
     this.#context = context;
   }
 
-  added(outputIndex: number, type: string, item: JsonObject, events: Events): Slot {
+  added(track: ItemTrack, item: JsonObject, events: Events): Slot {
+    const { outputIndex, type } = track;
     const slot: Slot = {
       outputIndex,
       type,
+      track,
       item,
       open: undefined,
       parts: [],
@@ -70,7 +75,13 @@ export class Assembler {
     for (const earlier of slot.doneParts.splice(0)) this.#endPart(slot, earlier, earlier.final, 'completed', events);
     if (part['type'] !== 'output_text' && part['type'] !== 'refusal') return;
     const head = partHead(slot, part['type'] === 'refusal' ? 'refusal' : 'text');
-    slot.parts[contentIndex] = { item: this.#start(head, events), final: undefined, whole: undefined };
+    slot.parts[contentIndex] = {
+      item: this.#start(head, events),
+      annotations: [],
+      logprobs: [],
+      final: undefined,
+      whole: undefined,
+    };
   }
 
   /**
@@ -96,14 +107,17 @@ export class Assembler {
     const part = slot.parts[contentIndex];
     if (part === undefined) return;
     const tokens = part.item.head.kind === 'text' ? readLogprobs(logprobs) : undefined;
-    if (tokens !== undefined) this.#items.delta(part.item, { kind: 'text', text, logprobs: tokens }, events);
-    else if (text !== '') this.#items.delta(part.item, { kind: 'text', text }, events);
+    if (tokens !== undefined) {
+      this.#items.delta(part.item, { kind: 'text', text, logprobs: tokens }, events);
+      if (Array.isArray(logprobs)) append(part.logprobs, logprobs.filter(isObject));
+    } else if (text !== '') this.#items.delta(part.item, { kind: 'text', text }, events);
   }
 
   annotation(slot: Slot, contentIndex: number, annotation: JsonValue, events: Events): void {
     const part = slot.parts[contentIndex];
     if (part?.item.head.kind !== 'text') return;
     this.#items.delta(part.item, { kind: 'citation', citation: readAnnotation(annotation) }, events);
+    if (isObject(annotation)) part.annotations.push(annotation);
   }
 
   /** `output_text.done` and `refusal.done`. */
@@ -119,14 +133,15 @@ export class Assembler {
   rawDelta(slot: Slot, contentIndex: number, text: string, events: Events): void {
     if (text === '') return;
     const open = this.#startReasoning(slot, events);
-    const isLater = (slot.raw[contentIndex] ?? '') === '' && open.text !== '';
-    while (slot.raw.length < contentIndex) slot.raw.push('');
-    slot.raw[contentIndex] = grown(slot.raw[contentIndex] ?? '', text);
+    while (slot.raw.length <= contentIndex) slot.raw.push(new Written(() => open.text));
+    const part = slot.raw[contentIndex];
+    const isLater = part?.length === 0 && open.text !== '';
+    part?.add(text.length, open.text.length + (isLater ? PARAGRAPH.length : 0));
     this.#items.delta(open, { kind: 'raw', text: isLater ? PARAGRAPH + text : text }, events);
   }
 
   rawDone(slot: Slot, contentIndex: number, text: string, events: Events): void {
-    this.rawDelta(slot, contentIndex, restOf(text, slot.raw[contentIndex] ?? '', slot.type), events);
+    this.rawDelta(slot, contentIndex, restOf(text, slot.raw[contentIndex]?.text ?? '', slot.type), events);
   }
 
   summaryDelta(slot: Slot, part: number, text: string, events: Events): void {
@@ -174,9 +189,10 @@ export class Assembler {
     this.emitWhole(readWholeItem(item), status, events);
   }
 
-  /** Ends an open item as it stands. */
-  cut(slot: Slot, status: ItemStatus, events: Events): void {
+  /** Ends an open item as it was streamed. `item`: what its client is told of its end. */
+  cut(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     slot.closed = true;
+    slot.item = item;
     if (slot.type === 'message') {
       for (const part of slot.parts)
         if (part !== undefined && part.whole === undefined) this.#endPart(slot, part, part.final, status, events);

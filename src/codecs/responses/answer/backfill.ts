@@ -6,10 +6,9 @@
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
-import { writeCitations } from '../annotations.ts';
 import { specOf } from '../lifecycle.ts';
 import { inputMember } from './decode-items.ts';
-import { matchOutput, messageText } from './match-output.ts';
+import { type MatchedItem, messageText } from './match-output.ts';
 import { type Slot, streamedInput, type TextPart } from './slot.ts';
 import { arrayOrEmpty, nonEmptyString } from '../wire.ts';
 
@@ -17,8 +16,7 @@ const NONE: readonly JsonEdit[] = [];
 
 /** The edits that put into an event what its items have streamed and it leaves out. */
 export function backfillEdits(name: string, json: JsonObject, slots: ReadonlyMap<number, Slot>): readonly JsonEdit[] {
-  const { stream, item: verb, part: partVerb, input, textMember, isSummary = false } = specOf(name);
-  if (stream === 'terminal') return outputEdits(json['response'], slots);
+  const { item: verb, part: partVerb, input, textMember, isSummary = false } = specOf(name);
   const isEnd = verb === 'done' || partVerb === 'textDone' || partVerb === 'done' || input === 'done';
   const slot = isEnd ? slots.get(Number(json['output_index'])) : undefined;
   if (slot === undefined) return NONE;
@@ -42,15 +40,12 @@ function textEdits(path: JsonPath, given: JsonValue | undefined, streamed: strin
 function streamedText(slot: Slot, json: JsonObject, isSummary: boolean): string {
   if (isSummary) return slot.open?.summary[Number(json['summary_index'])] ?? '';
   const index = Number(json['content_index']);
-  return (slot.type === 'reasoning' ? slot.raw[index] : slot.parts[index]?.item.text) ?? '';
+  return (slot.type === 'reasoning' ? slot.raw[index] : slot.parts[index]?.item)?.text ?? '';
 }
 
-function outputEdits(response: JsonValue | undefined, slots: ReadonlyMap<number, Slot>): readonly JsonEdit[] {
-  const output = isObject(response) ? response['output'] : undefined;
-  if (!Array.isArray(output) || !output.some((item) => isObject(item) && emptyMembers(item).length > 0)) return NONE;
-  return matchOutput(output, slots).found.flatMap(({ item, streamed: slot, position }) =>
-    slot === undefined ? NONE : itemEdits(['response', 'output', position], item, slot),
-  );
+/** The same for an entry of a terminal's output. */
+export function entryEdits({ item, streamed: slot, position }: MatchedItem): readonly JsonEdit[] {
+  return slot === undefined ? NONE : itemEdits(['response', 'output', position], item, slot);
 }
 
 /** The members for an item's own content that this form of it leaves empty. */
@@ -90,19 +85,23 @@ function streamed(slot: Slot, member: string): JsonValue | undefined {
       return started.some(({ item }) => item.text !== '') ? started.map(partObject) : undefined;
     }
     case 'reasoning':
-      return member === 'summary' ? textParts('summary_text', slot.open?.summary ?? []) : textParts('reasoning_text', slot.raw);
+      return member === 'summary'
+        ? textParts('summary_text', slot.open?.summary ?? [])
+        : textParts(
+            'reasoning_text',
+            slot.raw.map(({ text }) => text),
+          );
     default:
       return streamedInput(slot) || undefined;
   }
 }
 
-/** Parts that are not of this type have left holes. */
 function textParts(type: string, texts: readonly string[]): JsonValue | undefined {
-  return texts.some((text) => text !== '') ? Array.from(texts, (text = '') => ({ type, text })) : undefined;
+  return texts.some((text) => text !== '') ? texts.map((text) => ({ type, text })) : undefined;
 }
 
-function partObject({ item: { head, text, citations }, final }: TextPart): JsonObject {
+function partObject({ item: { head, text }, annotations, final }: TextPart): JsonObject {
   if (final !== undefined) return final;
   if (head.kind === 'refusal') return { type: 'refusal', refusal: text };
-  return { type: 'output_text', annotations: writeCitations(citations), logprobs: [], text };
+  return { type: 'output_text', annotations, logprobs: [], text };
 }

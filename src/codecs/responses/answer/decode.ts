@@ -6,7 +6,7 @@
 import { LifecycleError } from '../../../streams/lifecycle.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
-import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
+import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
@@ -15,12 +15,12 @@ import { RepeatedNative } from '../../json/repeated-native.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from '../lifecycle.ts';
 import { DetachedMedia } from './detached-media.ts';
-import { Normaliser } from './normalise.ts';
-import { cutStatusOf, statusOf } from './decode-items.ts';
-import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
+import type { Ending, InsertedEvent } from './missing-events.ts';
+import { type NormalEvent, Normaliser } from './normalise.ts';
+import { statusOf } from './decode-items.ts';
+import { errorOf, readOutcome, readUsage, startOf, statusOfTerminal } from './outcome.ts';
 import type { Slot } from './slot.ts';
-import { checkRestated, matchOutput, unusedIndices } from './match-output.ts';
-import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
+import { DELTA, malformed, type NamedEvent, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
 
 const DIALECT = 'responses';
 /** The members in which the deltas of one part differ. */
@@ -65,34 +65,39 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended || frame.data === '' || frame.data === '[DONE]') return;
-    const events: CanonicalEvent[] = [];
     const repeat = this.#repeats.match(frame.data);
+    const events: CanonicalEvent[] = [];
     if (repeat !== undefined && repeat.shape === this.#run?.shape && this.#continues(repeat, this.#run, events)) {
       out.push({ native: new RepeatedNative(DIALECT, this.#run.name, frame.data, repeat), events });
       return;
     }
     this.#run = undefined;
-    const event = this.#normaliser.read(frame);
-    if (event === undefined) return;
-    const { name, text, json } = event;
+    const given = this.#normaliser.read(frame);
+    if (given === undefined) return;
+    const { name, text, json, isPlain, missing } = given;
+    if (missing.length > 0) this.#beginWith(given, events);
+    for (const event of missing) this.#insert(event, given, events);
     // A repaired event is not learnt: the next of its shape needs its own repair.
-    const learnt = event.isPlain ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
-    const native: Native = { dialect: DIALECT, name, text, json, ...(learnt === undefined ? {} : { repeat: learnt }) };
-    this.#displace(event.displaced, events);
-    const track = this.#accept(name, json);
-    if (track !== undefined) this.#item(name, json, track, events);
+    const learnt = isPlain ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
+    const track = this.#accept(given, given);
+    if (track !== undefined) this.#item(given, track, events);
     else this.#response(name, json, frame.data, events);
-    out.push({ native, events });
+    const more = { ...(learnt === undefined ? {} : { repeat: learnt }), ...(missing.length === 0 ? {} : { missing }) };
+    out.push({ native: { dialect: DIALECT, name, text, json, ...more }, events });
     if (track !== undefined && learnt !== undefined) this.#run = this.#deltaRunOf(name, json, track, learnt.shape);
   }
 
-  /** Ends a message whose index another item took: nothing more comes of it. */
-  #displace(index: number | undefined, events: CanonicalEvent[]): void {
-    const slot = index === undefined ? undefined : this.#items.slots.get(index);
-    if (index === undefined || slot === undefined) return;
-    this.#order.close(index);
-    slot.isDisplaced = true;
-    this.#items.cut(slot, 'completed', events);
+  /** A terminal that comes alone is the beginning of its items, too. */
+  #beginWith({ name, json }: NormalEvent, events: CanonicalEvent[]): void {
+    if (this.#order.state !== 'idle' || specOf(name).stream !== 'terminal') return;
+    this.#order.accept('response.created', json);
+    this.#start(responseOf(json, name), events);
+  }
+
+  /** What an event within an item tells is read where its upstream told it: at the end of the part or of the item. */
+  #insert(event: InsertedEvent, given: NormalEvent, events: CanonicalEvent[]): void {
+    const track = this.#accept(event, given, true);
+    if (track !== undefined && specOf(event.name).item !== 'child') this.#item(event, track, events, event.ending);
   }
 
   #deltaRunOf(name: string, json: JsonObject, { outputIndex }: ItemTrack, shape: JsonShape): DeltaRun | undefined {
@@ -113,16 +118,17 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (!this.ended) throw upstreamFault('truncated', 'The upstream ended before its terminal event.');
   }
 
-  #accept(name: string, json: JsonObject): ItemTrack | undefined {
+  /** `given`: the upstream's event, where it is another one. */
+  #accept({ name, json }: NamedEvent, given: NamedEvent, isInserted = false): ItemTrack | undefined {
     try {
-      const track = this.#order.accept(name, json);
+      const track = this.#order.accept(name, json, isInserted);
       this.ended = this.#order.state === 'ended';
       return track;
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault(
         'illegal_lifecycle',
-        `The upstream's stream is out of order at ${placeOf(name, json)} (${error.message}).`,
+        `The upstream's stream is out of order at ${placeOf(given.name, given.json)} (${error.message}).`,
       );
     }
   }
@@ -152,20 +158,17 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     events.push(startOf(response));
   }
 
-  #item(name: string, json: JsonObject, track: ItemTrack, events: CanonicalEvent[]): void {
+  #item({ name, json }: NamedEvent, track: ItemTrack, events: CanonicalEvent[], ending?: Ending): void {
     const items = this.#items;
     if (name === 'response.output_item.added') {
-      items.added(track.outputIndex, track.type, itemOf(json), events);
-      return;
-    }
-    if (name === 'response.output_item.done') {
-      const item = itemOf(json);
-      const slot = items.slots.get(track.outputIndex) ?? items.added(track.outputIndex, track.type, item, events);
-      items.finish(slot, item, statusOf(item), events);
+      items.added(track, itemOf(json), events);
       return;
     }
     const slot = items.slots.get(track.outputIndex);
-    if (slot !== undefined) this.#child(name, json, slot, events);
+    if (slot === undefined) return;
+    if (name !== 'response.output_item.done') this.#child(name, json, slot, events);
+    else if (ending?.as === 'streamed') items.cut(slot, itemOf(json), ending.status, events);
+    else if (ending?.as !== 'open') items.finish(slot, itemOf(json), ending?.status ?? statusOf(itemOf(json)), events);
   }
 
   #child(name: string, json: JsonObject, slot: Slot, events: CanonicalEvent[]): void {
@@ -238,7 +241,8 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (!isAlone && Object.keys(response).length === 0) throw malformed(name);
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
-    this.#matchOutput(response['output'], status, events);
+    if (status === 'completed' && this.#order.open().length > 0)
+      throw upstreamFault('illegal_lifecycle', 'The upstream completed with an open item.');
     const items = [...this.#items.slots.values()].map(({ item }) => item);
     const images = this.#detached.images(items);
     for (const image of images) this.#items.whole(image, 'completed', events);
@@ -247,32 +251,6 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const usage = readUsage(response, [...items, ...images]);
     if (usage !== undefined) events.push({ type: 'usage.report', usage });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
-  }
-
-  /** Compares the terminal's output with what was streamed. It may add items and end open ones, but never contradict. */
-  #matchOutput(output: JsonValue | undefined, status: FinalStatus, events: CanonicalEvent[]): void {
-    const items = this.#items;
-    const isFailure = status === 'failed' || status === 'cancelled';
-    if (output !== undefined && output !== null && !Array.isArray(output)) throw malformed('response output');
-    const match = matchOutput(output ?? [], items.slots);
-    const indexAt = unusedIndices(items.slots);
-    for (const { item, type, streamed: slot, position } of match.found) {
-      if (slot?.closed === true) {
-        if (!isFailure) checkRestated(slot, item);
-      } else {
-        const fresh = slot ?? items.added(indexAt(position), type, item, events);
-        const isLast = position === match.found.length - 1;
-        items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatusOf(item, isLast), events);
-      }
-    }
-    for (const slot of items.slots.values()) {
-      if (slot.closed) continue;
-      if (status === 'incomplete') items.cut(slot, 'incomplete', events);
-      else if (status === 'completed') throw upstreamFault('illegal_lifecycle', 'The upstream completed with an open item.');
-    }
-    if (!isFailure && match.isMissing) {
-      throw upstreamFault('illegal_lifecycle', "The upstream's terminal event lacks items that it announced.");
-    }
   }
 }
 
@@ -303,14 +281,4 @@ function partOf(json: JsonObject, name: string): JsonObject {
   const part = json['part'];
   if (!isObject(part)) throw malformed(name);
   return part;
-}
-
-/** The response's own status wins over the event's name (some servers end an incomplete answer with `response.completed`). */
-function statusOfTerminal(name: string, response: JsonObject): FinalStatus {
-  const status = finalStatus(response);
-  if (status !== undefined) return status;
-  const error = response['error'];
-  if (error !== undefined && error !== null) return 'failed';
-  const named = name.slice('response.'.length);
-  return named === 'incomplete' || named === 'failed' || named === 'cancelled' ? named : 'completed';
 }

@@ -1,8 +1,8 @@
 /**
- * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, with the
- * gateway's own values spliced in (`splice.ts`), and with the ids and events added that clients need and the upstream left out.
- * For other upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence
- * numbers count from 0. The terminal event is the last one; `[DONE]` is never sent.
+ * Encodes steps as the stream of a responses client. The events of a responses upstream go out as it wrote them, behind those
+ * that it left out, with the gateway's own values spliced in (`splice.ts`) and with the ids that clients need. For other
+ * upstreams the events are written (`encode-items.ts`). The first step decides which of the two a stream is. Sequence numbers
+ * count from 0. The terminal event is the last one; `[DONE]` is never sent.
  */
 import { append } from '../../append.ts';
 import type { GatewayError } from '../../canonical/error.ts';
@@ -16,17 +16,16 @@ import { holeAt, holeValue } from '../../json/shape.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import { checkRepresentable } from './encode-images.ts';
-import { needsReconciling, reconcileItems } from './reconcile-terminal.ts';
-import { addMissingPart, recordNative, sentTextPart } from './record-native.ts';
+import { isSentOtherwise, recordNative, sentTextPart } from './record-native.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
-import { announceItem, emitContent, emitMissingTextDone } from './emit-item.ts';
-import { closeItem, closeParts, type Emit, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
-import { DELTA, missingId, SEQUENCE_NUMBER } from '../wire.ts';
+import { closeItem, type Emit, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
+import { arrayOrEmpty, DELTA, missingId, SEQUENCE_NUMBER } from '../wire.ts';
 import { responseLosses } from '../losses.ts';
 import { ItemWriter } from './encode-items.ts';
 
 const DIALECT = 'responses';
+const NONE: readonly CanonicalEvent[] = [];
 
 export function encodeEvents(context: ResponseContext): ClientEncoder {
   return new ResponsesEncoder(context);
@@ -146,6 +145,11 @@ class ResponsesEncoder implements ClientEncoder {
 
   #splice(native: Native, events: readonly CanonicalEvent[]): void {
     if (this.#continueRun(native)) return;
+    if (native.missing !== undefined) {
+      // A terminal that comes alone is the beginning of its items, too.
+      for (const event of events) if (event.type === 'response.start') this.#begin(event.createdAt);
+      for (const inserted of native.missing) this.#splice(inserted, NONE);
+    }
     const { name } = native;
     if (!isObject(native.json)) return;
     const json = this.#withId(native.json);
@@ -170,7 +174,6 @@ class ResponsesEncoder implements ClientEncoder {
       if (this.#response === undefined && name !== 'response.created') this.#emit('response.created', { response: shown });
       this.#response = shown;
     }
-    this.#sendMissing(name, json, events);
     edits.push(...this.#numberEdits(json));
     const text = editJson(native.text, edits);
     this.#out.push({ event: name, data: text });
@@ -211,45 +214,21 @@ class ResponsesEncoder implements ClientEncoder {
     this.#run = { part, textHole, numberHole };
   }
 
-  /** Sends the events about the item that should come before this one and that the upstream left out. */
-  #sendMissing(name: string, json: JsonObject, events: readonly CanonicalEvent[]): void {
-    const { item, output_index: index } = json;
-    if (typeof index !== 'number') return;
-    const known = this.#native.get(index);
-    if (name === 'response.output_item.added') {
-      // A displaced message ends when another item begins (`repair-indices.ts`).
-      if (events.some((event) => event.type === 'item.end')) this.#closeMessages();
-    } else if (name !== 'response.output_item.done') {
-      if (known === undefined) return;
-      addMissingPart(known, name, json, this.#emit);
-      emitMissingTextDone(known, name, json, this.#emit);
-    } else if (isObject(item)) {
-      const sent = known ?? announceItem(index, item, this.#emit);
-      this.#native.set(index, sent);
-      if (known?.final === undefined) emitContent(sent, item, this.#emit);
-      closeParts(sent, this.#emit);
-    }
-  }
-
-  #closeMessages(): void {
-    for (const item of this.#native.values()) if (item.type === 'message') closeItem(item, 'completed', this.#emit);
-  }
-
-  /** Sends the upstream's own terminal event, after the events that it left out. */
+  /** Sends the upstream's own terminal event, with its items as the client was sent them where it knows them under other ids. */
   #spliceEnd(text: string, json: JsonObject, response: JsonObject, outcome: Outcome): void {
     const createdAt = response['created_at'];
     this.#begin(typeof createdAt === 'number' ? createdAt : undefined);
     const shown = `response.${outcome.status === 'cancelled' ? 'failed' : outcome.status}`;
-    let edits = responseEdits(['response'], response, this.#context, outcome);
+    const edits = responseEdits(['response'], response, this.#context, outcome);
     if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });
-    let spliced = text;
-    if (needsReconciling(this.#native, response, outcome)) {
-      spliced = editJson(text, edits);
-      const output = reconcileItems(this.#native, spliced, outcome, this.#emit, this.#context.mint);
-      edits = output === undefined ? [] : [{ path: ['response', 'output'], value: output }];
+    const sent = [...this.#native.values()].sort((a, b) => a.outputIndex - b.outputIndex);
+    for (const [at, item] of arrayOrEmpty(response, 'output', 'response').entries()) {
+      const known = sent[at];
+      if (known !== undefined && isSentOtherwise(item, known, outcome.status !== 'completed'))
+        edits.push({ path: ['response', 'output', at], value: known.final ?? 'null' });
     }
     edits.push(...this.#numberEdits(json));
-    this.#out.push({ event: shown, data: editJson(spliced, edits) });
+    this.#out.push({ event: shown, data: editJson(text, edits) });
     this.ended = true;
   }
 

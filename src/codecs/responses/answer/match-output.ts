@@ -9,37 +9,26 @@ import { finalInput, inputMember } from './decode-items.ts';
 import { type Slot, streamedInput } from './slot.ts';
 import { isKnownItem, arrayOrEmpty, malformed, needString, nonEmptyString } from '../wire.ts';
 
-/** An item as it was streamed: as announced, then as finished. */
-export interface StreamedItem {
-  readonly outputIndex: number;
-  readonly type: string;
-  readonly item: JsonObject;
-  readonly isDisplaced?: boolean;
-}
-
-export interface MatchedItem<Streamed extends StreamedItem> {
+export interface MatchedItem {
   readonly item: JsonObject;
   readonly type: string;
   readonly position: number;
   /** The streamed item that it is; undefined where it appears here for the first time. */
-  streamed: Streamed | undefined;
+  streamed: Slot | undefined;
 }
 
-export interface OutputMatch<Streamed extends StreamedItem> {
-  readonly found: readonly MatchedItem<Streamed>[];
+export interface OutputMatch {
+  readonly found: readonly MatchedItem[];
   /** The output repeats items but leaves one out that has a canonical reading. */
   readonly isMissing: boolean;
 }
 
-/** Streamed items that no entry has taken yet, for one entry: the first of them that it is. */
-type Rule<Streamed extends StreamedItem> = (entry: MatchedItem<Streamed>) => Streamed | undefined;
+/** Slot items that no entry has taken yet, for one entry: the first of them that it is. */
+type Rule = (entry: MatchedItem) => Slot | undefined;
 
 /** The rules are tried in their order, each for every entry, so that a weak one takes nothing from a strong one. */
-export function matchOutput<Streamed extends StreamedItem>(
-  output: readonly JsonValue[],
-  slots: ReadonlyMap<number, Streamed>,
-): OutputMatch<Streamed> {
-  const found = output.map((item, position): MatchedItem<Streamed> => {
+export function matchOutput(output: readonly JsonValue[], slots: ReadonlyMap<number, Slot>): OutputMatch {
+  const found = output.map((item, position): MatchedItem => {
     if (!isObject(item)) throw malformed('response output');
     return { item, type: needString(item, 'type', 'response output'), position, streamed: undefined };
   });
@@ -48,22 +37,22 @@ export function matchOutput<Streamed extends StreamedItem>(
     if (free.size === 0) break;
     for (const entry of found) if (entry.streamed === undefined) entry.streamed = free.take(rule(entry));
   }
-  const isExpected = (slot: StreamedItem) => isKnownItem(slot.type) && slot.type !== 'reasoning' && slot.isDisplaced !== true;
+  const isExpected = (slot: Slot) => isKnownItem(slot.type) && slot.type !== 'reasoning' && !slot.isDisplaced;
   const isMissing = found.length > 0 && free.some(isExpected);
   return { found, isMissing };
 }
 
 /** The streamed items that are still to be matched, by what entries are compared with: an answer may have very many of both. */
-class FreeSlots<Streamed extends StreamedItem> {
-  readonly #free: Set<Streamed>;
-  readonly #byIndex = new Map<number, Streamed>();
-  readonly #byCallId: Queues<Streamed>;
-  readonly #byId: Queues<Streamed>;
-  readonly #byIdWithoutCallId: Queues<Streamed>;
-  #byContent: Queues<Streamed> | undefined;
-  #byContentWithoutCallId: Queues<Streamed> | undefined;
+class FreeSlots {
+  readonly #free: Set<Slot>;
+  readonly #byIndex = new Map<number, Slot>();
+  readonly #byCallId: Queues;
+  readonly #byId: Queues;
+  readonly #byIdWithoutCallId: Queues;
+  #byContent: Queues | undefined;
+  #byContentWithoutCallId: Queues | undefined;
 
-  constructor(slots: Iterable<Streamed>) {
+  constructor(slots: Iterable<Slot>) {
     this.#free = new Set([...slots].sort((a, b) => a.outputIndex - b.outputIndex));
     for (const slot of this.#free) this.#byIndex.set(slot.outputIndex, slot);
     this.#byCallId = this.#queues(({ item }) => nonEmptyString(item, 'call_id'));
@@ -75,18 +64,18 @@ class FreeSlots<Streamed extends StreamedItem> {
     return this.#free.size;
   }
 
-  some(test: (slot: Streamed) => boolean): boolean {
+  some(test: (slot: Slot) => boolean): boolean {
     for (const slot of this.#free) if (test(slot)) return true;
     return false;
   }
 
-  take(slot: Streamed | undefined): Streamed | undefined {
+  take(slot: Slot | undefined): Slot | undefined {
     if (slot !== undefined) this.#free.delete(slot);
     return slot;
   }
 
   /** By call id or id; by position; by equal content; by position, as a call under other ids. */
-  readonly rules: readonly Rule<Streamed>[] = [
+  readonly rules: readonly Rule[] = [
     ({ item, type }) => {
       const callId = nonEmptyString(item, 'call_id');
       const sameCall = callId === undefined ? undefined : this.#byCallId.first(type, callId);
@@ -110,27 +99,27 @@ class FreeSlots<Streamed extends StreamedItem> {
     (entry) => this.#at(entry, ({ item }) => isRenamedCall(entry.item, item)),
   ];
 
-  #at({ position, type }: MatchedItem<Streamed>, test: (slot: Streamed) => boolean): Streamed | undefined {
+  #at({ position, type }: MatchedItem, test: (slot: Slot) => boolean): Slot | undefined {
     const slot = this.#byIndex.get(position);
     return slot !== undefined && this.#free.has(slot) && slot.type === type && test(slot) ? slot : undefined;
   }
 
-  #queues(keyOf: (slot: Streamed) => string | undefined): Queues<Streamed> {
+  #queues(keyOf: (slot: Slot) => string | undefined): Queues {
     return new Queues(this.#free, keyOf);
   }
 }
 
-/** Streamed items of one type by a key, in their order. */
-class Queues<Streamed extends StreamedItem> {
-  readonly #free: ReadonlySet<Streamed>;
-  readonly #byType = new Map<string, Map<string, { readonly slots: Streamed[]; next: number }>>();
+/** Slot items of one type by a key, in their order. */
+class Queues {
+  readonly #free: ReadonlySet<Slot>;
+  readonly #byType = new Map<string, Map<string, { readonly slots: Slot[]; next: number }>>();
 
-  constructor(free: ReadonlySet<Streamed>, keyOf: (slot: Streamed) => string | undefined) {
+  constructor(free: ReadonlySet<Slot>, keyOf: (slot: Slot) => string | undefined) {
     this.#free = free;
     for (const slot of free) {
       const key = keyOf(slot);
       if (key === undefined) continue;
-      const queues = this.#byType.get(slot.type) ?? new Map<string, { readonly slots: Streamed[]; next: number }>();
+      const queues = this.#byType.get(slot.type) ?? new Map<string, { readonly slots: Slot[]; next: number }>();
       this.#byType.set(slot.type, queues);
       const known = queues.get(key);
       if (known === undefined) queues.set(key, { slots: [slot], next: 0 });
@@ -139,7 +128,7 @@ class Queues<Streamed extends StreamedItem> {
   }
 
   /** The first that is free. What is taken stays so, and is passed over once. */
-  first(type: string, key: string): Streamed | undefined {
+  first(type: string, key: string): Slot | undefined {
     const queue = this.#byType.get(type)?.get(key);
     if (queue === undefined) return undefined;
     for (; queue.next < queue.slots.length; queue.next += 1) {

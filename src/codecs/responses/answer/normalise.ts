@@ -1,24 +1,25 @@
 /**
- * Reads the events of a responses upstream as the protocol has them, ahead of everything else: what follows, and a client of the
- * same dialect, know one way of counting items (`repair-indices.ts`) and no final form that leaves out what was streamed
- * (`backfill.ts`).
+ * Reads the events of a responses upstream as the protocol has them, ahead of everything else. What follows, and a client of the
+ * same dialect, know one way of counting items (`repair-indices.ts`), no final form that leaves out what was streamed
+ * (`backfill.ts`), no item or part without its beginning and its end (`missing-events.ts`), and no item that stands only in the
+ * terminal or not there (`align-terminal.ts`).
  */
-import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Frame } from '../../codec.ts';
-import { editJson } from '../../json/edit.ts';
+import { specOf } from '../lifecycle.ts';
+import { alignTerminal } from './align-terminal.ts';
 import { backfillEdits } from './backfill.ts';
+import { emitMissing, emitMissingPart, emitMissingTextDone, type Insert, InsertedEvent, toldItem } from './missing-events.ts';
 import { IndexRepair } from './repair-indices.ts';
+import { closeItem } from './sent-items.ts';
 import type { Slot } from './slot.ts';
-import { malformed, nonEmptyString } from '../wire.ts';
+import { edited, type EventText, type NamedEvent, nonEmptyString, parseEvent } from '../wire.ts';
 
-export interface NormalEvent {
-  readonly name: string;
-  readonly text: string;
-  readonly json: JsonObject;
+export interface NormalEvent extends NamedEvent, EventText {
   /** Its indices are its upstream's own, so that the next event of its shape needs no repair either. */
   readonly isPlain: boolean;
-  /** The index of the open message whose index this event's item took: nothing more comes of it. */
-  readonly displaced: number | undefined;
+  /** The events that should stand before it and that its upstream left out. */
+  readonly missing: readonly InsertedEvent[];
 }
 
 /**
@@ -40,36 +41,54 @@ export class Normaliser {
   read(frame: Frame): NormalEvent | undefined {
     const given = parseFrame(frame);
     if (given === undefined) return undefined;
-    const name = nameOf(frame, given);
+    const name = nameOf(frame, given.json);
     if (KEEP_ALIVES.has(name)) return undefined;
-    const repaired = this.#indices.repair(name, given);
-    const counted = repaired === undefined ? { text: frame.data, json: given } : edited(frame.data, repaired.edits);
-    const missing = backfillEdits(name, counted.json, this.#slots);
-    const whole = missing.length === 0 ? counted : edited(counted.text, missing);
-    return { name, ...whole, isPlain: repaired === undefined, displaced: repaired?.displaced };
+    const repaired = this.#indices.repair(name, given.json);
+    const counted = repaired === undefined ? given : edited(given, repaired.edits);
+    const missing: InsertedEvent[] = [];
+    const insert: Insert = (inserted, body, ending) => missing.push(new InsertedEvent(inserted, body, ending));
+    if (repaired?.displaced !== undefined) this.#displace(repaired.displaced, insert);
+    const whole =
+      specOf(name).stream === 'terminal'
+        ? alignTerminal(name, counted, this.#slots, insert)
+        : edited(counted, backfillEdits(name, counted.json, this.#slots));
+    this.#complete(name, whole.json, insert);
+    return { name, ...whole, isPlain: repaired === undefined, missing };
+  }
+
+  /** Ends a message whose index another item took: nothing more comes of it. */
+  #displace(index: number, insert: Insert): void {
+    const slot = this.#slots.get(index);
+    if (slot === undefined || slot.closed) return;
+    slot.isDisplaced = true;
+    closeItem(toldItem(slot), 'completed', (name, body) => insert(name, body, { as: 'streamed', status: 'completed' }));
+  }
+
+  /** Inserts what an event within an item, or its end, should have before it. */
+  #complete(name: string, json: JsonObject, insert: Insert): void {
+    const { item: verb, part } = specOf(name);
+    const { item, output_index: index } = json;
+    if (typeof index !== 'number' || verb === undefined || verb === 'added') return;
+    const slot = this.#slots.get(index);
+    if (slot?.closed === true) return;
+    if (verb === 'done') {
+      if (isObject(item) && (slot?.type ?? item['type']) === item['type']) emitMissing(slot, index, item, insert);
+    } else if (slot !== undefined) {
+      if (part === 'delta' || part === 'textDone') emitMissingPart(slot, name, json, insert);
+      else if (part === 'done') emitMissingTextDone(slot, json, insert);
+    }
   }
 }
 
-function edited(text: string, edits: Parameters<typeof editJson>[1]): { readonly text: string; readonly json: JsonObject } {
-  const result = editJson(text, edits);
-  return { text: result, json: parseJsonObject(result) };
-}
-
 /** Undefined for data that is not JSON in an event that is not of this protocol: unknown events never fail a stream. */
-function parseFrame(frame: Frame): JsonObject | undefined {
+function parseFrame(frame: Frame): EventText | undefined {
   try {
-    return parseJsonObject(frame.data);
+    return parseEvent(frame.data);
   } catch (error) {
     const name = frame.event ?? '';
     if (name === '' || name === 'message' || name === 'error' || name.startsWith('response.')) throw error;
     return undefined;
   }
-}
-
-function parseJsonObject(text: string): JsonObject {
-  const json = tryJson(text);
-  if (!isObject(json)) throw malformed('event');
-  return json;
 }
 
 /** The payload's `type`, else the SSE event name; a bare `{error: …}` is an error event. */

@@ -51,6 +51,16 @@ export function finalStatus(response: JsonObject): FinalStatus | undefined {
   return hasNoStatus && isObject(details) && nonEmptyString(details, 'reason') !== undefined ? 'incomplete' : undefined;
 }
 
+/** The response's own status wins over the event's name (some servers end an incomplete answer with `response.completed`). */
+export function statusOfTerminal(name: string, response: JsonObject): FinalStatus {
+  const status = finalStatus(response);
+  if (status !== undefined) return status;
+  const error = response['error'];
+  if (error !== undefined && error !== null) return 'failed';
+  const named = name.slice('response.'.length);
+  return named === 'incomplete' || named === 'failed' || named === 'cancelled' ? named : 'completed';
+}
+
 /** The outcome of a finished response. `calls`: its output holds tool calls. `text`: the upstream's text for the log. */
 export function readOutcome(status: FinalStatus, response: JsonObject, calls: boolean, text: string): Outcome {
   switch (status) {

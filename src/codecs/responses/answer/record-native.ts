@@ -3,18 +3,10 @@ import { append } from '../../append.ts';
 import { grown } from '../../canonical/grown.ts';
 import type { CanonicalEvent, FoldedTexts } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import { nonEmptyString } from '../wire.ts';
 import { sliceJson } from '../../json/text.ts';
 import { type EventSpec, type PartVerb, specOf } from '../lifecycle.ts';
-import {
-  addPart,
-  type Emit,
-  isPartType,
-  newSentItem,
-  newSentPart,
-  type SentItem,
-  type SentPart,
-  withoutOpaque,
-} from './sent-items.ts';
+import { isPartType, newSentItem, newSentPart, notePartDone, type SentItem, type SentPart, withoutOpaque } from './sent-items.ts';
 
 /** What the decoder read in an event, and the fold of the answer. */
 export interface Read {
@@ -31,7 +23,10 @@ export function recordNative(items: Map<number, SentItem>, name: string, body: J
     const announced = isObject(body['item']) ? withoutOpaque(body['item']) : {};
     const item = known ?? newSentItem(outputIndex, announced);
     items.set(outputIndex, item);
-    if (name === 'response.output_item.done') item.final = sliceJson(text, ['item']);
+    if (name === 'response.output_item.done') {
+      item.final = sliceJson(text, ['item']);
+      item.source = isObject(body['item']) ? body['item'] : undefined;
+    }
     return;
   }
   if (known !== undefined) recordChild(known, name, body, read);
@@ -79,12 +74,11 @@ function partIndex({ isSummary }: EventSpec, body: JsonObject): number {
 
 function addedPart(item: SentItem, name: string, form: JsonValue | undefined, index: number, { events, fold }: Read): SentPart {
   const type = isObject(form) ? form['type'] : undefined;
-  const doneEvent = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
   const begun = events.findLast(
     (event) => event.type === 'item.start' && (event.head.kind === 'text' || event.head.kind === 'refusal'),
   );
   const own = begun !== undefined && 'index' in begun ? fold?.texts(begun.index) : undefined;
-  return newSentPart(isPartType(type) ? type : 'output_text', index, () => own ?? item.texts, doneEvent);
+  return newSentPart(isPartType(type) ? type : 'output_text', index, () => own ?? item.texts, name);
 }
 
 function recordPart(item: SentItem, part: SentPart, verb: PartVerb, text: string, body: JsonObject): void {
@@ -102,7 +96,7 @@ function recordPart(item: SentItem, part: SentPart, verb: PartVerb, text: string
       part.isTextDone = true;
       return;
     case 'done':
-      recordPartDone(part, body['part']);
+      notePartDone(part, body['part']);
       return;
     case 'added':
     case 'implicit':
@@ -110,36 +104,22 @@ function recordPart(item: SentItem, part: SentPart, verb: PartVerb, text: string
   }
 }
 
-/** The end of a part may bring annotations and logprobs that were not streamed. */
-function recordPartDone(part: SentPart, final: JsonValue | undefined): void {
-  part.isClosed = true;
-  if (!isObject(final)) return;
-  const { annotations, logprobs } = final;
-  if (Array.isArray(annotations) && annotations.length > 0) part.annotations = annotations.filter(isObject);
-  if (Array.isArray(logprobs) && logprobs.length > 0) part.logprobs = logprobs.filter(isObject);
-}
-
-/** Text of reasoning that may come without the beginning of its part, and the type of that part. */
-const IMPLICIT_PARTS: ReadonlyMap<string, 'reasoning_text' | 'summary_text'> = new Map([
-  ['response.reasoning_text.delta', 'reasoning_text'],
-  ['response.reasoning_text.done', 'reasoning_text'],
-  ['response.reasoning.delta', 'reasoning_text'],
-  ['response.reasoning.done', 'reasoning_text'],
-  ['response.reasoning_summary_text.delta', 'summary_text'],
-  ['response.reasoning_summary_text.done', 'summary_text'],
-]);
-
-/** Begins the part of reasoning that an event speaks of, where its upstream has begun none. */
-export function addMissingPart(item: SentItem, name: string, body: JsonObject, emit: Emit): void {
-  const type = IMPLICIT_PARTS.get(name);
-  if (type === undefined) return;
-  const spec = specOf(name);
-  if (partsOf(item, spec)[partIndex(spec, body)] === undefined) addPart(item, type, () => item.texts, emit);
-}
-
 /** The part that a native `output_text.delta` without logprobs belongs to; undefined for every other event. */
 export function sentTextPart(items: ReadonlyMap<number, SentItem>, name: string, body: JsonObject): SentPart | undefined {
   const { logprobs } = body;
   if (name !== 'response.output_text.delta' || (Array.isArray(logprobs) && logprobs.length > 0)) return undefined;
   return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
+}
+
+/**
+ * True where the client is to get the item of a terminal as its own end had it: the terminal left it out, or has it under other
+ * ids or none. SDKs accept another id for a finished item that is no call when the answer is complete (routers give new ones).
+ * `isStrict`: where they do not.
+ */
+export function isSentOtherwise(item: JsonValue, { id, announced, source }: SentItem, isStrict: boolean): boolean {
+  if (!isObject(item) || item === source) return true;
+  const callId = announced['call_id'];
+  if (callId !== undefined && callId !== item['call_id']) return true;
+  const isOther = isStrict || callId !== undefined ? item['id'] !== id : nonEmptyString(item, 'id') === undefined;
+  return id !== '' && isOther;
 }

@@ -147,8 +147,17 @@ function media(images: number | undefined, audio: number | undefined): JsonObjec
   return { ...(images === undefined ? {} : { image_tokens: images }), ...(audio === undefined ? {} : { audio_tokens: audio }) };
 }
 
+/** The vendor counts both tools wherever it counts one. */
+const NO_PICTURES = {
+  input_tokens: 0,
+  input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { image_tokens: 0, text_tokens: 0 },
+  total_tokens: 0,
+};
+
 /** Searches that an upstream of another protocol ran. Their items have no form here, so only their number is shown. */
 function toolUsage(meters: Usage['meters']): JsonObject {
   const searches = meters?.get('web_search');
-  return searches === undefined ? {} : { tool_usage: { web_search: { num_requests: searches } } };
+  return searches === undefined ? {} : { tool_usage: { image_gen: NO_PICTURES, web_search: { num_requests: searches } } };
 }

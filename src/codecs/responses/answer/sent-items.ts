@@ -25,8 +25,8 @@ export interface SentPart {
   isTextDone: boolean;
   /** The event that ends the part was sent (`response.content_part.done` and its like). */
   isClosed: boolean;
-  /** The name of that event, where the upstream has one of its own. */
-  readonly doneEvent?: string;
+  /** The name of that event. */
+  readonly doneEvent: string;
 }
 
 export interface SentItem {
@@ -49,6 +49,8 @@ export interface SentItem {
   sealed: string | undefined;
   /** The finished item as JSON text; undefined while it is open. */
   final: string | undefined;
+  /** The finished item as its upstream's event of its end has it, where that speaks this dialect. */
+  source: JsonObject | undefined;
 }
 
 /** The text of a part, as far as it was sent. */
@@ -93,6 +95,7 @@ export function newSentItem(outputIndex: number, announced: JsonObject, texts?: 
     isInputDone: false,
     sealed: undefined,
     final: undefined,
+    source: undefined,
   };
   return item;
 }
@@ -100,10 +103,11 @@ export function newSentItem(outputIndex: number, announced: JsonObject, texts?: 
 /** What the canonical item of a part streams; undefined for a part that is sent whole. */
 export type TextsOfPart = () => StreamedTexts | undefined;
 
-export function newSentPart(type: PartType, index: number, texts: TextsOfPart, doneEvent?: string): SentPart {
+/** `begunBy`: the event that began it. */
+export function newSentPart(type: PartType, index: number, texts: TextsOfPart, begunBy: string): SentPart {
   const record = type === 'summary_text' ? () => texts()?.summary[index] ?? '' : () => texts()?.text ?? '';
   return {
-    ...(doneEvent === undefined ? {} : { doneEvent }),
+    doneEvent: begunBy.replace(/added$/, 'done'),
     type,
     index,
     written: new Written(record),
@@ -118,7 +122,7 @@ export function newSentPart(type: PartType, index: number, texts: TextsOfPart, d
 function partObject(part: SentPart): JsonObject {
   switch (part.type) {
     case 'output_text':
-      return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: textOf(part) };
+      return { type: part.type, annotations: [...part.annotations], logprobs: part.logprobs, text: textOf(part) };
     case 'refusal':
       return { type: part.type, refusal: textOf(part) };
     default:
@@ -140,9 +144,22 @@ export function partPlace(item: SentItem, part: SentPart): JsonObject {
 /** Begins a part of an item. `form`: how its first event shows it, where that is not an empty part. */
 export function addPart(item: SentItem, type: PartType, texts: TextsOfPart, emit: Emit, form?: JsonObject): SentPart {
   const parts = type === 'summary_text' ? item.summary : item.content;
-  const part = newSentPart(type, parts.length, texts);
+  const part = emitPartAdded(item, type, parts.length, texts, emit, form);
   parts.push(part);
+  return part;
+}
+
+/** The same for a part at `index` of an item whose parts are not at hand. */
+export function emitPartAdded(
+  item: SentItem,
+  type: PartType,
+  index: number,
+  texts: TextsOfPart,
+  emit: Emit,
+  form?: JsonObject,
+): SentPart {
   const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
+  const part = newSentPart(type, index, texts, name);
   emit(name, { ...partPlace(item, part), part: form ?? partObject(part) });
   return part;
 }
@@ -172,9 +189,17 @@ export function emitInputDone(item: SentItem, input: string, named: JsonObject, 
 /** Sends the event that ends a part. */
 export function emitPartDone(item: SentItem, part: SentPart, final: JsonObject, emit: Emit): void {
   part.isClosed = true;
-  const { type, doneEvent } = part;
-  const usual = type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
-  emit(doneEvent ?? usual, { ...partPlace(item, part), part: final });
+  emit(part.doneEvent, { ...partPlace(item, part), part: final });
+}
+
+/** Notes the end of a part, which may bring annotations and logprobs that were not streamed. */
+export function notePartDone(part: SentPart, final: JsonValue | undefined): void {
+  part.isClosed = true;
+  if (!isObject(final)) return;
+  const { annotations, logprobs, [part.type === 'refusal' ? 'refusal' : 'text']: text } = final;
+  if (typeof text === 'string') part.whole = text;
+  if (Array.isArray(annotations) && annotations.length > 0) part.annotations = annotations.filter(isObject);
+  if (Array.isArray(logprobs) && logprobs.length > 0) part.logprobs = logprobs.filter(isObject);
 }
 
 /** Ends a part as it stands. */

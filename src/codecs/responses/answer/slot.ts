@@ -6,13 +6,18 @@ import type { ItemHead } from '../../canonical/event.ts';
 import type { OpenItem } from '../../canonical/fold.ts';
 import type { OutputItem, RefusalItem, TextItem } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
+import type { Written } from '../../answers/written.ts';
 import { fitCitations } from '../../answers/citations.ts';
 import { logprobsOf } from '../../answers/logprobs.ts';
+import type { ItemTrack } from '../lifecycle.ts';
 import { nonEmptyString } from '../wire.ts';
 
 export interface TextPart {
   /** A text or a refusal. */
   readonly item: OpenItem;
+  /** The annotations and logprobs that were streamed, as they came. */
+  readonly annotations: JsonObject[];
+  readonly logprobs: JsonObject[];
   /** The part as its `content_part.done` has it, once that came. */
   final: JsonObject | undefined;
   /** Its whole text; undefined until it has ended. */
@@ -23,6 +28,8 @@ export interface TextPart {
 export interface Slot {
   readonly outputIndex: number;
   readonly type: string;
+  /** What the order knows of it. */
+  readonly track: ItemTrack;
   /** The latest form: as announced, then as finished. */
   item: JsonObject;
   /** The canonical item, once it has started. A message has none: each of its parts is a canonical item. */
@@ -30,14 +37,14 @@ export interface Slot {
   readonly parts: (TextPart | undefined)[];
   /** Parts that are done and have not ended, since the finished item may still bring annotations. */
   readonly doneParts: TextPart[];
-  /** The raw texts of reasoning, which are one text in its canonical item. */
-  readonly raw: string[];
+  /** The raw texts of reasoning: places in the one text of its canonical item. */
+  readonly raw: Written[];
   /** The input of a call that has not started, since its name or its call id is unknown. */
   held: string;
   closed: boolean;
   /** A call that the vendor itself ran, so that nobody is to answer it: it stays native. */
   readonly ranByVendor: boolean;
-  /** Another item took its index (`repair-indices.ts`): it gets no output_item.done, and the terminal may leave it out. */
+  /** Another item took its index (`repair-indices.ts`): the terminal may leave it out. */
   isDisplaced: boolean;
 }
 

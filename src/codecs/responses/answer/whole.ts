@@ -18,6 +18,7 @@ import { emptyResponse, finishedResponse } from './response-object.ts';
 import { responseEdits } from './splice.ts';
 import { finishedItems } from './sent-items.ts';
 import { arrayOrEmpty, missingId, needString } from '../wire.ts';
+import { newTrack } from '../lifecycle.ts';
 import { ItemWriter } from './encode-items.ts';
 
 const DIALECT = 'responses';
@@ -45,7 +46,7 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
     if (!isObject(item)) throw undecodable();
     const type = needString(item, 'type', 'output item');
     const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === listed.length - 1);
-    items.finish(items.added(index, type, item, events), item, ending, events);
+    items.finish(items.added(newTrack(index, type), item, events), item, ending, events);
   }
   const usage = readUsage(json);
   if (usage !== undefined) events.push({ type: 'usage.report', usage });

@@ -103,7 +103,9 @@ class InputSplicer {
   /** Undefined for an item that must not be sent. */
   #changesOf(item: JsonObject, index: number): Changes | undefined {
     const changes = item['type'] === 'reasoning' ? this.#ofReasoning(item, index) : this.#ofOther(item);
-    return changes === undefined ? undefined : [...changes, ...this.#shortId(item)];
+    if (changes === undefined) return undefined;
+    const kept = [...changes, ...this.#shortId(item)];
+    return this.#mayKeepId(item) ? kept : [...kept.filter(([member]) => member !== 'id'), ['id', undefined]];
   }
 
   #ofReasoning(item: JsonObject, index: number): Changes | undefined {
@@ -135,6 +137,12 @@ class InputSplicer {
       return undefined;
     }
     return isModelOutput(item) && item['id'] !== undefined ? [['id', undefined]] : [];
+  }
+
+  /** Once the upstream has refused the ids of another vendor. A reference is nothing but its id. */
+  #mayKeepId({ id, type, role }: JsonObject): boolean {
+    const isReference = type === 'item_reference' || (type === undefined && role === undefined);
+    return !this.#target.without.has('ids') || typeof id !== 'string' || isReference;
   }
 
   /** A result gets a shortened id only where its call got one; otherwise the upstream knows the call under the long id. */

@@ -199,6 +199,25 @@ test('same dialect: only the gateway’s members change', () => {
   assert.equal(headers['anthropic-version'], '2023-06-01');
 });
 
+test('same dialect: what a history calls is declared where nothing is, and nothing is where the client declares or a server does', () => {
+  const call = { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] };
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'blue' }] };
+  const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'q' }, call, result] };
+  const look = { name: 'look', input_schema: { type: 'object', properties: { at: { type: 'string' } } } };
+  const gone = { role: 'system', content: [{ type: 'tool_removal', tool: { type: 'tool_reference', name: 'look' } }] };
+  const sent = (more: object) => {
+    const { body: text, losses } = messagesUpstream.encodeRequest(decodeBody({ ...body, ...more }), target());
+    const { tools, tool_choice } = JSON.parse(text);
+    return [tools, tool_choice, losses.includes('call of an undeclared tool')];
+  };
+  const open = { name: 'look', input_schema: { type: 'object', properties: {}, additionalProperties: true } };
+  for (const more of [{}, { tools: [] }, { tools: null, tool_choice: { type: 'auto' } }])
+    assert.deepEqual(sent(more), [[open], { type: 'none' }, true]);
+  assert.deepEqual(sent({ tools: [look] }), [[look], undefined, false]);
+  assert.deepEqual(sent({ tools: [look], messages: [...body.messages, gone] }), [[look], undefined, false]);
+  assert.deepEqual(sent({ mcp_servers: [{ type: 'url', url: 'https://a.test', name: 'a' }] }), [undefined, undefined, false]);
+});
+
 test('same dialect: envelopes of this owner are opened in place, every other thinking block goes', () => {
   const mine = seal({ owner, value: 'raw-sig' });
   const foreign = seal({ owner: { ...owner, scope: 'elsewhere' }, value: 'x' });
