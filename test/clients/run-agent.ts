@@ -7,7 +7,8 @@ import { AGENTS, commandOf, isInstalled } from './agents.ts';
 import type { Setup, Task } from './setups.ts';
 
 const ROOT = process.env['MIZU_CLIENTS'] ?? join(tmpdir(), 'mizu-clients');
-const TIMEOUT_MS = 120_000;
+/** An agent starts in seconds, and in minutes on a machine that others use. */
+const TIMEOUT_MS = 300_000;
 
 /** Why the setup cannot be run here; false when it can. */
 export function missing({ agent: name }: Setup): string | false {

@@ -1,8 +1,8 @@
 /** Prometheus metrics. Labels have few values: routes, Channels, and our own codes and states; never a key or a client's text. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
 import type { LimitKind, LimitScope } from '../limits/buckets.ts';
-import { RouteHistogram } from './route-histogram.ts';
+import { kept, type Seconds, SeriesHistogram, tallies, type Tally } from './series.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const UPSTREAM_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -73,21 +73,21 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> =>
     new Counter({ name, help, labelNames, registers });
-  const seconds = (name: string, help: string, buckets: number[]): RouteHistogram => {
-    const histogram = new RouteHistogram({ name, help, buckets });
-    registry.registerMetric(histogram);
-    return histogram;
+  const { tally, gauge, histogram } = seriesOf(registry);
+  const seconds = (name: string, help: string, buckets: number[]) => {
+    const ofRoute = histogram(name, help, buckets, 'route');
+    return kept((route: string) => ofRoute({ route }));
   };
 
-  const requests = counter('mizu_requests_total', 'Requests answered.', 'route', 'status');
+  const request = tally('mizu_requests_total', 'Requests answered.', 'route', 'status');
+  const requests = kept((route: string) => kept((status: number) => request({ route, status })));
   const errors = counter('mizu_errors_total', 'Failed requests by code.', 'route', 'code');
-  const attempts = counter('mizu_attempts_total', 'Upstream attempts.', 'channel', 'outcome', 'reason');
-  const inFlight = new Gauge({
-    name: 'mizu_requests_in_flight',
-    help: 'Requests being answered.',
-    labelNames: ['route'],
-    registers,
-  });
+  const attempt = tally('mizu_attempts_total', 'Upstream attempts.', 'channel', 'outcome', 'reason');
+  const attempts = kept((channel: string) =>
+    kept((reason: string) => attempt({ channel, outcome: reason === '' ? 'success' : 'failure', reason })),
+  );
+  const flight = gauge('mizu_requests_in_flight', 'Requests being answered.', 'route');
+  const inFlight = kept((route: string) => flight({ route }));
   const duration = seconds('mizu_request_duration_seconds', 'From the request to the end of its answer.', SECONDS);
   const first = seconds('mizu_time_to_first_token_seconds', 'From the request to the first output of a stream.', SECONDS);
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
@@ -125,22 +125,26 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   return {
     registry,
-    requestStarted: (route) => inFlight.inc({ route }),
+    requestStarted(route) {
+      inFlight(route).value += 1;
+    },
     requestEnded(route, status, code, seconds) {
-      inFlight.dec({ route });
-      requests.inc({ route, status });
+      inFlight(route).value -= 1;
+      requests(route)(status).value += 1;
       if (code !== '') errors.inc({ route, code });
-      duration.add(route, seconds);
+      duration(route).add(seconds);
+    },
+    attemptEnded(channel, reason) {
+      attempts(channel)(reason).value += 1;
     },
     requestRefused(route, { status, code }) {
-      requests.inc({ route, status });
+      requests(route)(status).value += 1;
       errors.inc({ route, code });
     },
-    attemptEnded: (channel, reason) => attempts.inc({ channel, outcome: reason === '' ? 'success' : 'failure', reason }),
     circuitMoved: (channel, state) => moves.inc({ channel, state }),
     probed: (channel, good) => probes.inc({ channel, outcome: good ? 'success' : 'failure' }),
-    firstToken: (route, seconds) => first.add(route, seconds),
-    tokenGap: (route, seconds) => gap.add(route, seconds),
+    firstToken: (route, seconds) => first(route).add(seconds),
+    tokenGap: (route, seconds) => gap(route).add(seconds),
     exchanged,
     settlementLost: () => settlementsLost.inc(),
     connectionDropped: () => connectionsDropped.inc(),
@@ -155,50 +159,81 @@ export function createMetrics(options: MetricsOptions): Metrics {
   };
 }
 
+/** Series of metrics that every exchange counts in. */
+function seriesOf(registry: Registry) {
+  return {
+    tally: <L extends string>(name: string, help: string, ...labels: L[]): ((of: Record<L, string | number>) => Tally) =>
+      tallies({ registry, type: 'counter', name, help, labels }),
+    gauge: <L extends string>(name: string, help: string, ...labels: L[]): ((of: Record<L, string | number>) => Tally) =>
+      tallies({ registry, type: 'gauge', name, help, labels }),
+    histogram<L extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      ...labels: L[]
+    ): (of: Record<L, string>) => Seconds {
+      const histogram = new SeriesHistogram({ name, help, buckets, labels });
+      registry.registerMetric(histogram);
+      return (of) => histogram.series(of);
+    },
+  };
+}
+
 const KINDS = ['input', 'cached_input', 'cache_write', 'output'] as const;
+/** What the prompt cache of an upstream did, and the tokens that tell it. */
+const CACHES = [
+  ['read', 'cached_input'],
+  ['write', 'cache_write'],
+  ['none', 'input'],
+] as const;
 const NANOS_A_DOLLAR = 1e9;
 
 /** Latency by Channel and model, tokens and charge by model, and whether the caches of upstreams were of use. */
 function exchangeFigures(registry: Registry): (exchange: ExchangeFigures) => void {
-  const registers = [registry];
-  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> =>
-    new Counter({ name, help, labelNames, registers });
-  const histogram = (name: string, help: string): Histogram<'channel' | 'model'> =>
-    new Histogram({ name, help, labelNames: ['channel', 'model'], buckets: UPSTREAM_SECONDS, registers });
-  const all = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
-  for (const kind of KINDS) all.inc({ kind }, 0);
-  const tokens = counter('mizu_model_tokens_total', 'Billed tokens, by model.', 'model', 'kind');
-  const charged = counter('mizu_charged_usd_total', 'Charged US dollars; the ledger has them exactly.', 'model');
-  const duration = histogram('mizu_upstream_duration_seconds', 'From an attempt to the end of its answer.');
-  const first = histogram('mizu_upstream_first_token_seconds', 'From an attempt to the first output of its answer.');
-  const affinity = counter(
+  const { tally, histogram } = seriesOf(registry);
+  const ofBoth = (name: string, help: string) => {
+    const of = histogram(name, help, UPSTREAM_SECONDS, 'channel', 'model');
+    return kept((channel: string) => kept((model: string) => of({ channel, model })));
+  };
+  const kindTokens = tally('mizu_tokens_total', 'Billed tokens.', 'kind');
+  const all = kept((kind: TokenKind) => kindTokens({ kind }));
+  for (const kind of KINDS) all(kind);
+  const modelTokens = tally('mizu_model_tokens_total', 'Billed tokens, by model.', 'model', 'kind');
+  const tokens = kept((model: string) => kept((kind: TokenKind) => modelTokens({ model, kind })));
+  const modelCharge = tally('mizu_charged_usd_total', 'Charged US dollars; the ledger has them exactly.', 'model');
+  const charged = kept((model: string) => modelCharge({ model }));
+  const duration = ofBoth('mizu_upstream_duration_seconds', 'From an attempt to the end of its answer.');
+  const first = ofBoth('mizu_upstream_first_token_seconds', 'From an attempt to the first output of its answer.');
+  const result = tally(
     'mizu_affinity_total',
     'Answers, by whether the Channel was the one that the conversation had last.',
     'channel',
     'result',
   );
-  const prompts = counter(
+  const affinity = kept((channel: string) => kept((isHit: boolean) => result({ channel, result: isHit ? 'hit' : 'miss' })));
+  const prompt = tally(
     'mizu_prompt_tokens_total',
     "Input tokens of a Channel's model, by what its prompt cache did: read, write, none.",
     ...(['channel', 'model', 'cache'] as const),
   );
+  const prompts = kept((channel: string) => kept((model: string) => kept((cache: string) => prompt({ channel, model, cache }))));
 
   return ({ model, tokens: used, chargedNanos, answered }) => {
-    if (chargedNanos > 0n) charged.inc({ model }, Number(chargedNanos) / NANOS_A_DOLLAR);
-    for (const kind of used === undefined ? [] : KINDS) {
-      const count = used?.[kind] ?? 0;
-      if (count === 0) continue;
-      all.inc({ kind }, count);
-      tokens.inc({ model, kind }, count);
+    if (chargedNanos > 0n) charged(model).value += Number(chargedNanos) / NANOS_A_DOLLAR;
+    if (used !== undefined) {
+      for (const kind of KINDS) {
+        if (used[kind] === 0) continue;
+        all(kind).value += used[kind];
+        tokens(model)(kind).value += used[kind];
+      }
     }
     if (answered === undefined) return;
     const { channelId: channel, seconds, firstTokenSeconds, affinityHit } = answered;
-    duration.observe({ channel, model }, seconds);
-    if (firstTokenSeconds !== undefined) first.observe({ channel, model }, firstTokenSeconds);
-    affinity.inc({ channel, result: affinityHit ? 'hit' : 'miss' });
+    duration(channel)(model).add(seconds);
+    if (firstTokenSeconds !== undefined) first(channel)(model).add(firstTokenSeconds);
+    affinity(channel)(affinityHit).value += 1;
     if (used === undefined) return;
-    const cached = { read: used.cached_input, write: used.cache_write, none: used.input };
-    for (const [cache, count] of Object.entries(cached)) if (count > 0) prompts.inc({ channel, model, cache }, count);
+    for (const [cache, kind] of CACHES) if (used[kind] > 0) prompts(channel)(model)(cache).value += used[kind];
   };
 }
 

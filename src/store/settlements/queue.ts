@@ -33,8 +33,10 @@ export class SettlementQueue implements Settlements {
   #waiting: QueueRow[] = [];
   /** Those of them that are only to be opened. */
   readonly #openWaiting = new Map<string, QueueRow>();
-  /** Rows that are not in the log yet. Openings among them wait for a settlement or for the sync. */
+  /** Rows that the log gets with its next write: at the end of a turn where one of them was settled, else with the sync. */
   #unlogged: QueueRow[] = [];
+  /** Openings that wait for the sync. One that was settled by then is never written. */
+  #unloggedOpenings: QueueRow[] = [];
   /** Those that are in the log and wait for the sync. */
   #unsynced: QueueRow[] = [];
   #turnEnds = false;
@@ -65,7 +67,7 @@ export class SettlementQueue implements Settlements {
     row.isStrict = strict;
     if (!this.#add(row)) return opened;
     this.#openWaiting.set(row.exchangeId, row);
-    this.#unlogged.push(row);
+    this.#unloggedOpenings.push(row);
     this.#syncLater();
     return opened;
   }
@@ -92,7 +94,7 @@ export class SettlementQueue implements Settlements {
     row.isStrict = strict;
     if (opening !== undefined) this.#openWaiting.delete(entry.exchangeId);
     else if (!this.#add(row)) return settled;
-    if (opening === undefined || opening.openedIn !== undefined) this.#unlogged.push(row);
+    this.#unlogged.push(row);
     if (!this.#turnEnds) {
       this.#turnEnds = true;
       setImmediate(this.#endTurn);
@@ -200,6 +202,9 @@ export class SettlementQueue implements Settlements {
     this.#cancelSync?.();
     this.#cancelSync = undefined;
     this.#logRefuses = false;
+    const openings = this.#unloggedOpenings;
+    this.#unloggedOpenings = [];
+    for (const row of openings) if (row.entry === undefined) this.#unlogged.push(row);
     this.#writeLog();
     const rows = this.#unsynced;
     if (rows.length === 0) return;
