@@ -174,6 +174,22 @@ test('a live tail ends with its token, with its session, and for a client that a
   assert.equal(other.readableEnded, false, 'whoever may still read goes on');
 });
 
+test('only so many live tails are open at once, and one that is closed makes room', async (t) => {
+  const { gateway } = await attacked(t);
+  const headers = { authorization: `Bearer ${gateway.tokens.read}` };
+  const follow = async () => {
+    const asked = get({ host: '127.0.0.1', port: gateway.port, path: '/admin/v1/exchanges/live', headers, agent: false });
+    t.after(() => asked.destroy());
+    const [response]: IncomingMessage[] = await once(asked, 'response');
+    return { asked, status: response?.statusCode };
+  };
+  const tails = await Promise.all(Array.from({ length: 80 }, follow));
+  const statuses = tails.map(({ status }) => status ?? 0).sort((a, b) => a - b);
+  assert.deepEqual(statuses, [...Array.from({ length: 64 }, () => 200), ...Array.from({ length: 16 }, () => 409)]);
+  for (const { asked } of tails) asked.destroy();
+  for (let tries = 0; (await follow()).status !== 200; tries += 1) assert.ok(tries < 100);
+});
+
 test('a live tail that goes on behind a row that is not there, as after a restore, shows what comes', async (t) => {
   const { gateway } = await attacked(t);
   const owner = await funded(gateway.store, 10n ** 12n);

@@ -69,14 +69,24 @@ const NOT_PRIMARY: AdminFailure = {
   message: 'This gateway is a replica: videos are changed at the primary.',
 };
 
+/** Live tails at once: each looks at the store twice a second. */
+const MOST_TAILS = 64;
+
+/** What the requests of one listener share. */
+interface Running extends AdminApiOptions {
+  readonly signIn: SignIn;
+  readonly tails: Set<ServerResponse>;
+}
+
 export function createAdminApi(options: AdminApiOptions): AdminApi {
   const { log, clock } = options;
   const signIn = new SignIn({ tokens: async () => (await options.store()).adminTokens, clock, log });
+  const running: Running = { ...options, signIn, tails: new Set() };
   return {
     isPath: (path) => path.startsWith(ADMIN_PREFIX),
     async answer(request, response) {
       try {
-        const failure = await answer(options, signIn, request, response);
+        const failure = await answer(running, request, response);
         if (failure !== undefined) writeFailure(response, failure);
       } catch (thrown) {
         const failure = failureOf(thrown);
@@ -92,15 +102,11 @@ export function createAdminApi(options: AdminApiOptions): AdminApi {
 }
 
 /** What is refused before any action is returned; what an action refuses is thrown. */
-async function answer(
-  options: AdminApiOptions,
-  signIn: SignIn,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<AdminFailure | undefined> {
+async function answer(running: Running, request: IncomingMessage, response: ServerResponse): Promise<AdminFailure | undefined> {
+  const { signIn, clock } = running;
   if (isForeign(request)) return FOREIGN;
   const path = pathOfTarget(request.url ?? '/');
-  if (path === SESSION && request.method === 'POST') return await openSession(signIn, request, response, options.clock);
+  if (path === SESSION && request.method === 'POST') return await openSession(signIn, request, response, clock);
   const found = await signIn.identify(request);
   if (typeof found === 'string') return refusalOf(found);
   const { token } = found;
@@ -117,10 +123,10 @@ async function answer(
   if (name === undefined) return notAllowed([...matched.routes.keys()]);
   const route: AdminRoute = ADMIN_ROUTES[name];
   if (!mayUse(token, route.role)) return FORBIDDEN;
-  if (route.primaryOnly === true && !options.isPrimary()) return NOT_PRIMARY;
-  const read = await readRequest({ request, response, clock: options.clock }, route.request, matched.members);
+  if (route.primaryOnly === true && !running.isPrimary()) return NOT_PRIMARY;
+  const read = await readRequest({ request, response, clock }, route.request, matched.members);
   const lasts = () => signIn.lasts(found, request);
-  await perform(options, name, { token, lasts }, read, request, response);
+  await perform(running, name, { token, lasts }, read, request, response);
   return undefined;
 }
 
@@ -174,7 +180,7 @@ function session(
 const KEY = /^[\x21-\x7e]{1,64}$/;
 
 async function perform(
-  options: AdminApiOptions,
+  options: Running,
   name: AdminRouteName,
   { token, lasts }: { readonly token: AdminToken; readonly lasts: () => Promise<boolean> },
   read: ReadRequest,
@@ -198,7 +204,18 @@ async function perform(
   if (name === 'followExchanges') {
     const asked = checkRequest(ADMIN_ROUTES.followExchanges.request, read.members);
     if (request.method === 'HEAD') gone.abort();
-    await writeEvents(response, options.actions.followExchanges(call, asked), { clock: options.clock, gone: gone.signal, lasts });
+    if (options.tails.size >= MOST_TAILS)
+      throw new RefusedError(`${MOST_TAILS} live tails are open, and no more may be`, 'conflict', 'too_many_tails');
+    options.tails.add(response);
+    try {
+      await writeEvents(response, options.actions.followExchanges(call, asked), {
+        clock: options.clock,
+        gone: gone.signal,
+        lasts,
+      });
+    } finally {
+      options.tails.delete(response);
+    }
     return;
   }
   const value = await runAction(options.actions, name, call, read);
