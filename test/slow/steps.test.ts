@@ -11,7 +11,9 @@ import { LARGEST_REQUESTS, type LargestRequest } from '../support/linear/steps.t
 const TRIES = 6;
 /** What the engine takes to parse the plain body of the linearity law, in milliseconds, on an idle machine. */
 const PLAIN_MS = 1.2;
-/** A step takes at most so many times what that takes now: fifty milliseconds of an idle machine, and a fifth as much for noise. */
+/**
+ * A step takes at most so many times what that takes now: fifty milliseconds of an idle machine, and a fifth as much for noise.
+ */
 const MOST = 50;
 /** Milliseconds for the sample. */
 const BUDGET_MS = 60_000;

@@ -1,7 +1,7 @@
 /**
- * Everything that a request takes and that has a weight: its option with the default, the refusal when it is full, the metric that
- * counts it, and the tests that hold it. `test/http/request/weights.test.ts` checks each column, and drives each refusal at every
- * endpoint that takes a body.
+ * Everything that a request takes and that has a weight: its option with the default, the refusal when it is full, the metric
+ * that counts it, and the tests that hold it. `test/http/request/weights.test.ts` checks each column, and drives each refusal at
+ * every endpoint that takes a body.
  */
 export interface Weight {
   readonly what: string;
