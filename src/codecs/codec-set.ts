@@ -11,13 +11,17 @@ export interface CodecSet {
   typesOf(dialect: Dialect): ReadonlySet<ChannelType>;
 }
 
+const NO_TYPES: ReadonlySet<ChannelType> = new Set();
+
 export function codecSet(clients: readonly ClientCodec[], upstreams: readonly UpstreamCodec[]): CodecSet {
   const byDialect = new Map(clients.map((codec) => [codec.dialect, codec]));
   const byType = new Map(upstreams.map((codec) => [codec.channelType, codec]));
+  const types = new Map<Dialect, Set<ChannelType>>();
+  for (const { dialect, channelType } of upstreams) types.set(dialect, (types.get(dialect) ?? new Set()).add(channelType));
   return {
     client: (dialect) => byDialect.get(dialect),
     upstream: (channelType) => byType.get(channelType),
     textTypes: new Set(byType.keys()),
-    typesOf: (dialect) => new Set(upstreams.filter((codec) => codec.dialect === dialect).map(({ channelType }) => channelType)),
+    typesOf: (dialect) => types.get(dialect) ?? NO_TYPES,
   };
 }

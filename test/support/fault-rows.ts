@@ -102,7 +102,7 @@ const NAMED = /(['"`])((?:[A-Z]\d{1,2}(?:, )?)+): ((?:(?!\1).)*)\1/g;
 
 export function covers(root = join(import.meta.dirname, '../..')): Cover[] {
   return globSync('{test,bench}/**/*.ts', { cwd: root })
-    .filter((file) => !file.endsWith('fault-rows.ts') && !file.includes('fixtures'))
+    .filter((file) => !/support\/(fault-rows|weights)\.ts$/.test(file) && !file.includes('fixtures'))
     .sort()
     .flatMap((file) =>
       [...readFileSync(join(root, file), 'utf8').matchAll(NAMED)].map(([, , ids = '', title = '']) => ({

@@ -13,6 +13,8 @@ export interface Metrics {
   requestStarted(route: string): void;
   /** `code` is empty for a success. */
   requestEnded(route: string, status: number, code: string, seconds: number): void;
+  /** What was refused before it was a request: an upgrade, a message of a WebSocket. */
+  requestRefused(route: string, error: { readonly status: number; readonly code: string }): void;
   /** `reason` is empty for a success; one of a fixed set of words. */
   attemptEnded(channelId: string, reason: string): void;
   firstToken(route: string, seconds: number): void;
@@ -134,6 +136,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
     attemptEnded(channel, reason) {
       attempts(channel)(reason).value += 1;
+    },
+    requestRefused(route, { status, code }) {
+      requests(route)(status).value += 1;
+      errors.inc({ route, code });
     },
     circuitMoved: (channel, state) => moves.inc({ channel, state }),
     probed: (channel, good) => probes.inc({ channel, outcome: good ? 'success' : 'failure' }),

@@ -74,7 +74,7 @@ const ownerIds = ({ key, account }: Principal): { accountId: string; keyId: stri
 
 async function create(call: Call, principal: Principal): Promise<void> {
   checkContentType(call.request);
-  const { text, json } = await receiveJson(call, principal, MAX_BODY_BYTES);
+  const { text, json } = await receiveJson(call, principal, Math.min(MAX_BODY_BYTES, call.config.limits.jsonBytes));
   const idempotencyKey = idempotencyKeyOf(call.request);
   const wanted = decodeVideoRequest(json);
   const request = { principal, idempotencyKey, bodyHash: videoRequestDigest(json) };

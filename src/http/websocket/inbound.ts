@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../streams/clock.ts';
-import type { KeyLimits } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { KeySlot, KeySlots } from '../request/key-slots.ts';
 import { MessageMeter } from './message-meter.ts';
 
@@ -35,7 +35,7 @@ export interface InboundOptions {
   readonly keyId: string;
   readonly unfinished: UnfinishedBytes;
   readonly keySlots: KeySlots;
-  readonly limits: () => { readonly key: KeyLimits; readonly unfinishedBytes: number };
+  readonly config: () => Pick<Config, 'limits' | 'websocket'>;
   /** Called at most once; nothing more is kept of what the client sends. */
   readonly onRefused: (why: 'too_much' | 'too_slow') => void;
 }
@@ -51,7 +51,7 @@ export class Inbound {
 
   constructor(options: InboundOptions) {
     this.#options = options;
-    this.#slot = options.keySlots.hold(options.keyId, options.limits().key);
+    this.#slot = options.keySlots.hold(options.keyId, options.config().limits.key);
     // Before the library's own listener: a message that this piece completes is then no unfinished one any more.
     options.socket.prependListener('data', this.#onData);
   }
@@ -78,7 +78,7 @@ export class Inbound {
 
   /** False where that is too much. */
   #count(bytes: number): boolean {
-    const { keyId, unfinished, limits } = this.#options;
+    const { keyId, unfinished, config } = this.#options;
     const sum = unfinished.add(keyId, bytes - this.#counted);
     this.#counted = bytes;
     try {
@@ -87,7 +87,7 @@ export class Inbound {
       // The key, or the process, holds too much: on a connection that is the same refusal as too much of unfinished messages.
       return false;
     }
-    return sum <= limits().unfinishedBytes;
+    return sum <= config().websocket.unfinishedBytes;
   }
 
   #refuse(why: 'too_much' | 'too_slow'): void {

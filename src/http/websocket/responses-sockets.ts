@@ -144,8 +144,7 @@ function requestIdOf(gateway: Gateway, request: IncomingMessage): string {
 
 /** `more` are further header lines. */
 function turnAway(gateway: Gateway, socket: Duplex, error: GatewayError, requestId: string, more: readonly string[] = []): void {
-  gateway.metrics.requestStarted('responses');
-  gateway.metrics.requestEnded('responses', error.status, error.code, 0);
+  gateway.metrics.requestRefused('responses', error);
   gateway.log.debug({ request_id: requestId, route: 'responses', code: error.code, message: error.message }, 'refused');
   answerRaw(socket, { error, requestId, more }, gateway.clock);
 }

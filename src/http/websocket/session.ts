@@ -102,7 +102,7 @@ export class Session {
       keyId: options.keyId,
       isClosed: () => this.#state === 'closed',
       take: (slot, read) => this.#take(slot, read),
-      onUnpaid: (error) => this.#outlet.send(errorText(error)),
+      onUnpaid: (error) => this.#tell(error),
     });
     ws.on('message', (data, isBinary) => {
       this.#missedPings = 0;
@@ -114,10 +114,8 @@ export class Session {
     });
     // The limit of `ws` is fixed when the connection opens; a reload does not change it.
     const { messageBytes } = gateway.config.current().websocket;
-    const onTooLarge = (): void => {
-      const error = new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`);
-      this.#outlet.send(errorText(error));
-    };
+    const onTooLarge = (): void =>
+      this.#tell(new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`));
     ws.onTooLarge = onTooLarge;
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
     ws.on('close', (code) => this.#onClose(code));
@@ -130,16 +128,13 @@ export class Session {
       keyId,
       unfinished,
       keySlots: gateway.keySlots,
-      limits: () => {
-        const { limits, websocket } = gateway.config.current();
-        return { key: limits.key, unfinishedBytes: websocket.unfinishedBytes };
-      },
+      config: () => gateway.config.current(),
       onRefused: (why) => {
         const isSlow = why === 'too_slow';
         const error = isSlow
           ? new GatewayError('request_timeout', 'The message did not arrive in time.')
           : new GatewayError('request_too_large', 'This API key has too many bytes of unfinished messages.');
-        this.#outlet.send(errorText(error));
+        this.#tell(error);
         if (this.#state !== 'closed') this.#move('drain');
         ws.close(isSlow ? CLOSE.policy : CLOSE.tooLarge, isSlow ? 'message timeout' : 'too many unfinished bytes');
         this.#refused = gateway.clock.setTimeout(() => ws.terminate(), REFUSED_MS);
@@ -204,6 +199,12 @@ export class Session {
     this.#options.onClosed();
   }
 
+  /** What is refused without a turn. */
+  #tell(error: GatewayError, streamId?: string): void {
+    this.#options.gateway.metrics.requestRefused('responses', error);
+    this.#outlet.send(errorText(error, streamId));
+  }
+
   /** `read` gives the event of a message, or throws what is wrong with it. */
   #take(slot: KeySlot, read: () => ClientEvent): void {
     let streamId: string | undefined;
@@ -216,7 +217,7 @@ export class Session {
       else if (event.kind === 'steer') this.#steering.steer(event, this.#state === 'busy', this.#continuation.lastId);
       else isTaken = this.#begin({ event, streamId, slot });
     } catch (thrown) {
-      this.#outlet.send(errorText(toGatewayError(thrown), streamId));
+      this.#tell(toGatewayError(thrown), streamId);
     } finally {
       if (!isTaken) slot.release();
     }
@@ -232,7 +233,7 @@ export class Session {
     if (this.#state === 'draining' || this.#state === 'closed') throw shuttingDown();
     if (this.#isSpent) {
       // Nothing was done for this turn, so the client can repeat it on a new connection (known failure W11).
-      this.#outlet.send(errorText(limitReached(), streamId));
+      this.#tell(limitReached(), streamId);
       // Not 1000: after that official clients do not reconnect.
       this.#end(CLOSE.goingAway, 'connection limit reached');
       return false;
