@@ -52,10 +52,10 @@ export const WEIGHTS: readonly Weight[] = [
   },
   {
     what: 'members of one object',
-    option: ['limits.object_members', 25_000],
+    option: ['limits.object_members', 50_000],
     refusal: tooLarge,
     metric: errors('request_too_large'),
-    tests: [['http/request/json-values.test.ts', 'one object has at most 25,000 members']],
+    tests: [['http/request/json-values.test.ts', 'one object has at most 50,000 members']],
   },
   {
     what: 'bodies of one key at once',

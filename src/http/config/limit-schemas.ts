@@ -25,7 +25,7 @@ export const Limits = Type.Object(
     ),
     object_members: withDefault(
       Type.Integer({ minimum: 1024, description: 'The most members that one JSON object of a request may have.' }),
-      25_000,
+      50_000,
     ),
     multipart_bytes: withDefault(
       Type.Integer({ minimum: 1024, description: 'The most bytes that a form with uploads may have.' }),
