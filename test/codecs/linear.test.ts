@@ -54,7 +54,11 @@ test(`linear: a sample of ${LINEAR_CASES.length} cases, seed ${seed}`, async (t)
 
 for (const one of SQUARES)
   test(`the law finds ${one.name}`, async () => {
-    await assert.rejects(assertLinear(one, COUNT, 1), /times as much took/);
+    // A busy machine may hide a square from one look, but not from several.
+    const look = async (): Promise<void> => {
+      for (let times = 0; times < 4; times += 1) await assertLinear(one, COUNT, 1);
+    };
+    await assert.rejects(look(), /times as much took/);
   });
 
 for (const one of LINES) test(`the law passes ${one.name}`, () => assertLinear(one, COUNT));
