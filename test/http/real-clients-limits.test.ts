@@ -1,6 +1,6 @@
 /**
- * No limit of the defaults is noticed by a real client: all that was recorded, sent at once to a gateway at its defaults. Needs
- * MIZU_FIXTURES.
+ * No limit of the defaults is noticed by a real client: all that was recorded (needs MIZU_FIXTURES), sent at once to a gateway at
+ * its defaults, and a longer session than any of these.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -45,4 +45,99 @@ test('what real clients send at once is refused by no limit, whatever upstream a
     ),
   );
   assert.deepEqual(refused.flat(), []);
+});
+
+const PICTURE = 'iVBORw0KGgoA'.repeat(1_000);
+const DATA_URL = `data:image/png;base64,${PICTURE}`;
+const list = <T>(count: number, entry: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => entry(at));
+const SCHEMA = {
+  type: 'object',
+  properties: Object.fromEntries(
+    list(12, (at) => [
+      `parameter_${at}`,
+      {
+        type: 'object',
+        description: 'what it is for',
+        properties: { a: { type: 'string', enum: ['x', 'y'] }, b: { anyOf: [{ type: 'number' }, { type: 'null' }] } },
+        required: ['a'],
+      },
+    ]),
+  ),
+  required: ['parameter_0'],
+  additionalProperties: false,
+};
+const [INPUT, RESULT] = [{ parameter_0: { a: 'x'.repeat(4_000) } }, 'y'.repeat(4_000)];
+
+/** A long session of an agent: 200 turns, 300 tools, sixteen pictures, more than a megabyte. */
+const SESSIONS: Readonly<Record<string, { readonly tools: readonly object[]; readonly [member: string]: unknown }>> = {
+  'chat/completions': {
+    messages: [
+      {
+        role: 'user',
+        content: [...list(16, () => ({ type: 'image_url', image_url: { url: DATA_URL } })), { type: 'text', text: 'go on' }],
+      },
+      ...list(100, (at) => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: `call_${at}`, type: 'function', function: { name: 'tool_1', arguments: JSON.stringify(INPUT) } }],
+        },
+        { role: 'tool', tool_call_id: `call_${at}`, content: RESULT },
+      ]).flat(),
+    ],
+    tools: list(300, (at) => ({ type: 'function', function: { name: `tool_${at}`, description: 'd', parameters: SCHEMA } })),
+  },
+  responses: {
+    input: [
+      {
+        role: 'user',
+        content: [
+          ...list(16, () => ({ type: 'input_image', image_url: DATA_URL, detail: 'auto' })),
+          { type: 'input_text', text: 'go on' },
+        ],
+      },
+      ...list(100, (at) => [
+        { type: 'function_call', call_id: `call_${at}`, name: 'tool_1', arguments: JSON.stringify(INPUT) },
+        { type: 'function_call_output', call_id: `call_${at}`, output: RESULT },
+      ]).flat(),
+    ],
+    tools: list(300, (at) => ({ type: 'function', name: `tool_${at}`, description: 'd', parameters: SCHEMA, strict: false })),
+  },
+  messages: {
+    max_tokens: 1_000,
+    messages: [
+      {
+        role: 'user',
+        content: [
+          ...list(16, () => ({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: PICTURE } })),
+          { type: 'text', text: 'go on' },
+        ],
+      },
+      ...list(100, (at) => [
+        { role: 'assistant', content: [{ type: 'tool_use', id: `toolu_${at}`, name: 'tool_1', input: INPUT }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: `toolu_${at}`, content: RESULT }] },
+      ]).flat(),
+    ],
+    tools: list(300, (at) => ({ name: `tool_${at}`, description: 'd', input_schema: SCHEMA })),
+  },
+};
+
+test('a session of a megabyte, 200 turns, 300 tools and sixteen pictures is refused by no limit', async (t) => {
+  const simulator = await startVendors();
+  t.after(() => simulator.close());
+  await using gateway = await testGateway(formsConfig(FORMS, simulator.url));
+  for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
+    for (const [path, session] of Object.entries(SESSIONS)) {
+      const body = JSON.stringify({ model, ...session });
+      assert.ok(body.length > 1_000_000);
+      let answer = await gateway.post(`/v1/${path}`, body);
+      let text = await answer.text();
+      if (text.includes('Expected an array with maximum length 128')) {
+        // This vendor's own limit, in its own words.
+        answer = await gateway.post(`/v1/${path}`, { model, ...session, tools: session.tools.slice(0, 128) });
+        text = await answer.text();
+      }
+      assert.equal(answer.status, 200, `${path} to ${model}: ${text.slice(0, 300)}`);
+    }
+  }
 });
