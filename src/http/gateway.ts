@@ -26,9 +26,9 @@ import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
 import type { LedgerAlerts } from './exchange/ledger-alerts.ts';
-import type { Tokenizer } from './exchange/tokenizer.ts';
+import type { Tokenizer } from './money/tokenizer.ts';
 import type { RefusalRates } from './exchange/refusal-rates.ts';
-import type { TokenRates } from './exchange/token-rates.ts';
+import type { TokenRates } from './money/token-rates.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;

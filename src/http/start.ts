@@ -40,10 +40,10 @@ import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
-import { type LoadTokenizer, Tokenizer } from './exchange/tokenizer.ts';
+import { type LoadTokenizer, Tokenizer } from './money/tokenizer.ts';
 import { RefusalRates } from './exchange/refusal-rates.ts';
 import { LedgerAlerts } from './exchange/ledger-alerts.ts';
-import { TokenRates } from './exchange/token-rates.ts';
+import { TokenRates } from './money/token-rates.ts';
 import { UnfinishedBytes } from './websocket/inbound.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 

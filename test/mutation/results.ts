@@ -18,7 +18,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/store/{account,key,video}-rules.ts',
     'src/store/{ledger,reservations,spend-windows,rate-limits,settlement,videos}.ts',
   ],
-  exchange: ['src/http/{exchange,text,dispatch}/*.ts'],
+  exchange: ['src/http/{exchange,money,text,dispatch}/*.ts'],
   streams: ['src/streams/*.ts'],
   codecs: ['src/codecs/**/*.ts'],
 };

@@ -6,7 +6,7 @@ import type { Config } from '../../src/http/config/config.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
 import type { ConfigSource } from '../../src/http/config/source.ts';
 import { createLogger } from '../../src/http/operations/logger.ts';
-import type { LoadTokenizer } from '../../src/http/exchange/tokenizer.ts';
+import type { LoadTokenizer } from '../../src/http/money/tokenizer.ts';
 import { type RunningGateway, startGateway } from '../../src/http/start.ts';
 import type { ModelKind, Rates, TokenClass } from '../../src/store/prices.ts';
 import { type Clock, systemClock } from '../../src/streams/clock.ts';

@@ -171,7 +171,7 @@ export const WEIGHTS: readonly Weight[] = [
     what: 'reservations',
     metric: held('reserved_usd'),
     tests: [
-      ['http/exchange/estimate.test.ts', 'a reservation is never for more than the model can say'],
+      ['http/money/estimate.test.ts', 'a reservation is never for more than the model can say'],
       ['http/money/race.test.ts', 'a limited key that asks for everything holds up no other key'],
     ],
   },

@@ -7,7 +7,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Refusable } from '../../codecs/canonical/request.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import { pause } from '../../streams/clock.ts';
-import { billableUsage } from '../exchange/billable.ts';
+import { billableUsage } from '../money/billable.ts';
 import type { Channel } from '../config/config.ts';
 import { goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import { orderChannels } from './candidates.ts';

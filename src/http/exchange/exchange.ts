@@ -16,7 +16,7 @@ import { isClientGone } from '../errors.ts';
 import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';
 import { type Estimate, estimateNanos, limited, reserve, type Reserved } from './admit.ts';
-import { billOf } from './bill.ts';
+import { billOf } from '../money/bill.ts';
 import { type Candidate, dearestNanos, dispatchInTurn } from './candidates.ts';
 import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';

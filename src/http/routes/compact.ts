@@ -22,7 +22,7 @@ import { conversationOf } from '../dispatch/affinity.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { completedUsage, estimateInSteps, estimateOutput } from '../exchange/estimate.ts';
+import { completedUsage, estimateInSteps, estimateOutput } from '../money/estimate.ts';
 import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';

@@ -12,8 +12,8 @@ import type { Channel, Model } from '../config/config.ts';
 import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { estimateInSteps, estimateOutput } from '../exchange/estimate.ts';
-import { ratesOfUpstreamModel } from '../exchange/bill.ts';
+import { estimateInSteps, estimateOutput } from '../money/estimate.ts';
+import { ratesOfUpstreamModel } from '../money/bill.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -21,8 +21,8 @@ import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { endUserOf } from '../exchange/end-user.ts';
 import { needOf, refusablesIn } from './need.ts';
-import { checkMembers } from './unpriced-members.ts';
-import { checkMeters } from './unpriced-tools.ts';
+import { checkMembers } from '../money/unpriced-members.ts';
+import { checkMeters } from '../money/unpriced-tools.ts';
 import { TextAnswer } from './text-answer.ts';
 
 /** What an endpoint does with a body before it is decoded. */

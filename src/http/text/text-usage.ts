@@ -11,8 +11,8 @@ import { StreamError } from '../../streams/stream-error.ts';
 import type { Model } from '../config/config.ts';
 import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone } from '../errors.ts';
-import { completedUsage, countedUsage, withPictures } from '../exchange/estimate.ts';
-import { mayReason, withTime } from '../exchange/token-rates.ts';
+import { completedUsage, countedUsage, withPictures } from '../money/estimate.ts';
+import { mayReason, withTime } from '../money/token-rates.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StreamStart, WholeAnswer } from './attempt.ts';
 

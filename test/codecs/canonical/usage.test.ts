@@ -9,7 +9,7 @@ import {
   totalCacheWrite,
   totalInput,
 } from '../../../src/codecs/canonical/usage.ts';
-import { billableUsage } from '../../../src/http/exchange/billable.ts';
+import { billableUsage } from '../../../src/http/money/billable.ts';
 import { encodeUsage, UsageReader } from '../../../src/codecs/messages/answer/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/answer/outcome.ts';
 import { readTokenUsage, writeTokenUsage } from '../../../src/codecs/answers/token-usage.ts';

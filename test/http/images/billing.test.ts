@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ImageAnswer, ImageRequest } from '../../../src/codecs/images/index.ts';
 import { readUsage } from '../../../src/codecs/responses/answer/outcome.ts';
-import { billableUsage } from '../../../src/http/exchange/billable.ts';
+import { billableUsage } from '../../../src/http/money/billable.ts';
 import { imageUsage } from '../../../src/http/images/billing.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import type { Rates, TokenClass } from '../../../src/store/prices.ts';

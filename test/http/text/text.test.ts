@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messagesClient } from '../../../src/codecs/messages/index.ts';
-import { estimateInput } from '../../../src/http/exchange/estimate.ts';
+import { estimateInput } from '../../../src/http/money/estimate.ts';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../../support/fake-upstream.ts';
 import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';

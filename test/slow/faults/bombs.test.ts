@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { parseJson } from '../../../src/codecs/canonical/json.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { parseJsonBody } from '../../../src/http/request/body.ts';
-import { estimateInput } from '../../../src/http/exchange/estimate.ts';
+import { estimateInput } from '../../../src/http/money/estimate.ts';
 import { figure } from '../../support/figures.ts';
 import { decodeBytes, bytesOf, ownerOf, targetOf, decodeContext } from '../../support/wire.ts';
 import { nested, requestBombs } from './support/bombs.ts';

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { ClientCodec, Target, UpstreamCodec } from '../../../src/codecs/codec.ts';
 import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
-import { estimateInput } from '../../../src/http/exchange/estimate.ts';
+import { estimateInput } from '../../../src/http/money/estimate.ts';
 import { parseJsonBody } from '../../../src/http/request/body.ts';
 import { openForTests, ownerOf, targetOf } from '../wire.ts';
 import type { Case, Work } from './growth.ts';

@@ -7,7 +7,7 @@ import type { UpstreamCodec } from '../../../src/codecs/codec.ts';
 import { scanJson } from '../../../src/codecs/json/scan.ts';
 import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
 import type { Steps } from '../../../src/codecs/steps.ts';
-import { estimateInSteps } from '../../../src/http/exchange/estimate.ts';
+import { estimateInSteps } from '../../../src/http/money/estimate.ts';
 import { parseJsonBodyInSteps } from '../../../src/http/request/body.ts';
 import { openForTests, ownerOf, targetOf } from '../wire.ts';
 import { type RequestShape, SINGLE_SHAPES } from './request-shapes.ts';

@@ -10,7 +10,7 @@ import type { CodecSet } from '../../codecs/codec-set.ts';
 import { STANDARD } from '../../store/charge.ts';
 import type { Rates, TokenClass } from '../../store/prices.ts';
 import type { Channel } from '../config/config.ts';
-import { REQUEST_MEMBERS, type RequestRule } from '../exchange/price-members.ts';
+import { REQUEST_MEMBERS, type RequestRule } from './price-members.ts';
 
 export interface MemberPolicy {
   readonly codecs: CodecSet;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asSent } from '../../../src/codecs/canonical/request.ts';
-import { mayReason, TokenRates, withTime } from '../../../src/http/exchange/token-rates.ts';
+import { mayReason, TokenRates, withTime } from '../../../src/http/money/token-rates.ts';
 import { MODELS, testConfig } from '../../support/test-gateway.ts';
 import { requestOf } from '../../support/wire.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer';
-import { TokenTable } from '../../../src/http/exchange/token-table.ts';
-import { Tokenizer } from '../../../src/http/exchange/tokenizer.ts';
+import { TokenTable } from '../../../src/http/money/token-table.ts';
+import { Tokenizer } from '../../../src/http/money/tokenizer.ts';
 import { createLogger } from '../../../src/http/operations/logger.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 

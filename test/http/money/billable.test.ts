@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isPlaceholder, type Usage } from '../../../src/codecs/canonical/usage.ts';
-import { billableUsage } from '../../../src/http/exchange/billable.ts';
+import { billableUsage } from '../../../src/http/money/billable.ts';
 
 test('every class of the main generation and of a pass on top is added once', () => {
   const main = { input: 1, cacheRead: 2, cacheWrite5m: 4, cacheWrite1h: 8, cacheWrite: 16, output: 32 };

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ITERATIONS, REQUEST_MEMBERS, USAGE_MEMBERS } from '../../../src/http/exchange/price-members.ts';
+import { ITERATIONS, REQUEST_MEMBERS, USAGE_MEMBERS } from '../../../src/http/money/price-members.ts';
 
 const typesOf = (path: string): string => readFileSync(new URL(`../../../node_modules/${path}`, import.meta.url), 'utf8');
 const OPENAI = 'openai/resources';

@@ -4,16 +4,10 @@ import { test } from 'node:test';
 import type { Whole } from '../../../src/codecs/canonical/fold.ts';
 import type { Item, Media, OutputItem } from '../../../src/codecs/canonical/item.ts';
 import { asSent, type Tool } from '../../../src/codecs/canonical/request.ts';
-import {
-  completedUsage,
-  countedUsage,
-  estimateInput,
-  estimateOutput,
-  withPictures,
-} from '../../../src/http/exchange/estimate.ts';
+import { completedUsage, countedUsage, estimateInput, estimateOutput, withPictures } from '../../../src/http/money/estimate.ts';
 import type { Model } from '../../../src/http/config/config.ts';
 import type { Usage } from '../../../src/codecs/canonical/usage.ts';
-import { Tokenizer } from '../../../src/http/exchange/tokenizer.ts';
+import { Tokenizer } from '../../../src/http/money/tokenizer.ts';
 import { createLogger } from '../../../src/http/operations/logger.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { MODELS, testConfig } from '../../support/test-gateway.ts';

@@ -1,8 +1,8 @@
 /** The tokenizer: a failure to load it costs nobody a charge, a row or a line, and is not remembered. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CountTokens } from '../../../src/http/exchange/tokenizer.ts';
-import { Tokenizer } from '../../../src/http/exchange/tokenizer.ts';
+import type { CountTokens } from '../../../src/http/money/tokenizer.ts';
+import { Tokenizer } from '../../../src/http/money/tokenizer.ts';
 import { createLogger } from '../../../src/http/operations/logger.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, openStream } from '../../support/fake-upstream.ts';
