@@ -160,7 +160,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
   return isLarge(text) ? largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
 }
 
-/** Made here, since it lasts as long as a stream: where the request is in scope it would keep that and the encoded body in memory. */
+/** It lasts as long as a stream: made where the request is in scope, it would keep that and the encoded body in memory. */
 function wordingOf(upstreamModel: string, model: string): Wording {
   return (error) => namingModel(error, upstreamModel, model);
 }
