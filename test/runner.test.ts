@@ -16,6 +16,7 @@ function runTexts(
   texts: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>> = {},
   helpers: Readonly<Record<string, string>> = {},
+  limit = 60_000,
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-runner-'));
   const files = Object.entries(texts).map(([name, text]) => {
@@ -25,7 +26,7 @@ function runTexts(
   });
   for (const [name, text] of Object.entries(helpers)) writeFileSync(join(folder, `${name}.ts`), text);
   const script = `import { runFiles, Tally } from ${JSON.stringify(RUNNER)};
-    const running = { isolation: 'none', patience: 30000 };
+    const running = { patience: 30_000, limit: ${limit} };
     const tally = new Tally();
     tally.add(await runFiles(${JSON.stringify(files)}, running));
     process.exitCode = await tally.finish(running);`;
@@ -100,4 +101,15 @@ test('a change that breaks many files is not run again', () => {
   const { code, output } = runTexts(texts);
   assert.equal(code, 1);
   assert.doesNotMatch(output, /again/);
+});
+
+test('a file that never ends is killed with what it started, named, and run again alone', () => {
+  const started = "import { spawn } from 'node:child_process'; spawn('sleep', ['600'], { stdio: 'inherit' });";
+  const hangs = `const mark = FOLDER + '/ran'; const ran = existsSync(mark); writeFileSync(mark, ''); ${GOOD}`;
+  const left = runTexts({ left: `${hangs} if (!ran) setInterval(() => {}, 1000);${started}` }, {}, {}, 3_000);
+  assert.match(left.errors, /the process was killed after 3 s, behind: is good \(\S*left\.test\.ts\)/);
+  assert.equal(left.code, 1, 'what it started holds it the second time, too');
+  const busy = runTexts({ busy: `${hangs} test('is busy', () => { while (!ran); });` }, {}, {}, 3_000);
+  assert.match(busy.output, /ℹ failed once, then passed alone: \S*busy\.test\.ts\n/);
+  assert.equal(busy.code, 0);
 });

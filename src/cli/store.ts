@@ -1,7 +1,7 @@
 /** `mizu store migrate`, `mizu store copy --from PLACE --to PLACE`. A place is a folder or a `postgres://` address. */
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { type Static, Type } from 'typebox';
-import type { Archive } from '../store/archive.ts';
+import type { Archive, BackupSource } from '../store/archive.ts';
 import { copyStore, type NotCopied } from '../store/copy.ts';
 import { makeFolder } from '../store/make-folder.ts';
 import type { Store } from '../store/store.ts';
@@ -50,7 +50,7 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
       does: 'Copies one moment of the store into a new folder while gateways run, and verifies the copy.',
       options: BackUpStore,
       arguments: ['folder'],
-      run: (context, options) => backUp(context, options, places),
+      run: (context, options) => backUpConfigured(context, options, places),
       text: ({ folder, journalRows, head, openExchanges }) =>
         [
           `backed up into ${folder}: ${journalRows} journal rows, which add up`,
@@ -89,7 +89,9 @@ interface BackedUp {
   readonly openExchanges: number;
 }
 
-/** {@link backUp} for whoever asks over the network: only below the folder that the configuration names. */
+/**
+ * {@link backUp} for whoever asks a gateway over the network: of its open store, and only below the folder of `store.backups`.
+ */
 export async function backUpBelow(
   context: VerbContext,
   { folder }: Static<typeof BackUpStore>,
@@ -103,7 +105,27 @@ export async function backUpBelow(
       'invalid',
       'outside_backups',
     );
-  return await backUp(context, { folder: resolve(backupsPath, inside) }, places);
+  const { backup } = await context.store();
+  return await backUp(resolve(backupsPath, inside), places, (copyTo) => copyTo(backup));
+}
+
+/** {@link backUp} of the configured store, whoever else has it open. */
+async function backUpConfigured(
+  context: VerbContext,
+  { folder }: Static<typeof BackUpStore>,
+  places: StorePlaces,
+): Promise<BackedUp> {
+  const { storeUrl, storePath } = context.config();
+  if (storeUrl === undefined && !places.exists(storePath))
+    throw new RefusedError(`there is no store at ${storePath}`, 'unknown', 'no_store');
+  return await backUp(resolve(folder), places, async (copyTo) => {
+    const archive = await places.openArchive(storeUrl ?? storePath);
+    try {
+      return await copyTo(archive);
+    } finally {
+      await archive.close();
+    }
+  });
 }
 
 /**
@@ -119,27 +141,22 @@ function asNamed<T>(folder: string, use: () => T): T {
   }
 }
 
-/** Copies one moment of the configured store, whoever writes meanwhile, and verifies the copy. */
+/**
+ * Copies one moment of a store, whoever writes meanwhile, and verifies the copy. `withSource` finds the store and hands it on.
+ */
 async function backUp(
-  context: VerbContext,
-  { folder: named }: Static<typeof BackUpStore>,
+  folder: string,
   places: StorePlaces,
+  withSource: (copyTo: (backup: BackupSource) => Promise<number>) => Promise<number>,
 ): Promise<BackedUp> {
-  const folder = resolve(named);
-  const { storeUrl, storePath } = context.config();
-  if (storeUrl === undefined && !places.exists(storePath))
-    throw new RefusedError(`there is no store at ${storePath}`, 'unknown', 'no_store');
   if (!asNamed(folder, () => places.isVacant(folder)))
     throw new RefusedError(`${folder} is there and not empty: name a new folder`, 'conflict', 'not_empty');
   asNamed(folder, () => makeFolder(folder));
-  const source = await places.openArchive(storeUrl ?? storePath);
-  let openExchanges: number;
-  try {
-    openExchanges = await source.openExchanges();
-    await source.backUp(folder, places.openArchive);
-  } finally {
-    await source.close();
-  }
+  const openExchanges = await withSource(async (backup) => {
+    const count = await backup.openExchanges();
+    await backup.backUp(folder, places.openArchive);
+    return count;
+  });
   const copy = await places.open(folder);
   try {
     const { differences, rows: journalRows } = await copy.ledger.verify();

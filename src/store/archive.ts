@@ -50,14 +50,8 @@ export type ArchiveRow =
   | { readonly table: 'heads'; readonly row: ArchivedHeads };
 export type ArchiveTable = ArchiveRow['table'];
 
-export interface Archive {
-  /**
-   * Every row, table by table in a fixed order, the journal first, each table in the order of its key (bytes of UTF-8, numbers by
-   * size).
-   */
-  rows(): AsyncIterable<ArchiveRow>;
-  /** True when it holds no account, no journal row and no secret. */
-  isEmpty(): Promise<boolean>;
+/** What a backup is made from: an {@link Archive}, or a store that serves. */
+export interface BackupSource {
   /** Exchanges that somebody has open. */
   openExchanges(): Promise<number>;
   /**
@@ -65,6 +59,16 @@ export interface Archive {
    * that are open at that moment are left out. `open` opens the folder.
    */
   backUp(folder: string, open: (folder: string) => Promise<Archive>): Promise<void>;
+}
+
+export interface Archive extends BackupSource {
+  /**
+   * Every row, table by table in a fixed order, the journal first, each table in the order of its key (bytes of UTF-8, numbers by
+   * size).
+   */
+  rows(): AsyncIterable<ArchiveRow>;
+  /** True when it holds no account, no journal row and no secret. */
+  isEmpty(): Promise<boolean>;
   /** From now until `finish` no gateway can open it. */
   begin(): Promise<void>;
   /** Resolves when the rows are on disk. */

@@ -5,6 +5,7 @@
  */
 import type { Accounts } from './accounts.ts';
 import type { AdminTokens } from './admin-tokens.ts';
+import type { BackupSource } from './archive.ts';
 import type { Controls } from './controls.ts';
 import type { EnvelopeSecrets } from './envelope-secrets.ts';
 import type { Keys } from './keys.ts';
@@ -42,6 +43,7 @@ export interface Store {
   readonly secrets: EnvelopeSecrets;
   readonly controls: Controls;
   readonly adminTokens: AdminTokens;
+  readonly backup: BackupSource;
   /** When unhealthy, take no new work. Settlements in flight are still tried. */
   health(): StoreHealth;
   /** Flushes the queue, waits for the disk, closes. The process may end after it. */

@@ -1,4 +1,5 @@
 /** A gateway with a real store, its operations port and the admin API on it; what it asks is asked over sockets. */
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -65,13 +66,20 @@ export interface AdminGatewayOptions {
   readonly tokens?: AdminGateway['tokens'];
 }
 
-const places = {
-  isVacant: (folder: string) => !existsSync(folder),
-  exists: isStoreFolder,
-  open: (place: string) => openLmdbStore(storeOptions(place)),
-  openArchive: (place: string) => openLmdbArchive(storeOptions(place)),
-  migrate: () => Promise.reject(new Error('nothing is migrated here')),
-};
+/** A gateway opens the store that it serves once: a second time in one process can make LMDB wait for ever. */
+function placesBeside(served: string) {
+  const beside = (place: string) => {
+    assert.notEqual(place, served, 'the served store is opened a second time');
+    return storeOptions(place);
+  };
+  return {
+    isVacant: (folder: string) => !existsSync(folder),
+    exists: isStoreFolder,
+    open: async (place: string) => await openLmdbStore(beside(place)),
+    openArchive: async (place: string) => await openLmdbArchive(beside(place)),
+    migrate: () => Promise.reject(new Error('nothing is migrated here')),
+  };
+}
 
 const FILE = {
   listen: { port: 0 },
@@ -115,7 +123,7 @@ export async function adminGateway(t: Pick<TestContext, 'after'>, options: Admin
     consoleSite: createConsoleSite(),
     admin: (reports) => ({
       actions: createAdminActions({
-        places,
+        places: placesBeside(path),
         reports,
         config: () => config,
         readConfig: () => parsed(gateway.file),

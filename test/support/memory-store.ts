@@ -151,6 +151,7 @@ export function memoryStore(): MemoryStore {
     },
     controls: { list: async () => [], ...missing('controls') },
     adminTokens: missing('adminTokens'),
+    backup: missing('backup'),
     secrets: {
       current: () => ({ id: 1, bytes: new Uint8Array(32).fill(7) }),
       byId: (id) => (id === 1 ? { id, bytes: new Uint8Array(32).fill(7) } : undefined),

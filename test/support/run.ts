@@ -5,22 +5,23 @@
  */
 import { globSync, statSync } from 'node:fs';
 import { complaints, readLedger } from './ledger.ts';
-import { runFiles, type Running, Tally } from './runner.ts';
+import { type Running, runShares } from './runner.ts';
 import { misused, scriptOptions } from './script-options.ts';
 
-/** Processes of the fast suite at a time: one more than the cores of a small machine, since tests of silence wait. */
-const HANDS = 3;
 /** Shares of the fast suite. A process keeps much of what its tests have made, so it gets a share that it can hold. */
 const SHARES = 9;
 
 interface Suite extends Running {
   readonly files: readonly string[];
+  /** Processes at a time. */
+  readonly hands: number;
 }
 
-const slow = (files: readonly string[], isolation: number, env: Readonly<Record<string, string>> = {}): Suite => ({
+const slow = (files: readonly string[], hands: number, env: Readonly<Record<string, string>> = {}): Suite => ({
   files,
-  isolation,
-  patience: 1_800_000,
+  hands,
+  patience: 600_000,
+  limit: 900_000,
   env,
 });
 /**
@@ -28,24 +29,22 @@ const slow = (files: readonly string[], isolation: number, env: Readonly<Record<
  * A slow test has processes of its own to watch, and gets one for itself.
  */
 const SUITES: Readonly<Record<string, Suite>> = {
-  fast: { files: ['test/**/*.test.ts'], isolation: 'none', patience: 300_000 },
+  // One hand more than the cores of a small machine, since tests of silence wait.
+  fast: { files: ['test/**/*.test.ts'], hands: 3, patience: 300_000, limit: 600_000 },
   browser: slow(['test/slow/browser/*.test.ts'], 2),
   examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
   linear: slow(['test/slow/linear/*.test.ts'], 2),
   steps: slow(['test/slow/steps.test.ts'], 1),
   // Its tests share one database server.
-  postgres: {
-    ...slow(
-      [
-        'test/store/**/*.test.ts',
-        'test/{admin/month,http/rotated-secret}.test.ts',
-        'test/slow/{postgres/*,processes/upgrade}.test.ts',
-      ],
-      1,
-      { MIZU_STORES: 'postgres' },
-    ),
-    patience: 600_000,
-  },
+  postgres: slow(
+    [
+      'test/store/**/*.test.ts',
+      'test/{admin/month,http/rotated-secret}.test.ts',
+      'test/slow/{postgres/*,processes/upgrade}.test.ts',
+    ],
+    1,
+    { MIZU_STORES: 'postgres' },
+  ),
   processes: slow(['test/slow/processes/*.test.ts'], 2),
 };
 
@@ -63,17 +62,9 @@ const files = suite.files
   .sort();
 if (files.length === 0) misused(USAGE, `no test file of the suite ${values.suite} matches ${wanted.join(' ')}`);
 
-const shares = (isFast ? dealt(files, SHARES) : [files]).filter((share) => share.length > 0);
-const waiting = shares.values();
-const tally = new Tally();
-// One iterator for all hands: each takes the next share when it is done with one.
-await Promise.all(
-  Array.from({ length: HANDS }, async () => {
-    for (const share of waiting) tally.add(await runFiles(share, suite));
-  }),
-);
-const code = await tally.finish(suite);
-const found = isFast && wanted.length === 0 ? complaints(readLedger(), tally.reports) : [];
+const shares = isFast ? dealt(files, SHARES).filter((share) => share.length > 0) : files.map((file) => [file]);
+const [code, { reports }] = await runShares(shares, suite.hands, suite);
+const found = isFast && wanted.length === 0 ? complaints(readLedger(), reports) : [];
 for (const complaint of found) console.error(`known failures: ${complaint}`);
 process.exitCode = Math.max(code, found.length > 0 ? 1 : 0);
 

@@ -16,11 +16,21 @@ const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo
 /** A change that breaks more files than these is no noise: nothing is run again. */
 const MOST_AGAIN = 5;
 
+/** Leaders of the groups that run: they do not hear what ends this process. */
+const groups = new Set<number>();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+process.once('exit', () => {
+  for (const leader of groups) process.kill(-leader, 'SIGKILL');
+});
+
 export interface Running {
-  /** Files share one process, which is faster; otherwise each has its own, so many at a time. */
-  readonly isolation: 'none' | number;
   /** No test takes as long, on however busy a machine: one that waits for ever fails by name. Milliseconds. */
   readonly patience: number;
+  /**
+   * No process takes as long for its files: one that does not end is killed with all that it started. Node's runner bounds tests
+   * alone, and waits for ever for a loop that never yields and for a handle that nobody closed. Milliseconds.
+   */
+  readonly limit: number;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -63,7 +73,7 @@ export class Tally {
     if (files.length === 0 || files.length > MOST_AGAIN || process.env['MIZU_AGAIN'] === '0') return [];
     console.log(`again, each alone: ${files.join(' ')}`);
     const results: Result[] = [];
-    for (const file of files) results.push(await runFiles([file], { ...running, isolation: 1 }));
+    for (const file of files) results.push(await runFiles([file], running));
     // A test that names a known failure counts as shown where it passed in the end.
     for (const { reports } of results) this.reports.push(...reports.filter(({ passed }) => passed));
     this.#code = Math.max(...results.map(({ code }) => code));
@@ -71,12 +81,25 @@ export class Tally {
   }
 }
 
-/** Prints failures as they come. */
-export async function runFiles(files: readonly string[], { isolation, patience, env }: Running): Promise<Result> {
+/** Runs each share of the files in a process of its own, so many at a time, and prints what it came to. Gives the exit code. */
+export async function runShares(shares: Iterable<readonly string[]>, hands: number, running: Running): Promise<[number, Tally]> {
+  const tally = new Tally();
+  // One iterator for all hands: each takes the next share when it is done with one.
+  const waiting = [...shares].values();
+  await Promise.all(
+    Array.from({ length: hands }, async () => {
+      for (const share of waiting) tally.add(await runFiles(share, running));
+    }),
+  );
+  return [await tally.finish(running), tally];
+}
+
+/** Files that share a process share what was loaded. Prints failures as they come. */
+export async function runFiles(files: readonly string[], { patience, limit, env }: Running): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
   const report = join(folder, 'report.tap');
   const options = [
-    isolation === 'none' ? '--test-isolation=none' : `--test-concurrency=${isolation}`,
+    '--test-isolation=none',
     '--import=./test/support/seeded.ts',
     `--test-timeout=${patience}`,
     ...['--test-reporter=./test/support/failures.ts', '--test-reporter-destination=stdout'],
@@ -84,6 +107,8 @@ export async function runFiles(files: readonly string[], { isolation, patience, 
   ];
   const child = spawn(process.execPath, ['--test', ...options, ...files], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what it started ends with it.
+    detached: true,
     // What was compiled is kept from one process to the next, as `npm start` keeps it.
     env: {
       ...process.env,
@@ -91,12 +116,24 @@ export async function runFiles(files: readonly string[], { isolation, patience, 
       ...env,
     },
   });
-  const ended = once(child, 'close');
+  const ended = once(child, 'exit');
+  if (child.pid !== undefined) groups.add(child.pid);
+  const lines = createInterface({ input: child.stdout });
+  let isTooLong = false;
+  const bound = setTimeout(() => {
+    isTooLong = true;
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    // What left the group may hold the pipes open.
+    lines.close();
+    for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
+  }, limit);
   // Libraries write warnings of what the tests do to them on purpose: they are worth reading only beside a failure.
   const warnings: Buffer[] = [];
   child.stderr.on('data', (piece: Buffer) => warnings.push(piece));
-  for await (const line of createInterface({ input: child.stdout })) console.log(line);
+  for await (const line of lines) console.log(line);
   const [exit] = await ended;
+  clearTimeout(bound);
+  if (child.pid !== undefined) groups.delete(child.pid);
   // A process that died early has written none.
   const tap = existsSync(report) ? readFileSync(report, 'utf8') : '';
   rmSync(folder, { recursive: true });
@@ -104,8 +141,10 @@ export async function runFiles(files: readonly string[], { isolation, patience, 
   const isWhole = /^# tests \d+$/m.test(tap);
   const code = typeof exit === 'number' && isWhole ? exit : 1;
   if (code !== 0) process.stderr.write(Buffer.concat(warnings));
-  if (!isWhole)
-    console.error(`the process ended before its tests did, behind: ${readReports(tap).at(-1)?.title ?? 'none of them'}`);
+  if (!isWhole) {
+    const what = isTooLong ? `the process was killed after ${limit / 1_000} s` : 'the process ended before its tests did';
+    console.error(`${what}, behind: ${readReports(tap).at(-1)?.title ?? 'none of them'} (${files.join(' ')})`);
+  }
   const failedFiles = code === 0 ? [] : isWhole ? failedIn(tap, files) : files;
   return { code, reports: readReports(tap), counts: readCounts(tap), failedFiles };
 }

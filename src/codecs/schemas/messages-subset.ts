@@ -205,12 +205,27 @@ function typesOf({ type, nullable, properties, items, ...rest }: JsonObject): re
   return nullable === true && listed.length > 0 && !listed.includes('null') ? [...listed, 'null'] : listed;
 }
 
-/** The keywords of one branch of a union: values of other types are not listed in it. */
+/** The keywords that say something of values of one type alone (JSON Schema 2020-12, validation). */
+const OF_TYPE: readonly { readonly types: readonly string[]; readonly keywords: readonly string[] }[] = [
+  {
+    types: ['object'],
+    keywords: 'properties required additionalProperties patternProperties propertyNames minProperties maxProperties'.split(' '),
+  },
+  { types: ['array'], keywords: 'items prefixItems contains minContains maxContains minItems maxItems uniqueItems'.split(' ') },
+  { types: ['string'], keywords: 'pattern format minLength maxLength contentEncoding contentMediaType'.split(' ') },
+  { types: ['number', 'integer'], keywords: 'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf'.split(' ') },
+];
+
+/**
+ * The keywords of one branch of a union: what says something of other types alone is left to their branches, and values of null
+ * are not listed in it. Else each branch would be told all that stands in the others.
+ */
 function forType(node: JsonObject, type: string): JsonObject {
   if (type === 'null') return {};
-  const listed = node['enum'];
-  if (!Array.isArray(listed)) return node;
-  return { ...node, enum: listed.filter((value) => value !== null) };
+  const foreign = OF_TYPE.flatMap(({ types, keywords }) => (types.includes(type) ? [] : keywords));
+  const own: JsonObject = Object.fromEntries(Object.entries(node).filter(([keyword]) => !foreign.includes(keyword)));
+  const listed = own['enum'];
+  return Array.isArray(listed) ? { ...own, enum: listed.filter((value) => value !== null) } : own;
 }
 
 function named(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {

@@ -1,12 +1,12 @@
 /** An LMDB store as rows without an engine. Opened without a gateway: nothing is registered, closed or made. */
-import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
+import { COPYING, type Archive, type ArchiveRow, type BackupSource } from '../archive.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import type { StoreOptions } from '../store.ts';
 import { rowsOf } from './all-rows.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { makeFolder } from '../make-folder.ts';
-import { logPath } from './open.ts';
+import { logPath } from './log-path.ts';
 import { entryOf } from './row-shapes.ts';
 import { otherNames } from './log-rows.ts';
 import { metaOf, SCHEMA } from './tables.ts';
@@ -19,21 +19,12 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
   const environment = await Environment.open(options, {});
   const { tables } = environment;
   return {
+    ...backupOf(environment),
     async *rows() {
       yield* rowsOf(tables);
     },
     isEmpty: async () =>
       tables.accounts.getCount() === 0 && tables.journal.getCount() === 0 && metaOf(tables, 'secrets') === undefined,
-    async openExchanges() {
-      const open = new Set([...tables.openExchanges.getKeys()].map(([, exchangeId]) => exchangeId));
-      for (const id of exchangesIn(logPath(options), { entryOf })) if (!tables.exchanges.doesExist(id)) open.add(id);
-      return open.size;
-    },
-    async backUp(folder) {
-      makeFolder(folder);
-      await environment.copyTo(folder);
-      await atRest({ ...options, path: folder });
-    },
     begin: () => environment.transact((work) => work.put(work.tables.meta, 'schema', COPYING)),
     write: (rows) =>
       environment.transact((work) => {
@@ -42,6 +33,27 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
     finish: () => environment.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA)),
     verify: () => environment.read((tables) => verify(tables)),
     close: () => environment.close(),
+  };
+}
+
+/**
+ * Of a store that is open already: opened a second time in one process, LMDB can wait for ever. lmdb-js opens its tables in
+ * transactions that block the main thread, and a batch that the first opening writes waits for that thread with the lock in hand.
+ */
+export function backupOf(environment: Environment): BackupSource {
+  const { options } = environment;
+  return {
+    openExchanges: () =>
+      environment.read(({ openExchanges, exchanges }) => {
+        const open = new Set([...openExchanges.getKeys()].map(([, exchangeId]) => exchangeId));
+        for (const id of exchangesIn(logPath(options), { entryOf })) if (!exchanges.doesExist(id)) open.add(id);
+        return open.size;
+      }),
+    async backUp(folder) {
+      makeFolder(folder);
+      await environment.copyTo(folder);
+      await atRest({ ...options, path: folder });
+    },
   };
 }
 

@@ -1,5 +1,4 @@
 /** Opens the store on LMDB and puts its parts together. Several processes may have the same path open. */
-import { join } from 'node:path';
 import type { Store, StoreOptions } from '../store.ts';
 import { indexOlderRows } from '../log-filters.ts';
 import { Reservations } from '../reservations.ts';
@@ -10,12 +9,14 @@ import { createAdminTokens } from '../admin-tokens.ts';
 import { StoreProcess } from '../processes.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
+import { backupOf } from './archive.ts';
 import { Environment, type Seams } from './environment.ts';
 import { createControls } from './controls.ts';
 import { createKeys } from './keys.ts';
 import { createLeases } from './leases.ts';
 import { createLedger } from './ledger.ts';
 import { createLimitCounts } from './limit-counts.ts';
+import { logPath } from './log-path.ts';
 import { hasOlderRows, indexSlice } from './log-index.ts';
 import { createRegistry } from './processes.ts';
 import { createRequestLog } from './request-log.ts';
@@ -55,6 +56,7 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     secrets,
     controls,
     adminTokens: createAdminTokens(controls, options),
+    backup: backupOf(environment),
     health: () => environment.health(),
     close: closeOnce({
       settlements,
@@ -66,9 +68,6 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     }),
   };
 }
-
-/** Beside the data, so that whoever moves the one moves the other. */
-export const logPath = ({ path }: Pick<StoreOptions, 'path'>): string => join(path, 'settlements');
 
 function logOf(environment: Environment, process: StoreProcess): SettlementLog {
   const { options } = environment;

@@ -1,7 +1,7 @@
 /**
  * A PostgreSQL store as rows without an engine. Opened without a gateway: nothing is registered, closed or made but the schema.
  */
-import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
+import { COPYING, type Archive, type ArchiveRow, type BackupSource } from '../archive.ts';
 import { logEntryOf, logText } from '../log-text.ts';
 import { exchangesIn } from '../settlements/recovery.ts';
 import { RollupChanges } from '../rollups.ts';
@@ -50,10 +50,25 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
   const database = new Database(options, {});
   const one = async (asked: Statement): Promise<Row> => (await database.run(asked))[0] ?? {};
   return {
+    ...backupOf(database),
     rows: () => allRows(database),
     isEmpty: async () => (await one(EMPTY))['empty'] === true,
+    begin: async () => void (await database.change(BEGIN)),
+    write: (rows) =>
+      database.changeAll(async (session) => {
+        for (const row of rows) await write(session, row);
+      }),
+    finish: async () => void (await database.change(FINISH)),
+    verify: () => database.snapshot((session) => verify(session)),
+    close: () => database.close(),
+  };
+}
+
+/** Of a store that is open already. */
+export function backupOf(database: Database): BackupSource {
+  return {
     async openExchanges() {
-      const logged = exchangesIn(options.spoolPath, { entryOf: logEntryOf }).map(storable);
+      const logged = exchangesIn(database.options.spoolPath, { entryOf: logEntryOf }).map(storable);
       return int((await database.run(OPEN, [logged]))[0] ?? {}, 'count');
     },
     async backUp(folder, open) {
@@ -70,14 +85,6 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
         await target.close();
       }
     },
-    begin: async () => void (await database.change(BEGIN)),
-    write: (rows) =>
-      database.changeAll(async (session) => {
-        for (const row of rows) await write(session, row);
-      }),
-    finish: async () => void (await database.change(FINISH)),
-    verify: () => database.snapshot((session) => verify(session)),
-    close: () => database.close(),
   };
 }
 

@@ -9,6 +9,7 @@ import { SettlementLog, storeIdOf } from '../settlements/log.ts';
 import { SettlementQueue } from '../settlements/queue.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
+import { backupOf } from './archive.ts';
 import { createControls } from './controls.ts';
 import { Database } from './database.ts';
 import { createKeys } from './keys.ts';
@@ -89,6 +90,7 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     secrets,
     controls,
     adminTokens: createAdminTokens(controls, options),
+    backup: backupOf(database),
     health: () => database.health(),
     close,
   };

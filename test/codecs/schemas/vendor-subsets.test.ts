@@ -60,6 +60,24 @@ test('what pydantic, zod and others write beside it: several types, older defini
   });
 });
 
+test('each branch of several types is told what is said of its own type, and nothing of the others', () => {
+  const { schema, isFaithful } = lowerForMessages({
+    ...{ type: ['object', 'array', 'string', 'integer', 'null'], description: 'd' },
+    ...{ properties: { x: string }, items: string, minItems: 2, minLength: 2, minimum: 1 },
+  });
+  assert.deepEqual(schema, {
+    description: 'd',
+    anyOf: [
+      { type: 'object', properties: { x: string }, additionalProperties: false },
+      { type: 'array', items: string, description: '{minItems: 2}' },
+      { type: 'string', description: '{minLength: 2}' },
+      { type: 'integer', description: '{minimum: 1}' },
+      { type: 'null' },
+    ],
+  });
+  assert.equal(isFaithful, true);
+});
+
 test('what the vendor’s subset cannot say is known: maps, any value, recursion, foreign references, great depth', () => {
   const inObject = (a: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties: { a }, ...more });
   let deep: JsonObject = string;

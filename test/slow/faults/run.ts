@@ -5,7 +5,7 @@
 import { globSync } from 'node:fs';
 import { gatherFigures, keepFigures } from '../../support/figures.ts';
 import { writeReliability } from '../../support/print-docs.ts';
-import { type Running, runFiles, Tally } from '../../support/runner.ts';
+import { runShares } from '../../support/runner.ts';
 import { misused, scriptOptions } from '../../support/script-options.ts';
 
 const USAGE = 'npm run test:faults -- [PART …] [--record]';
@@ -15,13 +15,14 @@ const files = globSync('test/slow/faults/*.test.ts')
   .sort();
 if (files.length === 0) misused(USAGE, `no suite matches ${positionals.join(', ')}`);
 const gathered = gatherFigures();
-const suite: Running = { isolation: 2, patience: 1_800_000, env: { MIZU_FIGURES: gathered.file } };
-const tally = new Tally();
-tally.add(await runFiles(files, suite));
-const code = await tally.finish(suite);
+const [code, { reports }] = await runShares(
+  files.map((file) => [file]),
+  2,
+  { patience: 900_000, limit: 900_000, env: { MIZU_FIGURES: gathered.file } },
+);
 
 const shown = new Map<string, boolean>();
-for (const { title, passed } of tally.reports) {
+for (const { title, passed } of reports) {
   const [, ids = ''] = /^((?:[A-Z]\d{1,2}(?:, )?)+): /.exec(title) ?? [];
   for (const id of ids.split(', ').filter((one) => one !== '')) shown.set(id, shown.get(id) === true || passed);
 }
