@@ -1,6 +1,6 @@
 /**
- * The linearity law over what is not a body of text: histories that are continued by id, what an upstream sends beside its events,
- * forms, frames of a WebSocket, headers. Each is asked of a gateway over a socket.
+ * The linearity law over what is not a body of text: histories that are continued by id, what an upstream sends beside its
+ * events, forms, frames of a WebSocket, headers. Each is asked of a gateway over a socket.
  */
 import { createMultipartReader } from '../../../src/codecs/bodies/multipart-reader.ts';
 import { itemTexts, NO_ITEMS, type PastTurn, pastTurn } from '../../../src/http/history/past-turn.ts';

@@ -141,8 +141,8 @@ const accounts = (store: Store, count: number): Promise<void> =>
   inTurn(count, (at) => store.accounts.create({ name: `account ${at}` }, cause(`a${at}`)));
 
 /**
- * Pages of what is written without end are read from an index. Lists that grow with the operator's own work are read whole for each
- * page: their cost is a line, of some microseconds a row.
+ * Pages of what is written without end are read from an index. Lists that grow with the operator's own work are read whole for
+ * each page: their cost is a line, of some microseconds a row.
  */
 const READ_WHOLE: OwnBound = { count: 2000, times: 4, limit: 6 };
 
