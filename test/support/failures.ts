@@ -1,7 +1,7 @@
 /**
  * The reporter of the test command: prints each failure with the names of the tests around it, and nothing else. The summary is
- * the test command's own (`run.ts`). In the file that `MIZU_UNDER_WAY` names stands the test that runs, at once: whoever finds the
- * process dead reads it there.
+ * the test command's own (`run.ts`). In the file that `MIZU_UNDER_WAY` names stands the test that runs, at once: whoever finds
+ * the process dead reads it there.
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
