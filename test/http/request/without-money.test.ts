@@ -46,8 +46,8 @@ function pour(gateway: TestGateway, path: string, headers: string, piece: Buffer
     const more = (): void => {
       if (taken >= maxBytes) return;
       socket.write(piece, (error) => {
-        // Node tells of a failed write before it destroys the stream, and calls back at once for what is written meanwhile: whoever
-        // wrote again here would never return, and keep every piece.
+        // Node tells of a failed write before it destroys the stream, and calls back at once for what is written meanwhile:
+        // whoever wrote again here would never return, and keep every piece.
         if (error != null) return;
         taken += piece.length;
         more();
