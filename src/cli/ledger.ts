@@ -8,7 +8,7 @@ import { AnyAccount, JournalQuery, Nothing, VerifyLedger } from '../http/admin/r
 import type { JournalHead, JournalRow, Verification } from '../store/ledger.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
 import type { RebuiltRollups } from '../store/rollups.ts';
-import { inSteps } from '../store/steps.ts';
+import { Steps } from '../store/steps.ts';
 import { accountNamed } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -29,12 +29,15 @@ export async function balances(context: VerbContext, { account: only }: Static<t
     (key) => key.accountId,
   );
   const rows: BalanceView[] = [];
-  for await (const account of inSteps(accounts)) {
+  const steps = new Steps();
+  for (const account of accounts) {
     rows.push({ account: account.name, balance: formatUsd(account.walletNanos) });
     for (const { id } of payers.get(account.id) ?? []) {
       const own = await store.keys.balance(id);
       if (own?.source === 'sub_account') rows.push({ account: account.name, key: id, balance: formatUsd(own.nanos) });
+      if (steps.isOver) await steps.next();
     }
+    if (steps.isOver) await steps.next();
   }
   return rows;
 }
@@ -99,9 +102,11 @@ export async function openHolds(context: VerbContext, { account }: Static<typeof
     .filter((hold) => accountId === undefined || hold.accountId === accountId)
     .sort((a, b) => a.openedAtMs - b.openedAtMs);
   const views: HoldView[] = [];
-  for await (const { id, accountId: owner, keyId, nanos, openedAtMs } of inSteps(open)) {
+  const steps = new Steps();
+  for (const { id, accountId: owner, keyId, nanos, openedAtMs } of open) {
     const task = (await store.videos.inspect(id))?.state ?? 'none';
     views.push({ id, account: owner, key: keyId, amount: formatUsd(nanos), opened: new Date(openedAtMs).toISOString(), task });
+    if (steps.isOver) await steps.next();
   }
   return views;
 }

@@ -1,18 +1,22 @@
 /**
- * What goes through many rows for an operator gives the event loop back every few milliseconds, so that nobody's stream waits.
+ * What goes through many rows for an operator gives the event loop back every few milliseconds, so that nobody's stream waits:
+ * `for (…) { …; if (steps.isOver) await steps.next(); }`.
  */
 import { setImmediate } from 'node:timers/promises';
 
-/** How long a step goes on. */
-export const STEP_MS = 2;
+const STEP_MS = 2;
 
-/** The items, those that are done with within a step in one turn of the event loop. */
-export async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
-  let until = performance.now() + STEP_MS;
-  for (const item of items) {
-    yield item;
-    if (performance.now() < until) continue;
+export class Steps {
+  #until = performance.now() + STEP_MS;
+
+  /** Whether this turn has gone on for long enough. */
+  get isOver(): boolean {
+    return performance.now() >= this.#until;
+  }
+
+  /** In a turn that follows. */
+  async next(): Promise<void> {
     await setImmediate();
-    until = performance.now() + STEP_MS;
+    this.#until = performance.now() + STEP_MS;
   }
 }

@@ -2,7 +2,7 @@
 import type { Account, AccountRecord, Accounts } from '../accounts.ts';
 import { accountChanges } from '../books/accounts.ts';
 import { createdRows } from './steps.ts';
-import { inSteps } from '../steps.ts';
+import { Steps } from '../steps.ts';
 import { walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import type { Tables } from './tables.ts';
@@ -20,7 +20,11 @@ export function createAccounts(environment: Environment): Accounts {
     async list(page) {
       const records = await createdRows(environment, ({ accounts }) => accounts, page);
       const accounts: Account[] = [];
-      for await (const record of inSteps(records)) accounts.push(environment.look((tables) => withWallet(tables, record)));
+      const steps = new Steps();
+      for (const record of records) {
+        accounts.push(environment.look((tables) => withWallet(tables, record)));
+        if (steps.isOver) await steps.next();
+      }
       return accounts;
     },
   };

@@ -4,7 +4,7 @@ import { isWanted, planOf, UsageGroups } from '../usage-query.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { Environment } from './environment.ts';
 import { rowsBetween } from './rollup-rows.ts';
-import { inSteps } from '../steps.ts';
+import { Steps } from '../steps.ts';
 import { scan } from './steps.ts';
 
 export function createUsageByHour(environment: Environment): UsageByHour {
@@ -12,12 +12,15 @@ export function createUsageByHour(environment: Environment): UsageByHour {
     const { spans, byKey } = planOf(range, filters, groupBy);
     const groups = new UsageGroups(groupBy);
     const keyIds = byKey ? await keysOf(environment, filters) : [''];
+    const steps = new Steps();
     for (const { unit, from, to } of spans) {
-      for await (const keyId of inSteps(keyIds))
+      for (const keyId of keyIds) {
         environment.look(({ rollupDays, rollupHours }) => {
           const table = unit === 'day' ? rollupDays : rollupHours;
           for (const row of rowsBetween(table, keyId, from, to)) if (isWanted(row, filters)) groups.add(row, unit);
         });
+        if (steps.isOver) await steps.next();
+      }
     }
     return groups.result();
   };

@@ -1,8 +1,7 @@
 /** Reading tables of any size for an operator, in steps: each sees the store as it is then. */
-import { setImmediate } from 'node:timers/promises';
 import type { Database, Key } from 'lmdb';
 import { byCreation, type Created, type CreatedQuery, FirstRows } from '../created-rows.ts';
-import { STEP_MS } from '../steps.ts';
+import { Steps } from '../steps.ts';
 import type { Environment } from './environment.ts';
 import type { Tables } from './tables.ts';
 
@@ -16,18 +15,18 @@ export async function scan<V, K extends Key>(
   visit: (value: V, key: K) => unknown,
   start?: K,
 ): Promise<void> {
+  const steps = new Steps();
   for (let range: { start?: K; exclusiveStart?: boolean } = start === undefined ? {} : { start }; ; ) {
     const last = environment.look((tables) => {
-      const until = performance.now() + STEP_MS;
       for (const { key, value } of tableOf(tables).getRange(range)) {
         if (visit(value, key) === false) return undefined;
-        if (performance.now() >= until) return key;
+        if (steps.isOver) return key;
       }
       return undefined;
     });
     if (last === undefined) return;
     range = { start: last, exclusiveStart: true };
-    await setImmediate();
+    await steps.next();
   }
 }
 
