@@ -57,6 +57,8 @@ export interface ServeOptions {
   readonly print: (text: string) => void;
   /** Calls the listener for every signal. */
   readonly onSignal: (listener: (signal: Signal) => void) => void;
+  /** `killAfter` of `kill-after.ts`. */
+  readonly killAfter: (ms: number, isStuck: () => boolean) => void;
   /** Calls the listener for every unhandled rejection and uncaught exception. */
   readonly onFault: (listener: (kind: 'rejection' | 'exception', error: unknown) => void) => void;
 }
@@ -65,6 +67,13 @@ export interface ServeOptions {
 export type StoreProblem = (problem: { readonly what: string; readonly error?: unknown }) => void;
 
 export const DEFAULT_CONFIG = 'mizu.config.json';
+
+/**
+ * A process that has drained and is there so much later, and wrote no settlement meanwhile, waits for what never ends: a disk
+ * that hangs, a lock whose holder was stopped. What was settled is in the settlement log by then, for the next start. Longer than
+ * a statement may take.
+ */
+const STUCK_MS = 10_000;
 
 /** Resolves with the exit code once everything is closed. */
 export async function serve(options: ServeOptions): Promise<number> {
@@ -124,7 +133,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const greeting = isWorker ? `Mizu listens on ${addressOf(host, running.port)}` : greetingOf(source.current(), running);
     const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
     const warmUp = startWarmUp({ ...options, openStore, gateway });
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
+    return await untilStopped(options, { running, store, log, greeting, reload: () => source.reload(), orphaned, warmUp });
   } finally {
     source.close();
     await store.close();
@@ -218,7 +227,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
       const greeting = demoGreeting(config.listen.host, running.port);
-      return await untilStopped(options, { running, log, greeting, reload: () => undefined });
+      return await untilStopped(options, { running, store, log, greeting, reload: () => undefined });
     } finally {
       await store.close();
     }
@@ -286,8 +295,20 @@ async function start(
   });
 }
 
+function killWhenStuck({ killAfter }: ServeOptions, { settlements }: Store, log: Logger): void {
+  let before = settlements.pending;
+  killAfter(STUCK_MS, () => {
+    const { pending } = settlements;
+    const isStuck = pending >= before;
+    before = pending;
+    if (isStuck) log.fatal({ pending }, 'the store does not close: this process is killed, what waits is in the settlement log');
+    return isStuck;
+  });
+}
+
 interface Serving {
   readonly running: RunningGateway;
+  readonly store: Store;
   readonly log: Logger;
   readonly greeting: string;
   readonly reload: () => void;
@@ -302,7 +323,7 @@ interface Serving {
  */
 async function untilStopped(
   options: ServeOptions,
-  { running, log, greeting, reload, orphaned, warmUp }: Serving,
+  { running, store, log, greeting, reload, orphaned, warmUp }: Serving,
 ): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
@@ -310,7 +331,8 @@ async function untilStopped(
       if (stopping) return;
       stopping = true;
       if (!isWorker) options.print('Draining: open answers may finish; a second signal cuts them.');
-      Promise.all([warmUp?.stop(), running.stop()]).then(() => {
+      const drained = (): void => killWhenStuck(options, store, log);
+      Promise.all([warmUp?.stop(), running.stop(drained)]).then(() => {
         if (!isWorker) options.print('Stopped.');
         resolve(code);
       }, reject);
