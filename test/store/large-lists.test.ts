@@ -18,7 +18,7 @@ import { type Engine, eachStore, openPlace, postgresOptions } from './support/st
 
 /** `MIZU_LISTED=100000` asks for more. */
 const COUNT = Number(process.env['MIZU_LISTED'] ?? 20_000);
-/** Of the processor, for the longest turn: it is 2 to 6 on an idle machine, and read in one turn the tables take 40 to 200. */
+/** Of the processor, for the longest turn: it is 2 to 6, and 30 to 60 where a table is read in one turn. */
 const MOST_MS = 20;
 const TRIES = 8;
 
