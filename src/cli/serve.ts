@@ -64,6 +64,9 @@ export interface ServeOptions {
 /** Called for a settlement that could not be written, and for every change of the store's health. */
 export type StoreProblem = (problem: { readonly what: string; readonly error?: unknown }) => void;
 
+const DRAINING = 'Draining: open answers may finish; a second signal cuts them.';
+const STOPPED = 'Stopped.';
+
 export const DEFAULT_CONFIG = 'mizu.config.json';
 
 /** Resolves with the exit code once everything is closed. */
@@ -120,8 +123,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const { gateway } = running;
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
-    const { host } = source.current().listen;
-    const greeting = isWorker ? `Mizu listens on ${addressOf(host, running.port)}` : greetingOf(source.current(), running);
+    const greeting = isWorker ? listensOn(source.current(), running.port) : greetingOf(source.current(), running);
     const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
     const warmUp = startWarmUp({ ...options, openStore, gateway });
     return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
@@ -141,7 +143,7 @@ const UNTOLD = { onAccepted: () => undefined, onRefused: () => undefined, onUnwa
  * follows the file itself, and tells about it.
  */
 async function serveWorkers(options: ServeOptions, path: string, log: Logger): Promise<number> {
-  const { workers: count, clock, mint, onSignal } = options;
+  const { workers: count, clock, mint, onSignal, print } = options;
   const source = new FileConfig(path, options.load, UNTOLD);
   const atStart = source.current();
   log.level = atStart.log.level;
@@ -156,8 +158,10 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
   const parts = { store, config: () => source.current(), readConfig: () => source.read() };
   source.startWatching();
   try {
-    return await runWorkers({
+    const code = await runWorkers({
       ...{ count, operations: atStart.operations, clock, log, member: mint('limits_'), site: createConsoleSite() },
+      onServing: (port, operationsPort) => print(placesOf(source.current(), port, operationsPort)),
+      onStopping: () => print(DRAINING),
       onSignal: (listener) =>
         onSignal((signal) => {
           if (signal === 'reload') source.reload();
@@ -173,6 +177,8 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
           },
         }),
     });
+    if (code === 0) print(STOPPED);
+    return code;
   } finally {
     source.close();
     await (await opened)?.close();
@@ -187,15 +193,20 @@ function adminOptions({ codecs, clock, mint, places }: ServeOptions, log: Logger
 }
 
 /** Both ports, the pages, and every model. */
-function greetingOf({ listen, operations, models }: Config, running: RunningGateway): string {
-  const url = addressOf(listen.host, running.port);
-  const at = running.operationsPort;
+function greetingOf(config: Config, { port, operationsPort }: RunningGateway): string {
+  return `${listensOn(config, port)}\n${placesOf(config, port, operationsPort)}`;
+}
+
+const listensOn = ({ listen }: Config, port: number): string => `Mizu listens on ${addressOf(listen.host, port)}`;
+
+/** What stands below the addresses of listeners; with workers their primary prints it, once. */
+function placesOf({ listen, operations, models }: Config, port: number, operationsPort: number | undefined): string {
+  const url = addressOf(listen.host, port);
   return [
-    `Mizu listens on ${url}`,
     `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key)`,
-    operations === undefined || at === undefined
+    operations === undefined || operationsPort === undefined
       ? 'Operations: off'
-      : `Operations: ${addressOf(operations.host, at)} (/console, /metrics, /healthz, /channels)`,
+      : `Operations: ${addressOf(operations.host, operationsPort)} (/console, /metrics, /healthz, /channels)`,
     `Models: ${models.size === 0 ? 'none' : [...models.keys()].join(', ')}`,
   ].join('\n');
 }
@@ -309,9 +320,9 @@ async function untilStopped(
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      if (!isWorker) options.print('Draining: open answers may finish; a second signal cuts them.');
+      if (!isWorker) options.print(DRAINING);
       Promise.all([warmUp?.stop(), running.stop()]).then(() => {
-        if (!isWorker) options.print('Stopped.');
+        if (!isWorker) options.print(STOPPED);
         resolve(code);
       }, reject);
     };
