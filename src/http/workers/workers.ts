@@ -70,7 +70,7 @@ export interface WorkersOptions {
   /** Another one for every process that ever counted limits. */
   readonly member: string;
   readonly onSignal: (listener: (signal: Signal) => void) => void;
-  /** Called once, when the first worker listens: the ports of clients and of operators, the latter undefined where there is none. */
+  /** Called once, when the first worker listens, with the ports of clients and of operators; undefined: operators have none. */
   readonly onServing: (port: number, operationsPort: number | undefined) => void;
   /** Called once, when the group stops after it has served. */
   readonly onStopping: () => void;
