@@ -69,9 +69,9 @@ export type StoreProblem = (problem: { readonly what: string; readonly error?: u
 export const DEFAULT_CONFIG = 'mizu.config.json';
 
 /**
- * A process that has drained and is there so much later, and wrote no settlement meanwhile, waits for what never ends: a disk that
- * hangs, a lock whose holder was stopped. What was settled is in the settlement log by then, for the next start. Longer than a
- * statement may take.
+ * A process that has drained and is there so much later, and wrote no settlement meanwhile, waits for what never ends: a disk
+ * that hangs, a lock whose holder was stopped. What was settled is in the settlement log by then, for the next start. Longer than
+ * a statement may take.
  */
 const STUCK_MS = 10_000;
 
