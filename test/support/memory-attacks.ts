@@ -42,11 +42,16 @@ async function unanswered(
   neverAnswer(rig, times);
   const controller = new AbortController();
   const statuses: number[] = [];
-  for (let n = 0; n < times; n++)
-    rig.post(body, KEY, path, controller.signal).then(
+  const post = (): void =>
+    void rig.post(body, KEY, path, controller.signal).then(
       ({ status }) => statuses.push(status),
       () => undefined,
     );
+  // One is taken before the others come: all at once, each may be refused for what the others are going to weigh.
+  const received = rig.simulator.requests.length;
+  post();
+  await someMilliseconds(() => rig.simulator.requests.length > received || statuses.length > 0);
+  for (let n = 1; n < times; n++) post();
   // The last of them may be refused a little later.
   await someMilliseconds(() => statuses.length >= times - 6);
   await new Promise((resolve) => setTimeout(resolve, 300));

@@ -1,4 +1,7 @@
-/** A store that takes no writes and says nothing, since another process holds its lock and was stopped, and a gateway that is to end. */
+/**
+ * A store that takes no writes and says nothing, since another process holds its lock and was stopped, and a gateway that is to
+ * end.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
