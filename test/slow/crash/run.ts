@@ -1,7 +1,8 @@
 /**
- * `npm run test:crash [-- --kills 200] [--seed N] [--engine postgres]`: the whole gateway is killed with SIGKILL at random points under load, text
- * requests, turns of WebSockets, compactions, pictures and video tasks, and after each kill the ledger is compared with what the clients saw and what the upstream received.
- * Prints a report; exit code 1 on any violation. Two gateways side by side, each with a store of its own.
+ * `npm run test:crash [-- --kills 200] [--seed N] [--engine postgres]`: the whole gateway is killed with SIGKILL at random points
+ * under load, text requests, turns of WebSockets, compactions, pictures and video tasks, and after each kill the ledger is
+ * compared with what the clients saw and what the upstream received. Prints a report; exit code 1 on any violation. Two gateways
+ * side by side, each with a store of its own.
  */
 import { ENGINES } from '../../support/engines.ts';
 import { misused, numberOption, scriptOptions } from '../../support/script-options.ts';
