@@ -2,11 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, refusedBy } from '../http/admin/refusals.ts';
-import { ChangeAccount, CreateAccount, CreditAccount, Nothing, OneAccount } from '../http/admin/requests.ts';
-import type { Account } from '../store/accounts.ts';
+import { type AccountQuery, ChangeAccount, CreateAccount, CreditAccount, Nothing, OneAccount } from '../http/admin/requests.ts';
+import type { Account, AccountRecord } from '../store/accounts.ts';
 import { formatUsd } from '../store/money.ts';
 import type { RateLimits } from '../store/rate-limits.ts';
 import { accountNamed, usd } from './operator-input.ts';
+import { type PageOf, pageOf } from './paging.ts';
 import { newRateLimits, RATE_LIMIT_USAGE, rateLimitWords } from './rate-limits.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -34,8 +35,14 @@ export async function createAccount(
   return viewOf(made.value);
 }
 
-export async function listAccounts(context: VerbContext): Promise<AccountView[]> {
+async function listAccounts(context: VerbContext): Promise<AccountView[]> {
   return (await (await context.store()).accounts.list()).map(viewOf);
+}
+
+export async function pageOfAccounts(context: VerbContext, query: Static<typeof AccountQuery>): Promise<PageOf<AccountView>> {
+  const { accounts } = await context.store();
+  const { data, ...rest } = await pageOf(accounts.list, query, ({ id, name, class: of }: AccountRecord) => [id, name, of]);
+  return { data: data.map(viewOf), ...rest };
 }
 
 export async function showAccount(context: VerbContext, { account }: Static<typeof OneAccount>): Promise<AccountView> {

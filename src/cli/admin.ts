@@ -8,17 +8,16 @@ import type { Config } from '../http/config/config.ts';
 import type { OperatorReports } from '../http/operations/reports.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
-import { changeAccount, createAccount, creditAccount, listAccounts, showAccount } from './accounts.ts';
+import { changeAccount, createAccount, creditAccount, pageOfAccounts, showAccount } from './accounts.ts';
 import { createToken, deleteToken, listTokens } from './admin-tokens.ts';
 import { testChannels } from './channels.ts';
 import { listChannels, putInService, takeOutOfService } from './channel-service.ts';
 import { checkConfig } from './check.ts';
 import { followExchanges, listExchanges, showExchange } from './exchanges.ts';
-import { changeKey, createKey, deleteKey, listKeys, rotateKey, showKey, transferToKey } from './keys.ts';
+import { changeKey, createKey, deleteKey, pageOfKeys, rotateKey, showKey, transferToKey } from './keys.ts';
 import { balances, journalRows, ledgerHead, openHolds, verifyLedger } from './ledger.ts';
 import { listModels } from './models-view.ts';
 import { overview } from './overview.ts';
-import { pageOf } from './paging.ts';
 import { rotateSecret } from './secrets.ts';
 import { spendByDay } from './spend.ts';
 import { backUpBelow, type StorePlaces } from './store.ts';
@@ -68,8 +67,7 @@ export function createAdminActions(parts: AdminParts): AdminActions {
   return {
     overview: (call, query) => overview(contextOf(call), query),
 
-    listAccounts: async (call, query) =>
-      pageOf(await listAccounts(contextOf(call)), query, ({ id, name, class: of }) => [id, name, of]),
+    listAccounts: (call, query) => pageOfAccounts(contextOf(call), query),
     createAccount: (call, request) => made(contextOf(call), 'account_created', (context) => createAccount(context, request)),
     showAccount: (call, request) => showAccount(contextOf(call), request),
     changeAccount: (call, request) => changeAccount(contextOf(call), request),
@@ -77,14 +75,7 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     balances: (call, request) => listed(balances(contextOf(call), request)),
     spend: (call, request) => listed(spendByDay(contextOf(call), request)),
 
-    listKeys: async (call, { account, ...query }) =>
-      pageOf(await listKeys(contextOf(call), account === undefined ? {} : { account }), query, (key) => [
-        key.id,
-        key.name,
-        key.prefix,
-        key.last4,
-        key.accountId,
-      ]),
+    listKeys: (call, query) => pageOfKeys(contextOf(call), query),
     createKey: (call, request) => made(contextOf(call), 'key_created', (context) => createKey(context, request)),
     showKey: (call, request) => showKey(contextOf(call), request),
     changeKey: (call, request) => changeKey(contextOf(call), request),

@@ -23,6 +23,7 @@ import { CHANNELS } from './channels.ts';
 import { checkVerb } from './check.ts';
 import { CONVERT } from './convert.ts';
 import { KEYS } from './keys.ts';
+import { killAfter } from './kill-after.ts';
 import { BALANCE, LEDGER } from './ledger.ts';
 import { LOGS } from './logs.ts';
 import { familyOf, helpOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
@@ -219,6 +220,7 @@ function runServe(
         if (!isWorker) listener('stop');
       });
     },
+    killAfter,
     onFault(listener) {
       process.on('unhandledRejection', (error) => listener('rejection', error));
       process.on('uncaughtException', (error) => listener('exception', error));

@@ -2,10 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, RefusedError, refusedBy } from '../http/admin/refusals.ts';
-import { AnyAccount, ChangeKey, CreateKey, OneKey, RotateKey, TransferToKey } from '../http/admin/requests.ts';
+import { AnyAccount, ChangeKey, CreateKey, type KeyQuery, OneKey, RotateKey, TransferToKey } from '../http/admin/requests.ts';
+import type { CreatedQuery } from '../store/created-rows.ts';
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../store/keys.ts';
 import { formatUsd } from '../store/money.ts';
 import { accountNamed, expiry, usd } from './operator-input.ts';
+import { type PageOf, pageOf } from './paging.ts';
 import { newRateLimits, RATE_LIMIT_USAGE, rateLimitWords } from './rate-limits.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -72,10 +74,29 @@ function knownModels(context: VerbContext): ReadonlySet<string> {
   return new Set(context.config().models.keys());
 }
 
-export async function listKeys(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<KeyView[]> {
+async function listKeys(context: VerbContext, { account }: Static<typeof AnyAccount>): Promise<KeyView[]> {
   const store = await context.store();
-  const found = await store.keys.list(account === undefined ? undefined : (await accountNamed(context, account)).id);
-  return found.filter(({ deletedAtMs }) => deletedAtMs === undefined).map(viewOf);
+  const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
+  return (await store.keys.list(accountId, existingOf({}))).map(viewOf);
+}
+
+/** Without those that were deleted. */
+function existingOf({ isWanted = () => true, ...page }: CreatedQuery<KeyRecord>): CreatedQuery<KeyRecord> {
+  return { ...page, isWanted: (key) => key.deletedAtMs === undefined && isWanted(key) };
+}
+
+export async function pageOfKeys(context: VerbContext, { account, ...query }: Static<typeof KeyQuery>): Promise<PageOf<KeyView>> {
+  const { keys } = await context.store();
+  const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
+  const list = (page: CreatedQuery<KeyRecord>): Promise<KeyRecord[]> => keys.list(accountId, existingOf(page));
+  const { data, ...rest } = await pageOf(list, query, (key: KeyRecord) => [
+    key.id,
+    key.name,
+    key.prefix,
+    key.last4,
+    key.accountId,
+  ]);
+  return { data: data.map(viewOf), ...rest };
 }
 
 export async function showKey(context: VerbContext, { id }: Static<typeof OneKey>): Promise<KeyView> {

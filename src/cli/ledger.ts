@@ -8,6 +8,7 @@ import { AnyAccount, JournalQuery, Nothing, VerifyLedger } from '../http/admin/r
 import type { JournalHead, JournalRow, Verification } from '../store/ledger.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
 import type { RebuiltRollups } from '../store/rollups.ts';
+import { Steps } from '../store/steps.ts';
 import { accountNamed } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -21,14 +22,22 @@ export interface BalanceView {
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
 export async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
   const store = await context.store();
-  const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
+  const named = only === undefined ? undefined : await accountNamed(context, only);
+  const accounts = named === undefined ? await store.accounts.list() : [named];
+  const payers = Map.groupBy(
+    await store.keys.list(named?.id, { isWanted: ({ subAccount }) => subAccount }),
+    (key) => key.accountId,
+  );
   const rows: BalanceView[] = [];
+  const steps = new Steps();
   for (const account of accounts) {
     rows.push({ account: account.name, balance: formatUsd(account.walletNanos) });
-    for (const key of await store.keys.list(account.id)) {
-      const own = key.subAccount ? await store.keys.balance(key.id) : undefined;
-      if (own?.source === 'sub_account') rows.push({ account: account.name, key: key.id, balance: formatUsd(own.nanos) });
+    for (const { id } of payers.get(account.id) ?? []) {
+      const own = await store.keys.balance(id);
+      if (own?.source === 'sub_account') rows.push({ account: account.name, key: id, balance: formatUsd(own.nanos) });
+      if (steps.isOver) await steps.next();
     }
+    if (steps.isOver) await steps.next();
   }
   return rows;
 }
@@ -93,9 +102,11 @@ export async function openHolds(context: VerbContext, { account }: Static<typeof
     .filter((hold) => accountId === undefined || hold.accountId === accountId)
     .sort((a, b) => a.openedAtMs - b.openedAtMs);
   const views: HoldView[] = [];
+  const steps = new Steps();
   for (const { id, accountId: owner, keyId, nanos, openedAtMs } of open) {
     const task = (await store.videos.inspect(id))?.state ?? 'none';
     views.push({ id, account: owner, key: keyId, amount: formatUsd(nanos), opened: new Date(openedAtMs).toISOString(), task });
+    if (steps.isOver) await steps.next();
   }
   return views;
 }

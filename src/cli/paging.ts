@@ -1,4 +1,6 @@
-/** Pages of lists that are in memory, and what is searched in them. */
+/** Pages of what the store lists in the order of creation, and what is searched in them. */
+import type { Created, CreatedQuery } from '../store/created-rows.ts';
+import { defined } from '../codecs/defined.ts';
 
 export interface PageQuery {
   readonly search?: string;
@@ -13,20 +15,17 @@ export interface PageOf<Row> {
 }
 
 /**
- * The rows behind the one with the id `after` whose texts contain `search`, whatever its case. An id that is gone begins anew.
+ * The rows behind the one with the id `after` whose texts contain `search`, whatever its case. An id that is unknown begins anew.
  */
-export function pageOf<Row extends { readonly id: string }>(
-  rows: readonly Row[],
+export async function pageOf<Wanted extends Created, Row extends Created>(
+  list: (query: CreatedQuery<Wanted>) => Promise<readonly Row[]>,
   { search, limit = 100, after }: PageQuery,
-  texts: (row: Row) => readonly string[],
-): PageOf<Row> {
-  const start = after === undefined ? 0 : rows.findIndex(({ id }) => id === after) + 1;
-  const wanted = search?.toLowerCase();
-  const data: Row[] = [];
-  for (const row of rows.slice(start)) {
-    if (wanted !== undefined && !texts(row).some((text) => text.toLowerCase().includes(wanted))) continue;
-    if (data.length === limit) return { data, nextCursor: data.at(-1)?.id ?? '' };
-    data.push(row);
-  }
-  return { data };
+  texts: (row: Wanted) => readonly string[],
+): Promise<PageOf<Row>> {
+  const words = search?.toLowerCase();
+  const isWanted = (row: Wanted): boolean => words === undefined || texts(row).some((text) => text.toLowerCase().includes(words));
+  // One more tells whether there is a next page.
+  const rows = await list({ limit: limit + 1, isWanted, ...defined({ after }) });
+  const data = rows.slice(0, limit);
+  return { data, ...(rows.length > limit ? { nextCursor: data.at(-1)?.id ?? '' } : {}) };
 }

@@ -14,7 +14,7 @@ import type { ConfigError } from '../http/config/config-error.ts';
 import { parseConfig } from '../http/config/parse.ts';
 import { changedAtStartOnly } from '../http/config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../http/config/source.ts';
-import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from './demonstration.ts';
+import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from './demonstration.ts';
 import type { Gateway } from '../http/gateway.ts';
 import { isLoopback } from '../http/request/ip-ranges.ts';
 import type { Metrics } from '../http/operations/metrics.ts';
@@ -25,6 +25,7 @@ import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.t
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import type { AdminApiOptions } from '../http/admin/admin-api.ts';
 import { type AdminParts, createAdminActions } from './admin.ts';
+import { DRAINING, greetingOf, listensOn, placesOf, STOPPED } from './greeting.ts';
 import { createConsoleSite, createSite } from './site.ts';
 import type { StorePlaces } from './store.ts';
 import { UsageError } from './verb.ts';
@@ -57,6 +58,8 @@ export interface ServeOptions {
   readonly print: (text: string) => void;
   /** Calls the listener for every signal. */
   readonly onSignal: (listener: (signal: Signal) => void) => void;
+  /** `killAfter` of `kill-after.ts`. */
+  readonly killAfter: (ms: number, isStuck: () => boolean) => void;
   /** Calls the listener for every unhandled rejection and uncaught exception. */
   readonly onFault: (listener: (kind: 'rejection' | 'exception', error: unknown) => void) => void;
 }
@@ -64,10 +67,14 @@ export interface ServeOptions {
 /** Called for a settlement that could not be written, and for every change of the store's health. */
 export type StoreProblem = (problem: { readonly what: string; readonly error?: unknown }) => void;
 
-const DRAINING = 'Draining: open answers may finish; a second signal cuts them.';
-const STOPPED = 'Stopped.';
-
 export const DEFAULT_CONFIG = 'mizu.config.json';
+
+/**
+ * A process that has drained and is there so much later, and wrote no settlement meanwhile, waits for what never ends: a disk
+ * that hangs, a lock whose holder was stopped. What was settled is in the settlement log by then, for the next start. Longer than
+ * a statement may take.
+ */
+const STUCK_MS = 10_000;
 
 /** Resolves with the exit code once everything is closed. */
 export async function serve(options: ServeOptions): Promise<number> {
@@ -126,7 +133,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const greeting = isWorker ? listensOn(source.current(), running.port) : greetingOf(source.current(), running);
     const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
     const warmUp = startWarmUp({ ...options, openStore, gateway });
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned, warmUp });
+    return await untilStopped(options, { running, store, log, greeting, reload: () => source.reload(), orphaned, warmUp });
   } finally {
     source.close();
     await store.close();
@@ -192,25 +199,6 @@ function adminOptions({ codecs, clock, mint, places }: ServeOptions, log: Logger
   return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
 }
 
-/** Both ports, the pages, and every model. */
-function greetingOf(config: Config, { port, operationsPort }: RunningGateway): string {
-  return `${listensOn(config, port)}\n${placesOf(config, port, operationsPort)}`;
-}
-
-const listensOn = ({ listen }: Config, port: number): string => `Mizu listens on ${addressOf(listen.host, port)}`;
-
-/** What stands below the addresses of listeners; with workers their primary prints it, once. */
-function placesOf({ listen, operations, models }: Config, port: number, operationsPort: number | undefined): string {
-  const url = addressOf(listen.host, port);
-  return [
-    `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key)`,
-    operations === undefined || operationsPort === undefined
-      ? 'Operations: off'
-      : `Operations: ${addressOf(operations.host, operationsPort)} (/console, /metrics, /healthz, /channels)`,
-    `Models: ${models.size === 0 ? 'none' : [...models.keys()].join(', ')}`,
-  ].join('\n');
-}
-
 async function serveDemo(options: ServeOptions): Promise<number> {
   // Imported only here: a gateway with a configuration does not need it.
   const { startSimulator } = await import('../simulator/simulator.ts');
@@ -229,7 +217,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
       const greeting = demoGreeting(config.listen.host, running.port);
-      return await untilStopped(options, { running, log, greeting, reload: () => undefined });
+      return await untilStopped(options, { running, store, log, greeting, reload: () => undefined });
     } finally {
       await store.close();
     }
@@ -297,8 +285,20 @@ async function start(
   });
 }
 
+function killWhenStuck({ killAfter }: ServeOptions, { settlements }: Store, log: Logger): void {
+  let before = settlements.pending;
+  killAfter(STUCK_MS, () => {
+    const { pending } = settlements;
+    const isStuck = pending >= before;
+    before = pending;
+    if (isStuck) log.fatal({ pending }, 'the store does not close: this process is killed, what waits is in the settlement log');
+    return isStuck;
+  });
+}
+
 interface Serving {
   readonly running: RunningGateway;
+  readonly store: Store;
   readonly log: Logger;
   readonly greeting: string;
   readonly reload: () => void;
@@ -313,7 +313,7 @@ interface Serving {
  */
 async function untilStopped(
   options: ServeOptions,
-  { running, log, greeting, reload, orphaned, warmUp }: Serving,
+  { running, store, log, greeting, reload, orphaned, warmUp }: Serving,
 ): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
@@ -321,7 +321,8 @@ async function untilStopped(
       if (stopping) return;
       stopping = true;
       if (!isWorker) options.print(DRAINING);
-      Promise.all([warmUp?.stop(), running.stop()]).then(() => {
+      const drained = (): void => killWhenStuck(options, store, log);
+      Promise.all([warmUp?.stop(), running.stop(drained)]).then(() => {
         if (!isWorker) options.print(STOPPED);
         resolve(code);
       }, reject);

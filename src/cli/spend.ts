@@ -6,6 +6,7 @@ import { SpendQuery } from '../http/admin/requests.ts';
 import { type UsageDay, usageDay } from '../http/routes/usage-day.ts';
 import type { KeyRecord } from '../store/keys.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
+import { Steps } from '../store/steps.ts';
 import { accountNamed, checkDays } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
@@ -21,10 +22,12 @@ export async function spendByDay(context: VerbContext, query: Static<typeof Spen
   checkDays(query);
   const store = await context.store();
   const days: SpendView[] = [];
+  const steps = new Steps();
   for (const { id, name, accountId } of await wantedKeys(context, query)) {
     for (const day of await store.spend.usageByDay(id, defined({ from, to }))) {
       days.push({ key: id, name, account: accountId, ...usageDay(day) });
     }
+    if (steps.isOver) await steps.next();
   }
   return days;
 }

@@ -80,8 +80,11 @@ export interface RunningGateway {
   readonly gateway: Gateway;
   readonly port: number;
   readonly operationsPort: number | undefined;
-  /** Becomes unready, takes no new work, lets open streams finish within `drain_ms`, then closes everything but the store. */
-  stop(): Promise<void>;
+  /**
+   * Becomes unready, takes no new work, lets open streams finish within `drain_ms`, then closes everything but the store.
+   * `drained` is called when nothing but the store is waited for, which may hang.
+   */
+  stop(drained?: () => void): Promise<void>;
   /** Cuts what is still open; `stop` then resolves. */
   cut(): void;
 }
@@ -128,12 +131,14 @@ export async function startGateway(given: StartOptions): Promise<RunningGateway>
     gateway,
     port,
     operationsPort,
-    async stop() {
+    async stop(drained) {
       draining = true;
       service.stop();
       stopProbes();
       limitExchange?.stop();
-      await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
+      await Promise.all([server.drain(options.config.current().drainMs), worker?.stop()]);
+      drained?.();
+      await stopRetention();
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
       await closeGateway(gateway, operationsServer);
       stopListening();

@@ -1,4 +1,5 @@
 /** Accounts: who pays. An account has a wallet (a ledger account) and a class that decides which Channels serve it. */
+import type { CreatedQuery } from './created-rows.ts';
 import type { RateLimitChanges, RateLimits } from './rate-limits.ts';
 import type { Invalid, Result } from './result.ts';
 
@@ -57,7 +58,8 @@ export interface Accounts {
   create(account: NewAccount, cause: Cause): Promise<Result<Account, Invalid | ReusedCause | { readonly reason: 'name_taken' }>>;
   /** By id or by name. */
   find(idOrName: string): Promise<Account | undefined>;
-  list(): Promise<Account[]>;
+  /** Oldest first. */
+  list(page?: CreatedQuery<AccountRecord>): Promise<Account[]>;
   change(id: string, changes: AccountChanges, cause: Cause): Promise<Result<Account, Invalid | UnknownAccount | ReusedCause>>;
   /** Adds to the wallet (or, with a negative amount, corrects it). Resolves when it is on disk. Zero is refused. */
   credit(id: string, nanos: bigint, cause: Cause): Promise<Result<Account, Invalid | UnknownAccount | ReusedCause>>;

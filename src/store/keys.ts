@@ -3,6 +3,7 @@
  * Knows nothing of headers, statuses or models; whether a model exists is the caller's to know.
  */
 import type { AccountRecord, Cause, ReusedCause, UnknownAccount } from './accounts.ts';
+import type { CreatedQuery } from './created-rows.ts';
 import type { RateLimitChanges, RateLimits } from './rate-limits.ts';
 import type { Invalid, Result } from './result.ts';
 
@@ -97,8 +98,8 @@ export interface Keys {
    */
   authenticate(token: string, nowMs: number): Result<Principal, NotAccepted> | Promise<Result<Principal, NotAccepted>>;
   find(id: string): Promise<KeyRecord | undefined>;
-  /** Deleted ones, too. */
-  list(accountId?: string): Promise<KeyRecord[]>;
+  /** Oldest first; deleted ones, too. */
+  list(accountId?: string, page?: CreatedQuery<KeyRecord>): Promise<KeyRecord[]>;
   /** Disabling a key with a sub-account returns its signed balance to the wallet; later settlements of it charge the wallet. */
   change(id: string, changes: KeyChanges, cause: Cause): Promise<Result<KeyRecord, Invalid | UnknownKey | ReusedCause>>;
   /**

@@ -3,7 +3,8 @@
  * hold.
  */
 import { test } from 'node:test';
-import { attacks, obeysMemoryLaw } from '../support/memory-law.ts';
+import { attacks } from '../support/memory-attacks.ts';
+import { obeysMemoryLaw } from '../support/memory-law.ts';
 
 const SAMPLE = /JSON values|never finished/;
 

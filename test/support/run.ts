@@ -33,7 +33,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   fast: { files: ['test/**/*.test.ts'], hands: 3, patience: 300_000, limit: 600_000 },
   browser: slow(['test/slow/browser/*.test.ts'], 2),
   examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
-  linear: slow(['test/slow/linear/*.test.ts'], 2),
+  linear: { ...slow(['test/slow/linear/*.test.ts'], 2), limit: 1_400_000 },
   steps: slow(['test/slow/steps.test.ts'], 1),
   // Its tests share one database server.
   postgres: slow(

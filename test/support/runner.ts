@@ -98,6 +98,7 @@ export async function runShares(shares: Iterable<readonly string[]>, hands: numb
 export async function runFiles(files: readonly string[], { patience, limit, env }: Running): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
   const report = join(folder, 'report.tap');
+  const underWay = join(folder, 'under-way');
   const options = [
     '--test-isolation=none',
     '--import=./test/support/seeded.ts',
@@ -112,6 +113,7 @@ export async function runFiles(files: readonly string[], { patience, limit, env 
     // What was compiled is kept from one process to the next, as `npm start` keeps it.
     env: {
       ...process.env,
+      MIZU_UNDER_WAY: underWay,
       NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/mizu', import.meta.url)),
       ...env,
     },
@@ -136,6 +138,7 @@ export async function runFiles(files: readonly string[], { patience, limit, env 
   if (child.pid !== undefined) groups.delete(child.pid);
   // A process that died early has written none.
   const tap = existsSync(report) ? readFileSync(report, 'utf8') : '';
+  const last = existsSync(underWay) ? readFileSync(underWay, 'utf8') : 'none of them';
   rmSync(folder, { recursive: true });
   // The counts come last: without them the process ended before its tests did, whatever its code says.
   const isWhole = /^# tests \d+$/m.test(tap);
@@ -143,7 +146,7 @@ export async function runFiles(files: readonly string[], { patience, limit, env 
   if (code !== 0) process.stderr.write(Buffer.concat(warnings));
   if (!isWhole) {
     const what = isTooLong ? `the process was killed after ${limit / 1_000} s` : 'the process ended before its tests did';
-    console.error(`${what}, behind: ${readReports(tap).at(-1)?.title ?? 'none of them'} (${files.join(' ')})`);
+    console.error(`${what}, in or behind: ${last} (${files.join(' ')})`);
   }
   const failedFiles = code === 0 ? [] : isWhole ? failedIn(tap, files) : files;
   return { code, reports: readReports(tap), counts: readCounts(tap), failedFiles };

@@ -5,11 +5,12 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   'npm run check': [''],
   'npm test': [''],
   'npm run test:cases': ['src/codecs/', 'src/streams/', 'test/codecs/', 'test/support/cases', 'test/support/case-'],
-  'npm run test:linear': ['src/codecs/', 'src/streams/', 'test/slow/linear/', 'test/support/linear/'],
+  'npm run test:linear': ['src/', 'test/slow/linear/', 'test/support/linear/'],
   'npm run test:steps': ['src/codecs/', 'src/http/request/', 'test/slow/steps', 'test/support/linear/'],
   'npm run test:clouds': ['src/http/platforms/', 'src/simulator/clouds/', 'test/e2e/', 'test/support/upstream-forms'],
   'npm run test:postgres': ['src/store/', 'test/store/', 'test/slow/postgres/'],
   'npm run test:crash -- --kills 50': ['src/store/', 'src/http/exchange/', 'src/http/videos/', 'test/slow/crash/'],
+  'npm run test:crash -- --kills 20 --engine postgres': ['src/store/', 'test/slow/crash/'],
   'npm run test:faults': ['src/http/', 'src/store/', 'test/slow/faults/', 'test/support/exchange-', 'test/support/injector'],
   'npm run test:processes': [
     'src/cli/',

@@ -97,8 +97,10 @@ export const WEIGHTS: readonly Weight[] = [
     metric: held('large_bodies'),
     tests: [
       ['codecs/linear.test.ts', 'linear: a sample of'],
+      ['http/linear.test.ts', 'linear: a sample of'],
       ['slow/linear/requests.test.ts', 'linear:'],
       ['slow/linear/answers.test.ts', 'linear:'],
+      ['slow/linear/http.test.ts', 'linear:'],
       ['slow/linear/requests.test.ts', 'affordable:'],
       ['slow/steps.test.ts', 'steps:'],
       [STALLS, 'F47: $'],

@@ -175,7 +175,7 @@ async function expanded(
       yield;
       yield* checkFigures(
         whole,
-        valueLimit(limits, (values) => slot.setWeight(whole.length, values)),
+        valueLimit(limits, (values, characters) => slot.setWeight(Buffer.byteLength(whole), values, characters)),
       );
       yield;
       return { text: whole, json: bodyOf(yield* parseInSteps(whole)) };

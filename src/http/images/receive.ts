@@ -21,7 +21,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     // `curl -d` sends every body with this type: only one that is no JSON object is really a form.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
-    const weighed = valueLimit(config.limits, (values) => slot.setWeight(bytes.length, values));
+    const weighed = valueLimit(config.limits, (values, characters) => slot.setWeight(bytes.length, values, characters));
     const { text, json } = await parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
     return readImageJson(operation, text, json);
   }

@@ -82,12 +82,15 @@ export interface ValueLimit {
   readonly maxValues: number;
   /** Of one object. */
   readonly maxMembers: number;
-  /** Called with their number before the text is parsed; may throw. */
-  readonly weigh?: (values: number) => void;
+  /** Called with their number, and that of the characters, before the text is parsed; may throw. */
+  readonly weigh?: (values: number, characters: number) => void;
 }
 
 /** What the configuration says of them. */
-export function valueLimit(limits: Pick<Limits, 'jsonValues' | 'objectMembers'>, weigh: (values: number) => void): ValueLimit {
+export function valueLimit(
+  limits: Pick<Limits, 'jsonValues' | 'objectMembers'>,
+  weigh: Required<ValueLimit>['weigh'],
+): ValueLimit {
   return { maxValues: limits.jsonValues, maxMembers: limits.objectMembers, weigh };
 }
 
@@ -156,7 +159,7 @@ export function* checkFigures(text: string, { maxValues, maxMembers, weigh }: Va
   if (figures === 'values') throw new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
   if (figures === 'members')
     throw new GatewayError('request_too_large', `An object of the body has more than ${maxMembers} members.`);
-  weigh?.(figures.values);
+  weigh?.(figures.values, text.length);
   return figures.members;
 }
 

@@ -23,10 +23,10 @@ interface Arrival {
  */
 export interface KeySlot {
   /**
-   * The size of what was received and how many JSON values it holds. Throws as {@link KeySlots.acquire} where that is more than
-   * was expected.
+   * The size of what was received, how many JSON values it holds, and how many characters (UTF-16 units) its text has. Throws as
+   * {@link KeySlots.acquire} where that is more than was expected.
    */
-  setWeight(bytes: number, values?: number): void;
+  setWeight(bytes: number, values?: number, characters?: number): void;
   /** The same for what has arrived so far: what was expected stays taken. */
   growTo(bytes: number): void;
   /** Calling it again does nothing. */
@@ -107,9 +107,9 @@ export class KeySlots {
     change(bytes);
     this.#add(keyId, exchanges, 0);
     return {
-      setWeight(size, values = 0) {
+      setWeight(size, values = 0, characters = size) {
         if (!isOpen) return;
-        change(size + values * VALUE_BYTES);
+        change(textBytes(size, characters) + values * VALUE_BYTES);
         addValues(values - myValues);
       },
       growTo(size) {
@@ -163,6 +163,11 @@ export class KeySlots {
 function expectedBytes({ headers }: IncomingMessage, maxBytes: number): number {
   const declared = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : UNDECLARED_BYTES;
   return Math.min(headers['content-encoding'] === undefined ? declared : declared * INFLATION, maxBytes);
+}
+
+/** A text of ASCII alone takes a byte a character, and every other two: one emoji makes all of it twice as large. */
+function textBytes(bytes: number, characters: number): number {
+  return characters === bytes ? bytes : Math.max(bytes, 2 * characters);
 }
 
 function tooMany(message: string): GatewayError {

@@ -27,7 +27,7 @@ export async function receiveJson(
   slot.setWeight(bytes.length);
   const entered = gateway.turns.enter();
   if (entered !== undefined) await entered;
-  const weighed = valueLimit(limits, (values) => slot.setWeight(bytes.length, values));
+  const weighed = valueLimit(limits, (values, characters) => slot.setWeight(bytes.length, values, characters));
   const parsed = parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
   const { text, json } = parsed instanceof Promise ? await parsed : parsed;
   return { text, json, slot };

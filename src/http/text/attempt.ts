@@ -152,12 +152,17 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       },
       (head, timers) => {
         const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
-        const word: Wording = (error) => namingModel(error, upstreamModel, request.model);
+        const word = wordingOf(upstreamModel, request.model);
         return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
       },
     );
   const { text } = options.request;
   return isLarge(text) ? largeWork.run(steps, target.signal).then(sendEncoded) : sendEncoded(atOnce(steps));
+}
+
+/** It lasts as long as a stream: made where the request is in scope, it would keep that and the encoded body in memory. */
+function wordingOf(upstreamModel: string, model: string): Wording {
+  return (error) => namingModel(error, upstreamModel, model);
 }
 
 interface Encoded {

@@ -11,7 +11,7 @@ import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
 import type { Attempt, Target } from '../dispatch/plan.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
-import type { Exchange, Search } from '../exchange/exchange.ts';
+import type { Billing, Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
 import { answerWhole } from '../exchange/whole-answer.ts';
 import type { CallContext } from '../gateway.ts';
@@ -166,7 +166,12 @@ export class TextAnswer {
       this.#usage.dispatched(target.channel.id, model);
       return attemptStream(target, { ...options, model });
     };
-    return exchange.dispatch(search, attempt, { usageOf: (answer, error) => this.#usage.ofStream(answer, error) });
+    return exchange.dispatch(search, attempt, this.#billing());
+  }
+
+  /** A closure made where the request is in scope would keep it as long as the exchange keeps the closure. */
+  #billing(): Billing<StreamStart> {
+    return { usageOf: (answer, error) => this.#usage.ofStream(answer, error) };
   }
 
   /** Throws the error where the status is not out yet; else it becomes the end of the stream. */

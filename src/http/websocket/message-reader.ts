@@ -79,7 +79,7 @@ export class MessageReader {
     const { gateway, keyId, take } = this.#options;
     const { limits } = gateway.config.current();
     const slot = gateway.keySlots.hold(keyId, limits.key);
-    const weigh = (values: number): void => slot.setWeight(bytes.length, values);
+    const weigh = (values: number, characters: number): void => slot.setWeight(bytes.length, values, characters);
     const steps = readClientEvent(bytes, isBinary, valueLimit(limits, weigh));
     if (isLarge(bytes)) return this.#takeLate(slot, gateway.largeWork.run(steps));
     take(slot, () => atOnce(steps));

@@ -1,6 +1,8 @@
 /** Accounts on LMDB. */
 import type { Account, AccountRecord, Accounts } from '../accounts.ts';
 import { accountChanges } from '../books/accounts.ts';
+import { createdRows } from './steps.ts';
+import { Steps } from '../steps.ts';
 import { walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import type { Tables } from './tables.ts';
@@ -15,11 +17,16 @@ export function createAccounts(environment: Environment): Accounts {
         return record === undefined ? undefined : withWallet(tables, record);
       }),
 
-    list: () =>
-      environment.read((tables) => {
-        const all = [...tables.accounts.getRange()].map(({ value }) => withWallet(tables, value));
-        return all.sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
-      }),
+    async list(page) {
+      const records = await createdRows(environment, ({ accounts }) => accounts, page);
+      const accounts: Account[] = [];
+      const steps = new Steps();
+      for (const record of records) {
+        accounts.push(environment.look((tables) => withWallet(tables, record)));
+        if (steps.isOver) await steps.next();
+      }
+      return accounts;
+    },
   };
 }
 

@@ -7,6 +7,7 @@ import { accepted, digestOf, MAX_TOKEN } from '../key-rules.ts';
 import type { Balance, KeyRecord, Keys, NotAccepted, Principal } from '../keys.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import { refused } from '../result.ts';
+import { createdRows } from './steps.ts';
 import type { Environment } from './environment.ts';
 import { metaOf, type Tables } from './tables.ts';
 
@@ -20,11 +21,10 @@ export function createKeys(environment: Environment): Keys {
 
     find: (id) => environment.read((tables) => tables.keys.get(id)),
 
-    list: (accountId) =>
-      environment.read((tables) => {
-        const all = [...tables.keys.getRange()].map(({ value }) => value);
-        const wanted = accountId === undefined ? all : all.filter((key) => key.accountId === accountId);
-        return wanted.sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
+    list: (accountId, { isWanted = () => true, ...page } = {}) =>
+      createdRows(environment, ({ keys }) => keys, {
+        ...page,
+        isWanted: (key) => (accountId ?? key.accountId) === key.accountId && isWanted(key),
       }),
 
     balance: (keyId) =>

@@ -1,11 +1,13 @@
 /** Video tasks on LMDB. */
 import { videoChanges } from '../books/videos.ts';
+import { FirstRows } from '../created-rows.ts';
 import type { Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
 import { FAR_MS, isOwned, MAX_LIST, pageOf, pageSize, repeated, type TaskOwner, UNDUE } from '../video-rules.ts';
 import { DUE_STATES, type DueQuery, type Videos, type VideoTask } from '../videos.ts';
 import { earlierOf, videosOf } from './books.ts';
 import type { Environment } from './environment.ts';
+import { scan } from './steps.ts';
 import type { Tables } from './tables.ts';
 
 export function createVideos(environment: Environment, reservations: Reservations): Videos {
@@ -36,21 +38,27 @@ export function createVideos(environment: Environment, reservations: Reservation
 
     due: (nowMs, limit, query = {}) => environment.read((tables) => due(tables, nowMs, limit, query)),
 
-    openByState: () =>
-      environment.read((tables) => {
-        const counts = new Map<string, number>();
-        for (const [state] of tables.videoDue.getKeys()) counts.set(state, (counts.get(state) ?? 0) + 1);
-        return counts;
-      }),
+    async openByState() {
+      const counts = new Map<string, number>();
+      await scan(
+        environment,
+        ({ videoDue }) => videoDue,
+        (_, [state]) => counts.set(state, (counts.get(state) ?? 0) + 1),
+      );
+      return counts;
+    },
 
     inspect: (id) => environment.read((tables) => find(tables, id)),
 
-    all: (query = {}) =>
-      environment.read((tables) => {
-        const all = [...tables.videos.getRange()].map(({ value }) => value);
-        const wanted = query.state === undefined ? all : all.filter(({ state }) => state === query.state);
-        return wanted.sort((a, b) => b.number - a.number).slice(0, query.limit ?? MAX_LIST);
-      }),
+    async all({ state: wanted, limit = MAX_LIST } = {}) {
+      const newest = new FirstRows<VideoTask>((a, b) => b.number - a.number, limit);
+      await scan(
+        environment,
+        ({ videos }) => videos,
+        (task) => void ((wanted ?? task.state) === task.state && newest.add(task)),
+      );
+      return newest.rows();
+    },
   };
 }
 

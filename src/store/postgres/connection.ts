@@ -2,8 +2,9 @@
  * The address of the database and what each connection is told. TLS is in the parameters of the URL (`sslmode`, `sslrootcert`,
  * `sslcert`, `sslkey`; see `tls-mode.ts`). Nothing that this file throws repeats the password.
  */
-import { Client, type ClientConfig, types } from 'pg';
+import { type Client, type ClientConfig, types } from 'pg';
 import { StoreError } from '../store-error.ts';
+import { CheckedClient } from './checked-client.ts';
 import { messageOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions } from './options.ts';
 import { withTlsMode } from './tls-mode.ts';
@@ -38,15 +39,15 @@ export function clientConfig(options: PostgresOptions): ClientConfig {
 }
 
 /**
- * A connection of its own, not from the pool. Its errors outside of a query must be listened to by the caller.
- * Throws `StoreError` `bad_url`.
+ * A connection of its own, not from the pool. Its errors outside of a query must be listened to by the caller. `unlike`: what it
+ * is told otherwise. Throws `StoreError` `bad_url`.
  */
-export function newClient(options: PostgresOptions): Client {
+export function newClient(options: PostgresOptions, unlike: ClientConfig = {}): Client {
   if (!/^postgres(ql)?:\/\/./.test(options.url)) {
     throw new StoreError('bad_url', 'the address of the database must be postgres:// and where it is');
   }
   try {
-    return new Client(clientConfig(options));
+    return new CheckedClient({ ...clientConfig(options), ...unlike });
   } catch (error) {
     if (error instanceof StoreError) throw error;
     // The driver reads the URL and the files that its parameters name. Its words may repeat the URL, and with it a password.

@@ -10,6 +10,7 @@ import type { StoreHealth } from '../store.ts';
 import { StoreError } from '../store-error.ts';
 import { PostgresBooks } from './books.ts';
 import { Cache } from './cache.ts';
+import { CheckedClient } from './checked-client.ts';
 import { clientConfig } from './connection.ts';
 import { isReadOnlySession, messageOf, storeErrorOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
@@ -59,6 +60,7 @@ export class Database {
     this.#triesLost = (options.poolSize ?? DEFAULTS.poolSize) + 2;
     this.#pool = new Pool({
       ...clientConfig(options),
+      Client: CheckedClient,
       max: options.poolSize ?? DEFAULTS.poolSize,
       idleTimeoutMillis: 60_000,
       // A connection is replaced now and then, so that a database that has moved is found again.

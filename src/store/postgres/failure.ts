@@ -44,7 +44,7 @@ const HUNG_UP: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORT
 /** The driver has no codes of its own for a cut connection and for its timeouts: these are its fixed texts. */
 const TIMED_OUT = /timeout exceeded when trying to connect|query read timeout|connection terminated due to connection timeout/i;
 const ENDED =
-  /connection terminated|client has encountered a connection error|not queryable|client was closed|server closed the connection/i;
+  /connection terminated|client has encountered a connection error|not queryable|client was closed|server closed the connection|received unexpected \w+ message/i;
 
 /** OpenSSL's words for a certificate that is not to be trusted, and the driver's for a server without TLS. */
 const UNTRUSTED =

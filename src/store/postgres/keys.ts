@@ -1,5 +1,6 @@
 /** API keys on PostgreSQL. Authentication reads the cache while that is fresh, else the database. */
 import { keyChanges } from '../books/keys.ts';
+import type { Created } from '../created-rows.ts';
 import { accepted, digestOf, MAX_TOKEN } from '../key-rules.ts';
 import type { Keys, NotAccepted, Principal } from '../keys.ts';
 import { paysFromSubAccount } from '../payer.ts';
@@ -7,16 +8,21 @@ import { refused } from '../result.ts';
 import { isStorable, storable } from '../storable.ts';
 import { KEY } from './books.ts';
 import { NO_CHANGES } from './cache.ts';
+import { CREATED_PAGE, createdRows } from './created-rows.ts';
 import type { Database } from './database.ts';
 import { ACCOUNTS, KEYS } from './record-tables.ts';
 import { accountOf, flag, int, keyOf, maybeBig, maybeText, object } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Watch } from './watch.ts';
 
-const LIST: Statement = {
-  name: 'key_list',
-  text: 'SELECT * FROM keys WHERE $1::text IS NULL OR account_id = $1 ORDER BY created_at_ms, id COLLATE "C"',
-};
+/** $1, $2: behind this moment and id; $3: the account. */
+const listWhere = (name: string, condition: string): Statement => ({
+  name,
+  text: `SELECT * FROM keys WHERE (created_at_ms, id COLLATE "C") > ($1, $2)${condition}
+    ORDER BY created_at_ms, id COLLATE "C" LIMIT ${CREATED_PAGE}`,
+});
+const LIST = listWhere('key_list', '');
+const LIST_OF_ACCOUNT = listWhere('key_list_of_account', ' AND account_id = $3');
 /** $1: a digest. One row always: the head tells as of when the answer holds, also when there is no such key. */
 const PRINCIPAL: Statement = {
   name: 'principal',
@@ -47,7 +53,14 @@ export function createKeys(database: Database, watch: Watch): Keys {
       return row === undefined ? undefined : keyOf(row);
     },
 
-    list: async (accountId) => (await database.run(LIST, [accountId === undefined ? undefined : storable(accountId)])).map(keyOf),
+    async list(accountId, page) {
+      const [statement, owner] = accountId === undefined ? [LIST, []] : [LIST_OF_ACCOUNT, [storable(accountId)]];
+      const pages = {
+        find: async (id: string) => (await database.run(KEY, [id])).map(keyOf)[0],
+        behind: async ({ createdAtMs, id }: Created) => (await database.run(statement, [createdAtMs, id, ...owner])).map(keyOf),
+      };
+      return await createdRows(pages, page);
+    },
 
     async balance(keyId) {
       const [row] = await one(BALANCE, keyId);

@@ -14,7 +14,7 @@ export interface MigrationReport {
 }
 
 /** Any number that no other program locks. */
-const LOCK = 5_068_361_904;
+export const LOCK = 5_068_361_904;
 
 const RECORD = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`;
@@ -24,12 +24,18 @@ const RECORD = `CREATE TABLE IF NOT EXISTS schema_migrations (
  * `schema_older` when `options.migrate` is `never` and something is missing.
  */
 export async function migratePostgres(options: PostgresOptions): Promise<MigrationReport> {
-  const client = newClient(options);
+  const from = await connected(newClient(options), options, (client) => olderVersion(client, options));
+  if (from === SCHEMA) return { from, to: from, applied: [] };
+  // A migration may take longer than a request may, and others wait for it: neither the server nor the driver ends it.
+  return await connected(newClient(options, { query_timeout: 0 }), options, (client) => migrate(client, from));
+}
+
+async function connected<T>(client: Client, options: PostgresOptions, use: (client: Client) => Promise<T>): Promise<T> {
   // A connection that ends by itself fails the query that is under way; the event only needs a listener.
   client.on('error', () => undefined);
   try {
     await client.connect();
-    return await migrate(client, options);
+    return await use(client);
   } catch (error) {
     throw storeErrorOf(error, 'the database cannot be opened');
   } finally {
@@ -37,20 +43,24 @@ export async function migratePostgres(options: PostgresOptions): Promise<Migrati
   }
 }
 
-async function migrate(client: Client, options: PostgresOptions): Promise<MigrationReport> {
+/** The version that is there, where it may be used or brought up. */
+async function olderVersion(client: Client, options: PostgresOptions): Promise<number> {
   const from = await versionOf(client);
   if (from > SCHEMA) throw newerSchema(from);
   if (await isReadOnly(client)) throw new StoreError('read_only', 'the database takes no writes: it is a replica');
-  if (from === SCHEMA) return { from, to: from, applied: [] };
-  if (options.migrate === 'never') {
+  if (from < SCHEMA && options.migrate === 'never') {
     throw new StoreError(
       'schema_older',
       `the store has schema ${from}, this version needs ${SCHEMA}: run \`mizu store migrate\``,
     );
   }
-  // A migration may take longer than a request may, and others wait for it.
+  return from;
+}
+
+async function migrate(client: Client, from: number): Promise<MigrationReport> {
   await client.query('SET statement_timeout = 0');
   await client.query('SET lock_timeout = 0');
+  await client.query('SET idle_in_transaction_session_timeout = 0');
   await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
   const applied: string[] = [];
   await client.query(RECORD);

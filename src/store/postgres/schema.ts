@@ -248,6 +248,14 @@ CREATE INDEX request_log_status ON request_log (status, seq);
 CREATE INDEX request_log_older ON request_log (seq) WHERE channel_id IS NULL;
 `;
 
+/** Pages of accounts and keys are read in the order of their creation. */
+const CREATION_ORDER = `
+CREATE INDEX accounts_created ON accounts (created_at_ms, id COLLATE "C");
+CREATE INDEX keys_created ON keys (created_at_ms, id COLLATE "C");
+CREATE INDEX keys_account_created ON keys (account_id, created_at_ms, id COLLATE "C");
+DROP INDEX keys_account;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'first', sql: FIRST },
   { version: 2, name: 'lease owner', sql: LEASE_OWNER },
@@ -256,6 +264,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'controls of operators', sql: CONTROLS },
   { version: 6, name: 'deleted keys', sql: DELETED_KEYS },
   { version: 7, name: 'filters of the log', sql: LOG_FILTERS },
+  { version: 8, name: 'order of creation', sql: CREATION_ORDER },
 ];
 
 /** The schema that this code knows. */

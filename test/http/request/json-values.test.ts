@@ -68,6 +68,34 @@ test('the same over WebSocket; the limit is an option, and every value counts', 
   assert.equal((await gateway.post('/v1/messages', bodyOf(1_024 - 7))).status, 413);
 });
 
+test('a text that is not ASCII alone weighs two bytes a character, wherever it comes from', async () => {
+  await using gateway = await testGateway({ ...file, limits: { key_body_bytes: 300_000 } });
+  const { keySlots } = gateway.running.gateway;
+  const pieces = [{ type: 'text' as const, text: 'one two three four five six' }];
+  /** What a key holds while its answer goes on, at least. */
+  const weight = async (path: string, body: object, isOver: RegExp): Promise<number> => {
+    simulator.enqueue({ reply: { pieces }, pace: { ms: 20 } });
+    const response = await gateway.post(path, { ...body, stream: true });
+    const { bytes } = keySlots;
+    assert.match(await response.text(), isOver);
+    await eventually(() => keySlots.bytes === 0);
+    return bytes;
+  };
+  const said = (content: string) => ask({ messages: [{ role: 'user', content }] });
+  const text = 'x'.repeat(20_000);
+  const [ascii, emoji, chinese] = [said(text), said(`${text}\u{1f600}`), said('\u4e2d'.repeat(20_000))];
+  const end = /message_stop/;
+  assert.ok((await weight('/v1/messages', ascii, end)) < 22_000);
+  const doubled = await weight('/v1/messages', emoji, end);
+  assert.ok(doubled > 40_000 && doubled < 42_000, `${doubled}`);
+  const wide = await weight('/v1/messages', chinese, end);
+  assert.ok(wide > 60_000 && wide < 62_000, `${wide}: its bytes are more than two a character`);
+  const first = (await (await gateway.post('/v1/responses', { model: 'm', input: `${text}\u{1f600}` })).json()) as { id: string };
+  const continued = { model: 'm', input: 'hi', previous_response_id: first.id };
+  const recalled = await weight('/v1/responses', continued, /response\.completed/);
+  assert.ok(recalled > 40_000 && recalled < 44_000, `${recalled}: what is brought back weighs the same`);
+});
+
 test('one object has at most 50,000 members, wherever it stands; the engine lists the names of one in a single step', async () => {
   await using gateway = await testGateway({ ...file, limits: { object_members: 1_024 } });
   const members = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]));

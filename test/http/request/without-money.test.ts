@@ -44,8 +44,11 @@ function pour(gateway: TestGateway, path: string, headers: string, piece: Buffer
     socket.on('close', () => resolve({ answer, taken }));
     socket.write(`POST /v1/${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${headers}\r\n\r\n`);
     const more = (): void => {
-      if (socket.destroyed || taken >= maxBytes) return;
-      socket.write(piece, () => {
+      if (taken >= maxBytes) return;
+      socket.write(piece, (error) => {
+        // Node tells of a failed write before it destroys the stream, and calls back at once for what is written meanwhile:
+        // whoever wrote again here would never return, and keep every piece.
+        if (error != null) return;
         taken += piece.length;
         more();
       });

@@ -46,7 +46,7 @@ export class VideoGateway {
   }
 
   static async start(
-    t: TestContext,
+    t: Pick<TestContext, 'after'>,
     options: SimulatorOptions = {},
     role: 'primary' | 'replica' = 'primary',
     changes: FileChanges = {},

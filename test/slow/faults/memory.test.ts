@@ -1,6 +1,7 @@
 /** The memory law at a size where a fault shows: what one key keeps, in every way in which something is kept. */
 import { test } from 'node:test';
-import { attacks, obeysMemoryLaw } from '../../support/memory-law.ts';
+import { attacks } from '../../support/memory-attacks.ts';
+import { obeysMemoryLaw } from '../../support/memory-law.ts';
 import { figure } from '../../support/figures.ts';
 
 const MIB = 1024 * 1024;

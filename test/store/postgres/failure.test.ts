@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FailureKind, failureKind, storeErrorOf } from '../../../src/store/postgres/failure.ts';
+import { ProtocolViolation } from '../../../src/store/postgres/message-check.ts';
 import { DatabaseFailure } from '../../../src/store/postgres/session.ts';
 
 const withCode = (code: string, message = 'm', more: object = {}) => Object.assign(new Error(message), { code }, more);
@@ -16,6 +17,8 @@ const KINDS: readonly (readonly [string, unknown, FailureKind])[] = [
   ['reset', system('ECONNRESET'), 'lost'],
   ['broken pipe, whose code looks like an SQLSTATE', system('EPIPE'), 'lost'],
   ['ended without a word', new Error('Connection terminated unexpectedly'), 'lost'],
+  ['no message of the protocol', new ProtocolViolation('m'), 'lost'],
+  ['an answer to no question', new Error('Received unexpected dataRow message from backend.'), 'lost'],
   ['refused', system('ECONNREFUSED'), 'away'],
   ['no socket', system('ENOENT'), 'away'],
   ['no such host', system('ENOTFOUND'), 'away'],

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Principal } from '../../../src/store/keys.ts';
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';
-import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
+import { LOCK, migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open.ts';
 import { SCHEMA } from '../../../src/store/postgres/schema.ts';
 import { logText } from '../../../src/store/log-text.ts';
@@ -63,6 +63,18 @@ onPostgres(({ place }) => {
         refused instanceof Error && 'code' in refused && refused.code === 'access_denied' && !refused.message.includes('wrong')
       );
     });
+  });
+
+  test('a migration may take longer than a query may, and waits for another that does', async (t) => {
+    const url = await place(t);
+    const { admin } = await server();
+    const first = admin(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); SELECT pg_sleep(4); COMMIT`);
+    const asleep = `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%${LOCK}%'`;
+    await until(async () => (await admin(asleep)).length > 0);
+    // The driver gives a query up one second after the server would.
+    const { to } = await migratePostgres(postgresOptions(url, { statementTimeoutMs: 1_000 }));
+    assert.equal(to, SCHEMA);
+    await first;
   });
 
   test('an empty database is migrated once, whoever comes first; a newer one is refused; an older one where told to', async (t) => {

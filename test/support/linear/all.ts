@@ -1,4 +1,4 @@
-/** Every case of the linearity law, by name. */
+/** Every case of the linearity law over codecs, by name. Those over what is asked of a gateway: `http-cases.ts`. */
 import { ANSWER_CASES } from './answers.ts';
 import type { Case } from './growth.ts';
 import { REQUEST_CASES } from './requests.ts';

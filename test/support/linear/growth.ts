@@ -44,20 +44,23 @@ const HUGE_MS = 500;
 /** The least time of one call of `run`, over its own repetitions. */
 class Stopwatch {
   least = Number.POSITIVE_INFINITY;
-  readonly #run: () => void;
+  readonly #run: Work['run'];
   #repeats = 1;
 
-  constructor(run: () => void) {
+  constructor(run: Work['run']) {
     this.#run = run;
   }
 
-  measure(runs: number): void {
-    for (let count = 0; count < runs && (count === 0 || this.least < SLOW_MS); count += 1) this.#measure();
+  async measure(runs: number): Promise<void> {
+    for (let count = 0; count < runs && (count === 0 || this.least < SLOW_MS); count += 1) await this.#measure();
   }
 
-  #measure(): void {
+  async #measure(): Promise<void> {
     const before = process.cpuUsage();
-    for (let count = 0; count < this.#repeats; count += 1) this.#run();
+    for (let count = 0; count < this.#repeats; count += 1) {
+      const running = this.#run();
+      if (running !== undefined) await running;
+    }
     const { user, system } = process.cpuUsage(before);
     const ms = Math.max(1, user + system) / 1000;
     this.least = Math.min(this.least, ms / this.#repeats);
@@ -74,14 +77,23 @@ export interface Times {
 
 /** A piece of work, and the JSON texts that it cannot do without parsing. */
 export interface Work {
-  readonly run: () => void;
+  readonly run: () => void | Promise<void>;
   readonly json: readonly string[];
+  /** Lets go of what the work needs. */
+  readonly close?: () => Promise<void>;
 }
 
 /** One row of the law: how to make its work for a size. */
 export interface Case {
   readonly name: string;
-  readonly work: (count: number) => Work;
+  readonly work: (count: number) => Work | Promise<Work>;
+  /** Of what a limit bounds, or what does not grow with its input: sizes and limit of its own, in every measurement. */
+  readonly own?: OwnBound;
+}
+
+export interface OwnBound extends Bound {
+  /** The smaller input. */
+  readonly count: number;
 }
 
 interface Bound {
@@ -104,7 +116,10 @@ const ALONE = fileURLToPath(new URL('./alone.ts', import.meta.url));
  * Throws where a case is worse than linear: its sample in this process says so, and then every process that measures it alone.
  */
 export async function assertLinear(one: Case, count = COUNT, tries = TRIES): Promise<void> {
-  if (isLinear(timesOf(one, count, SAMPLE), SAMPLE)) return;
+  const { own } = one;
+  const sample = own ?? SAMPLE;
+  const verdict = own ?? VERDICT;
+  if (isLinear(await timesOf(one, own?.count ?? count, sample), sample)) return;
   let times: Times = { small: Number.POSITIVE_INFINITY, large: Number.POSITIVE_INFINITY, engine: 0 };
   for (let tried = 0; tried < tries; tried += 1) {
     const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name]);
@@ -114,22 +129,22 @@ export async function assertLinear(one: Case, count = COUNT, tries = TRIES): Pro
       large: Math.min(times.large, large),
       engine: Math.max(times.engine, engine),
     };
-    if (isLinear(times, VERDICT)) return;
+    if (isLinear(times, verdict)) return;
   }
-  if (times.large < STEP_MS) {
+  if (own === undefined && times.large < STEP_MS) {
     const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, 'past']);
     times = JSON.parse(stdout);
-    if (isLinear(times, VERDICT)) return;
+    if (isLinear(times, verdict)) return;
   }
   const { small, large } = times;
   const took = `${(large / small).toFixed(1)} times as long: ${small.toFixed(2)} ms, then ${large.toFixed(2)} ms`;
-  assert.fail(`${one.name}: ${VERDICT.times} times as much took ${took}`);
+  assert.fail(`${one.name}: ${verdict.times} times as much took ${took}`);
 }
 
 /** Throws where a request costs more than it may, in this process and then in every one that measures it alone. */
 export async function assertAffordable(one: Case): Promise<void> {
   const limit = /tool: |format: /.test(one.name) ? COST.schema : COST.conversation;
-  let cost = costOf(one);
+  let cost = await costOf(one);
   for (let tried = 0; tried < TRIES && cost > limit; tried += 1) {
     const { stdout } = await promisify(execFile)(process.execPath, [ALONE, one.name, 'cost']);
     cost = Math.min(cost, Number(stdout));
@@ -138,36 +153,46 @@ export async function assertAffordable(one: Case): Promise<void> {
 }
 
 /** How many times as long the work takes as `JSON.parse` of as many bytes of small objects. */
-export function costOf({ work }: Case): number {
-  const { run, json } = work(COUNT);
+export async function costOf({ work }: Case): Promise<number> {
+  const { run, json } = await work(COUNT);
   const [watch, parse] = [new Stopwatch(run), new Stopwatch(() => void JSON.parse(PLAIN))];
   for (let round = 0; round < 2; round += 1) {
-    watch.measure(3);
-    parse.measure(3);
+    await watch.measure(3);
+    await parse.measure(3);
   }
   const bytes = json.reduce((sum, text) => sum + text.length, 0);
   return watch.least / (parse.least * (bytes / PLAIN.length));
 }
 
 /** The times of a verdict; `past`: with the larger input of another as the smaller. */
-export const verdictOf = (one: Case, past = false): Times => timesOf(one, past ? COUNT * VERDICT.times : COUNT, VERDICT);
+export const verdictOf = (one: Case, past = false): Promise<Times> =>
+  timesOf(one, one.own?.count ?? (past ? COUNT * VERDICT.times : COUNT), one.own ?? VERDICT);
 
 /** Over its limit a case is linear only where the engine's own parsing of the same bytes grows as fast. */
 const isLinear = ({ small, large, engine }: Times, { limit }: Bound): boolean =>
   large / small <= Math.max(limit, OVER_ENGINE * engine);
 
-function timesOf({ work }: Case, count: number, bound: Bound): Times {
-  const [small, large] = [work(count), work(count * bound.times)];
+async function timesOf({ work }: Case, count: number, bound: Bound): Promise<Times> {
+  const [small, large] = [await work(count), await work(count * bound.times)];
+  try {
+    return await growthOf(small, large, bound);
+  } finally {
+    await small.close?.();
+    await large.close?.();
+  }
+}
+
+async function growthOf(small: Work, large: Work, bound: Bound): Promise<Times> {
   const parse = ({ json }: Work) => new Stopwatch(() => json.forEach((text) => void JSON.parse(text)));
   const [less, more, lessParse, moreParse] = [new Stopwatch(small.run), new Stopwatch(large.run), parse(small), parse(large)];
   const ratio = (): number => more.least / less.least;
   const isPlain = (): boolean => ratio() <= bound.limit || (ratio() >= 2 * bound.limit && more.least > HUGE_MS);
   for (let round = 0; round === 0 || (round < ROUNDS && !isPlain()); round += 1) {
-    less.measure(5);
-    more.measure(2);
+    await less.measure(5);
+    await more.measure(2);
   }
   if (ratio() <= bound.limit) return { small: less.least, large: more.least, engine: 1 };
-  lessParse.measure(5);
-  moreParse.measure(5);
+  await lessParse.measure(5);
+  await moreParse.measure(5);
   return { small: less.least, large: more.least, engine: moreParse.least / lessParse.least };
 }

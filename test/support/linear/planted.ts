@@ -34,4 +34,26 @@ export const LINES: readonly Case[] = [
   { name: 'planted: a line with a step in it', work: (count) => of(() => spin(count * (count > STEP ? 700 : 100))) },
 ];
 
-export const PLANTED: readonly Case[] = [...SQUARES, ...LINES];
+const later = (run: () => void): Work => ({
+  json: [],
+  run: async () => {
+    await new Promise(setImmediate);
+    run();
+  },
+});
+
+/** In sizes and limits of their own, as what is asked of a gateway has them. */
+export const OWN_SIZES: readonly Case[] = [
+  {
+    name: 'planted: a square in a later turn',
+    own: { count: 500, times: 4, limit: 6 },
+    work: (count) => later(() => spin(4 * count + (count * count) / 10)),
+  },
+  {
+    name: 'planted: a line where nothing should grow',
+    own: { count: 500, times: 4, limit: 2 },
+    work: (count) => later(() => spin(count * 200)),
+  },
+];
+
+export const PLANTED: readonly Case[] = [...SQUARES, ...LINES, ...OWN_SIZES];

@@ -1,0 +1,46 @@
+/** Reading tables of any size for an operator, in steps: each sees the store as it is then. */
+import type { Database, Key } from 'lmdb';
+import { byCreation, type Created, type CreatedQuery, FirstRows } from '../created-rows.ts';
+import { Steps } from '../steps.ts';
+import type { Environment } from './environment.ts';
+import type { Tables } from './tables.ts';
+
+/** Longer words are no id; LMDB could not even look them up. */
+const MAX_ID = 256;
+
+/** Hands each row of a table to `visit` in the order of keys, until that gives false. */
+export async function scan<V, K extends Key>(
+  environment: Environment,
+  tableOf: (tables: Tables) => Database<V, K>,
+  visit: (value: V, key: K) => unknown,
+  start?: K,
+): Promise<void> {
+  const steps = new Steps();
+  for (let range: { start?: K; exclusiveStart?: boolean } = start === undefined ? {} : { start }; ; ) {
+    const last = environment.look((tables) => {
+      for (const { key, value } of tableOf(tables).getRange(range)) {
+        if (visit(value, key) === false) return undefined;
+        if (steps.isOver) return key;
+      }
+      return undefined;
+    });
+    if (last === undefined) return;
+    range = { start: last, exclusiveStart: true };
+    await steps.next();
+  }
+}
+
+/** Rows of one moment or another, in the order of their creation. */
+export async function createdRows<Row extends Created>(
+  environment: Environment,
+  tableOf: (tables: Tables) => Database<Row, string>,
+  { limit = Number.POSITIVE_INFINITY, after, isWanted = () => true }: CreatedQuery<Row> = {},
+): Promise<Row[]> {
+  const isId = after !== undefined && after.length <= MAX_ID;
+  const last = isId ? environment.look((tables) => tableOf(tables).get(after)) : undefined;
+  const first = new FirstRows<Row>(byCreation, limit);
+  await scan(environment, tableOf, (row) => {
+    if ((last === undefined || byCreation(last, row) < 0) && isWanted(row)) first.add(row);
+  });
+  return first.rows();
+}
