@@ -10,6 +10,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   'npm run test:clouds': ['src/http/platforms/', 'src/simulator/clouds/', 'test/e2e/', 'test/support/upstream-forms'],
   'npm run test:postgres': ['src/store/', 'test/store/', 'test/slow/postgres/'],
   'npm run test:crash -- --kills 50': ['src/store/', 'src/http/exchange/', 'src/http/videos/', 'test/slow/crash/'],
+  'npm run test:crash -- --kills 20 --engine postgres': ['src/store/', 'test/slow/crash/'],
   'npm run test:faults': ['src/http/', 'src/store/', 'test/slow/faults/', 'test/support/exchange-', 'test/support/injector'],
   'npm run test:processes': [
     'src/cli/',

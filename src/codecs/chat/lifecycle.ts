@@ -72,5 +72,6 @@ function isEmpty(value: JsonValue | undefined): boolean {
 }
 
 function isBlank(value: JsonValue | undefined): boolean {
-  return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+  if (Array.isArray(value)) return value.every((entry) => entry === null);
+  return value === undefined || value === null || value === '';
 }

@@ -22,6 +22,8 @@ export interface Seams {
 
 /** How often free space is looked at, and a failed store is tried again. */
 const WATCH_MS = 1_000;
+/** So many looks at one and the same commit: the disk hangs, or a process that was stopped holds the lock. */
+const HUNG_LOOKS = 10;
 /** The message for a store that LMDB has given up, until it is usable again. */
 const GIVEN_UP = 'a write failed, and the store must be opened anew';
 
@@ -39,6 +41,8 @@ export class Environment {
   #batchExpected = false;
   /** Resolves when the commit that is under way has ended, and LMDB is usable again if that was the end of its environment. */
   #commit: Promise<void> | undefined;
+  /** The commit that the last look saw, and how many have seen it. */
+  #watched: { readonly commit: Promise<void> | undefined; looks: number } = { commit: undefined, looks: 0 };
   #stopWatching: () => void = () => undefined;
 
   private constructor(engine: Engine, options: StoreOptions, seams: Seams, space: FreeSpace) {
@@ -254,11 +258,20 @@ export class Environment {
     try {
       await this.#space.look();
       if (this.#engine === undefined && this.#commit === undefined) this.#reopen();
-      if (this.#writeFailure !== undefined && !this.#rowsWait && this.#space.low === undefined) await this.#probe();
+      // Whoever writes then waits, and so would the one who tries.
+      if (this.#isHung()) this.#tellFailure(new StoreError('unavailable', `a write has not ended for ${HUNG_LOOKS} s`));
+      else if (this.#writeFailure !== undefined && !this.#rowsWait && this.#space.low === undefined) await this.#probe();
       this.#tellHealth();
     } finally {
       if (!this.#closed) this.#watch();
     }
+  }
+
+  #isHung(): boolean {
+    const commit = this.#commit;
+    if (commit === undefined || commit !== this.#watched.commit) this.#watched = { commit, looks: 0 };
+    else this.#watched.looks += 1;
+    return this.#watched.looks >= HUNG_LOOKS;
   }
 
   async #probe(): Promise<void> {

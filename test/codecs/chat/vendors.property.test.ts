@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import { decode, encode, frame, requestOf, responseContext } from './support.ts';
-import { type Answer, choice, VENDORS } from './vendors.ts';
+import { type Answer, choice, reason, VENDORS } from './vendors.ts';
 
 /** Chunks that say nothing of the answer. */
 const SILENT: readonly JsonObject[] = [
@@ -26,10 +26,7 @@ const SILENT: readonly JsonObject[] = [
 const words = (minLength: number): fc.Arbitrary<string[]> =>
   fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 5 }), { minLength, maxLength: 4 });
 const tool = fc
-  .tuple(
-    fc.constantFrom('get', 'get_weather'),
-    fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 }), { minKeys: 1, maxKeys: 2 }),
-  )
+  .tuple(fc.constantFrom('get', 'get_weather'), fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 2 }))
   .chain(([name, said]) => {
     const text = JSON.stringify(said);
     const cuts = fc
@@ -58,14 +55,14 @@ describe('the vendors of chat completions', () => {
     it(`${name}: an answer means what was meant`, () => {
       const noise = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...SILENT)), { maxLength: 4 });
       fc.assert(
-        fc.property(answer, noise, fc.boolean(), (meant, silent, hasDone) => {
+        fc.property(answer, noise, fc.boolean(), fc.boolean(), (meant, silent, hasDone, endsWithLast) => {
           // A vendor without ids and indices can say one call.
           const said = vendor.hasIds === false ? { ...meant, calls: meant.calls.slice(0, 1) } : meant;
           const body = [
             ...said.thought.map(vendor.thought),
             ...said.text.map(vendor.text ?? ((content) => ({ content }))),
             ...said.calls.flatMap(vendor.call),
-          ].map((delta) => choice(delta));
+          ].map((delta, at, all) => choice(delta, endsWithLast && at === all.length - 1 ? reason(said) : null));
           for (const [at, one] of silent) body.splice(at % (body.length + 1), 0, one);
           const chunks = [...body, ...vendor.end(said)].map((one) =>
             frame({ id: 'up-1', created: 1, model: 'up-model', ...one }),
@@ -104,6 +101,17 @@ describe('the vendors of chat completions', () => {
           assert.deepEqual(
             chunksHeard.flatMap(({ usage, choices }) => (usage === undefined || usage === null ? [] : [choices])),
             [[]],
+          );
+          const callsHeard: { name: string; input: string }[] = [];
+          const entries = chunksHeard.flatMap(({ choices }) => choices?.[0]?.delta?.tool_calls ?? []);
+          for (const { index, function: piece } of entries.filter((entry) => entry !== null)) {
+            callsHeard[index] ??= { name: '', input: '' };
+            callsHeard[index].name ||= piece.name ?? '';
+            callsHeard[index].input += piece.arguments ?? '';
+          }
+          assert.deepEqual(
+            callsHeard,
+            said.calls.map((call) => ({ name: call.name, input: call.pieces.join('') })),
           );
         }),
         { numRuns: 40 },

@@ -31,7 +31,7 @@ const calls = (...entries: JsonObject[]): JsonObject => ({ tool_calls: entries }
 export const choice = (delta: JsonObject, finish: string | null = null, more: JsonObject = {}): JsonObject => ({
   choices: [{ index: 0, delta, finish_reason: finish, ...more }],
 });
-const reason = ({ isCut, calls: { length } }: Answer, called = 'tool_calls'): string =>
+export const reason = ({ isCut, calls: { length } }: Answer, called = 'tool_calls'): string =>
   isCut ? 'length' : length > 0 ? called : 'stop';
 const whole = ({ id, name, pieces }: Call): JsonObject => ({ id, function: { name, arguments: pieces.join('') } });
 

@@ -7,13 +7,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
-import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
+import { openStoreAt } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
+import type { EngineName } from '../../support/engines.ts';
+import { server } from '../../support/postgres.ts';
 import { alive } from '../../store/support/alive.ts';
 import { realClock } from '../../store/support/store.ts';
 import { GatewayProcess } from './gateway-process.ts';
 import { judge, type Kind, type Row } from './judgement.ts';
 import { VideoLedger } from './video-ledger.ts';
+import { WAYS } from './ways.ts';
 
 export interface CrashReport {
   kills: number;
@@ -43,8 +46,6 @@ const FUNDS = 10n ** 15n;
 const MOST_ANSWERS = 40;
 const TEXT_CLIENTS = 6;
 const VIDEO_CLIENTS = 2;
-const KINDS: readonly Kind[] = ['ok', 'ok', 'ok', 'unreported', 'fail', 'leaves'];
-const PATHS = ['chat/completions', 'messages', 'responses'] as const;
 
 export class CrashLane {
   readonly report: CrashReport = {
@@ -67,6 +68,8 @@ export class CrashLane {
   readonly #simulator: Simulator;
   readonly #random: () => number;
   readonly #videos: VideoLedger;
+  /** A database, or else the folder's own store. */
+  readonly #database: string | undefined;
   #secret = '';
   #accountId = '';
   #keyId = '';
@@ -76,14 +79,17 @@ export class CrashLane {
   /** Entries of the simulator's log that are counted already. */
   #read = 0;
 
-  private constructor(simulator: Simulator, random: () => number) {
+  private constructor(simulator: Simulator, random: () => number, database?: string) {
     this.#simulator = simulator;
     this.#random = random;
+    this.#database = database;
     this.#videos = new VideoLedger(this.report);
   }
 
-  static async open(random: () => number): Promise<CrashLane> {
-    const lane = new CrashLane(await startSimulator({ journal: 1_000_000, video: { queueMs: 10, runMs: 20 } }), random);
+  static async open(random: () => number, engine: EngineName = 'lmdb'): Promise<CrashLane> {
+    const database = engine === 'postgres' ? await (await server()).createDatabase() : undefined;
+    const simulator = await startSimulator({ journal: 1_000_000, video: { queueMs: 10, runMs: 20 } });
+    const lane = new CrashLane(simulator, random, database);
     await lane.#prepare();
     return lane;
   }
@@ -112,11 +118,12 @@ export class CrashLane {
       JSON.stringify({
         listen: { host: '127.0.0.1', port: 0 },
         operations: null,
-        store: { path: './data' },
+        store: { path: './data', ...(this.#database === undefined ? {} : { url: this.#database }) },
         log: { level: 'error' },
         health: { failures: 1_000 },
         channels: [
           ...types.map((type) => ({ id: type, type, base_url: url, api_key: 'k', models: [type] })),
+          { id: 'pictures', type: 'openai_image', base_url: url, api_key: 'k', models: ['pictures'] },
           {
             id: 'ark',
             type: 'ark_video',
@@ -128,6 +135,7 @@ export class CrashLane {
         ],
         models: {
           ...Object.fromEntries(types.map((type) => [type, prices])),
+          pictures: { kind: 'image', ...prices },
           film: { kind: 'video', price: { video: '0.000001' } },
         },
       }),
@@ -144,12 +152,12 @@ export class CrashLane {
   }
 
   #store(): Promise<Store> {
-    return openLmdbStore({
-      path: join(this.#folder, 'data'),
+    const path = join(this.#folder, 'data');
+    return openStoreAt(this.#database ?? path, {
+      localPath: path,
       clock: realClock,
       randomBytes: (size) => randomBytes(size),
       process: { host: hostname(), pid: process.pid, isAlive: alive },
-      freeSpaceFloor: 0,
     });
   }
 
@@ -205,14 +213,15 @@ export class CrashLane {
 
   async #textClient(url: string, stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      const kind = KINDS[Math.floor(this.#random() * KINDS.length)] ?? 'ok';
-      const path = PATHS[Math.floor(this.#random() * PATHS.length)] ?? 'messages';
+      const way = this.#one(WAYS);
+      const kind = this.#one(way.kinds);
       const marker = `r${this.report.requests}-${randomBytes(6).toString('hex')}`;
       this.report.requests += 1;
       const asked: Asked = { kind, sentAtMs: Date.now() };
       this.#asked.set(marker, asked);
       try {
-        if (await this.#ask(url, path, marker, kind)) asked.answeredAtMs = Date.now();
+        const stream = kind === 'leaves' || this.#random() < 0.6;
+        if (await way.ask({ url, secret: this.#secret, marker, kind, stream })) asked.answeredAtMs = Date.now();
       } catch (error) {
         // The gateway died under it, or it left as it was told to: the ledger is asked what became of it.
         if (!(error instanceof Error)) throw error;
@@ -220,31 +229,8 @@ export class CrashLane {
     }
   }
 
-  /** True when the whole answer came. */
-  async #ask(url: string, path: string, marker: string, kind: Kind): Promise<boolean> {
-    const model = { 'chat/completions': 'chat_completion', messages: 'messages', responses: 'responses' }[path] ?? '';
-    const stream = kind === 'leaves' || this.#random() < 0.6;
-    const prompt = `${marker} kind-${kind}`;
-    const body = {
-      model,
-      stream,
-      ...(path === 'responses' ? { input: prompt } : { messages: [{ role: 'user', content: prompt }] }),
-      ...(path === 'messages' ? { max_tokens: 50 } : {}),
-    };
-    const leave = new AbortController();
-    const response = await fetch(`${url}/v1/${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#secret}`, 'content-type': 'application/json', 'x-request-id': marker },
-      body: JSON.stringify(body),
-      signal: leave.signal,
-    });
-    if (kind === 'leaves') {
-      await response.body?.getReader().read();
-      leave.abort();
-      return false;
-    }
-    const text = await response.text();
-    return kind === 'fail' ? response.status >= 400 : !stream || /\[DONE\]|message_stop|response\.completed/.test(text);
+  #one<T>(of: readonly [T, ...T[]]): T {
+    return of[Math.floor(this.#random() * of.length)] ?? of[0];
   }
 
   async #check(killedAtMs: number): Promise<void> {

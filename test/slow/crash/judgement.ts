@@ -15,7 +15,8 @@ export const WINDOW_MS = 400;
  */
 export const STALL_MS = 10_000;
 
-export type Kind = 'ok' | 'fail' | 'unreported' | 'leaves';
+/** `compacts`: the upstream reports what it counted itself. */
+export type Kind = 'ok' | 'fail' | 'unreported' | 'leaves' | 'compacts';
 
 export interface Evidence {
   readonly kind: Kind;
@@ -79,6 +80,8 @@ function chargeFits(kind: Kind, row: Row): boolean {
   switch (kind) {
     case 'ok':
       return row.status === 'success' && row.chargedNanos === CHARGE && !row.estimated;
+    case 'compacts':
+      return row.status === 'success' && row.chargedNanos > 0n && !row.estimated;
     case 'fail':
       return row.status === 'error' && row.chargedNanos === 0n;
     case 'unreported':

@@ -3,23 +3,13 @@
  * end.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
+import { holdLock } from '../../support/lock-holder.ts';
 import { install } from '../../support/processes.ts';
 import { ask, channel, MODELS } from '../../support/test-gateway.ts';
-
-/** Opens the table that every store has and keeps the lock of a transaction. */
-const HOLDER = `const { open } = require(process.argv[1]);
-const root = open({ path: process.argv[2], noSubdir: false, maxDbs: 64, overlappingSync: false });
-const meta = root.openDB({ name: 'meta' });
-root.transactionSync(() => {
-  require('node:fs').writeSync(1, 'held');
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600_000);
-});`;
 
 test('SIGTERM ends it, what was answered meanwhile is in the ledger after the next start', async (t) => {
   const simulator = await startSimulator();
@@ -34,12 +24,7 @@ test('SIGTERM ends it, what was answered meanwhile is in the ledger after the ne
       body: JSON.stringify(ask()),
     });
   assert.equal((await post()).status, 200);
-  const lmdb = createRequire(import.meta.url).resolve('lmdb');
-  const holder = spawn(process.execPath, ['-e', HOLDER, lmdb, join(here.folder, 'data')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.after(() => holder.kill('SIGKILL'));
-  assert.equal(String(await once(holder.stdout, 'data')), 'held');
+  const giveBack = await holdLock(t, join(here.folder, 'data'));
   for (let n = 0; n < 5; n++) assert.equal((await post()).status, 200);
   const began = performance.now();
   serving.process.kill('SIGTERM');
@@ -47,8 +32,7 @@ test('SIGTERM ends it, what was answered meanwhile is in the ledger after the ne
   assert.deepEqual([code, signal], [null, 'SIGKILL']);
   assert.ok(performance.now() - began < 60_000);
   assert.ok(serving.log().some(({ msg }) => String(msg).startsWith('the store does not close')));
-  holder.kill('SIGKILL');
-  await once(holder, 'exit');
+  await giveBack();
   const next = await here.serve();
   assert.equal(await next.stop('SIGTERM'), 0);
   const { out } = await here.run('logs', '--json');

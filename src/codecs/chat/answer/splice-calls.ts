@@ -38,7 +38,7 @@ export class NativeCalls {
 
   /** Adds the edits for the `tool_calls` of a delta at `path`. `events`: what the decoder read in its chunk. */
   complete(value: JsonValue | undefined, path: JsonPath, events: readonly CanonicalEvent[], edits: JsonEdit[]): void {
-    const calls = callsIn(events);
+    const calls = this.#callsIn(events);
     if (isObject(value)) {
       // TGI streams its only call without the list.
       edits.push({ path, value: JSON.stringify([{ ...value, ...this.#missingMembers(value, calls.at(-1)) }]) });
@@ -105,6 +105,10 @@ export class NativeCalls {
       const index = this.#byItem.get(event.index);
       const { text } = event.delta;
       const known = index === undefined ? undefined : this.#calls[index];
+      if (known?.isPlaceholder === true) {
+        refuseSecondInput(text);
+        continue;
+      }
       if (known !== undefined) known.hasInput = true;
       if (index !== undefined)
         pieces.push({ index, ...(custom.has(event.index) ? { custom: { input: text } } : { function: { arguments: text } }) });
@@ -141,17 +145,24 @@ export class NativeCalls {
     // An index whose call has an item already is used for a second call.
     return call !== undefined && this.#calls[given]?.hasItem === true ? this.#calls.length : given;
   }
-}
 
-function callsIn(events: readonly CanonicalEvent[]): readonly ChunkCall[] {
-  const calls: ChunkCall[] = [];
-  for (const event of events) {
-    if (event.type === 'item.start' && event.head.kind === 'toolCall')
-      calls.push({ item: event.index, callId: event.head.callId });
-    else if (event.type === 'item.delta' && event.delta.kind === 'input' && calls.at(-1)?.item !== event.index)
-      calls.push({ item: event.index, callId: undefined });
+  /** The calls that the entries of a chunk begin or continue. A `{}` that only confirms an earlier one stands in no entry. */
+  #callsIn(events: readonly CanonicalEvent[]): readonly ChunkCall[] {
+    const calls: ChunkCall[] = [];
+    for (const event of events) {
+      if (event.type === 'item.start' && event.head.kind === 'toolCall')
+        calls.push({ item: event.index, callId: event.head.callId });
+      else if (event.type === 'item.delta' && event.delta.kind === 'input' && calls.at(-1)?.item !== event.index)
+        if (event.delta.text !== NO_ARGUMENTS || !this.#hasPlaceholder(event.index))
+          calls.push({ item: event.index, callId: undefined });
+    }
+    return calls;
   }
-  return calls;
+
+  #hasPlaceholder(item: number): boolean {
+    const index = this.#byItem.get(item);
+    return index !== undefined && this.#calls[index]?.isPlaceholder === true;
+  }
 }
 
 interface Entry {

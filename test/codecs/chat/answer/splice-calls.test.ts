@@ -134,6 +134,34 @@ describe('calls of a chat stream, for the official client', () => {
     assert.deepEqual(cut.message.tool_calls, [whole('a', 'f', '')], 'a limit leaves arguments as they are');
   });
 
+  it('without arguments in front of calls whose finish stands in their own chunk (Mistral, one call a chunk)', async () => {
+    const none = begun({ id: 'a' }, 'f', '{}');
+    for (const [input, index] of [['{"y":2}'], ['{}'], ['{"y":2}', 1]] as const) {
+      const last = { ...begun({ id: 'b' }, 'g', input), ...(index === undefined ? {} : { index }) };
+      const { message } = await read([calls(index === undefined ? none : { ...none, index: 0 }), ended({ tool_calls: [last] })]);
+      assert.deepEqual(message.tool_calls, [whole('a', 'f', '{}'), whole('b', 'g', input)], input);
+    }
+    const [begin, rest] = [calls({ index: 0, ...whole('a', 'f', '{}') }, { index: 1, ...whole('b', 'g', '{"y"') }), ':2}'];
+    const continued = await read([begin, ended({ tool_calls: [piece({ index: 1 }, rest)] })]);
+    assert.deepEqual(continued.message.tool_calls, [whole('a', 'f', '{}'), g]);
+  });
+
+  it('without arguments, once, where the finish chunk has a whole message beside its delta', () => {
+    const message = { role: 'assistant', content: '' };
+    for (const tool_calls of [undefined, [whole('a', 'f', '{}')]]) {
+      const end = { delta: {}, finish_reason: 'tool_calls', message: { ...message, ...(tool_calls && { tool_calls }) } };
+      const chunks = decode([
+        calls({ index: 0, ...whole('a', 'f', '{}') }),
+        frame({ created: 1, choices: [{ index: 0, ...end }] }),
+      ]);
+      const inputs = encode(chunks.steps)
+        .flatMap((data) => (data === '[DONE]' ? [] : JSON.parse(data).choices))
+        .flatMap(({ delta }) => delta.tool_calls ?? [])
+        .map((entry) => entry.function.arguments);
+      assert.deepEqual(inputs, ['{}']);
+    }
+  });
+
   it('with arguments that are null, which are none (Groq); null inside an object stays', async () => {
     const none = [whole('a', 'f', '{}'), whole('b', 'g', '{}')];
     const begin = calls({ index: 0, ...whole('a', 'f', 'null') }, { index: 1, ...whole('b', 'g', '') });
