@@ -2,6 +2,7 @@
  * One turn of a WebSocket: it is authenticated anew, the response that it continues is found, and from there on it is a request
  * like any other, answered in messages. Knows no order of turns; that is the session's.
  */
+import { invalid } from '../../codecs/canonical/error.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { identify } from '../request/authenticate.ts';
@@ -88,6 +89,9 @@ async function answerRequest(
 ): Promise<void> {
   const { call, codec, event, slot, version, streamId, outlet, continuation, steering, link, onEnding } = options;
   const { gateway } = call;
+  const generate = event.envelope['generate'] ?? true;
+  // Whoever means a warm-up must not be charged for an answer.
+  if (typeof generate !== 'boolean') throw invalid('generate', 'generate must be true or false.');
   const spelling: Spelling = { isV1: version === 'v1', streamId };
   const past = await continuation.find(principal, request);
   const onTurn = (turn: PastTurn, answered: Answered): void => {
@@ -97,7 +101,7 @@ async function answerRequest(
   const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
   const own = recalled.own && { ...recalled.own, itemsBefore: recalled.own.itemsBefore + itemsBefore };
   const prepared: PreparedRequest = { ...recalled, stream: true, link, ...(own === undefined ? {} : { own }) };
-  if (event.envelope['generate'] === false) {
+  if (!generate) {
     const frames = await warmUp(call, codec, prepared).catch((thrown: unknown) => {
       throw atClientPath(thrown, prepared.own);
     });

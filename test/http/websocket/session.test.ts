@@ -261,6 +261,13 @@ test('W2: a warm-up is answered without an upstream, a charge or a row, and can 
   assert.ok(sent.includes('the prompt') && sent.includes('the question'));
   const wrong = await client.turn(create({ generate: false, model: 'nothing' }));
   assert.equal(errorOf(wrong[0]).code, 'model_not_found');
+  const asked = simulator.requests.length;
+  for (const generate of ['false', 0, 'no', {}]) {
+    const [refused] = await client.turn(create({ generate }));
+    assert.deepEqual(errorOf(refused), { status: 400, code: 'invalid_request', param: 'generate' });
+  }
+  assert.equal(simulator.requests.length, asked, 'nobody was asked, and nothing is charged');
+  assert.equal((await client.turn(create({ generate: null }))).at(-1)?.type, 'response.completed');
 });
 
 test('a warm-up may show instructions and tools alone: its input comes with the question', async () => {
