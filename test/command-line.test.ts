@@ -168,6 +168,8 @@ test('what makes no sense is 2 and what cannot be done is 1, each in one line th
     ['admin-tokens create ops --role root', '--role must be one of read, write'],
     ['prices nothing', /^prices import .* \| check/],
     ['serve --workers 0', '--workers must be 1 to 256'],
+    [`channels in-service ${'x'.repeat(2_500)}`, 'ID must not have more than 256 characters'],
+    [`admin-tokens delete ${'x'.repeat(2_500)}`, 'NAME must not have more than 256 characters'],
     ['check', 'PORT must be a number from 0 to 65535, not 70000', { PORT: '70000' }],
     ['check --nonsense', /^Unknown option '--nonsense'/],
     ['constructor', /^there is no verb constructor: it is one of serve, check, accounts, /],
@@ -179,6 +181,7 @@ test('what makes no sense is 2 and what cannot be done is 1, each in one line th
     ['store copy --from DATA --to DATA/', 'the target is not empty'],
     ['channels test', 'there are no channels'],
     ['channels test one', 'there is no channel one'],
+    ['admin-tokens delete ops', 'there is no admin token ops'],
     ['prices import none.json --from litellm', /^none\.json cannot be read: ENOENT/],
     ['accounts credit ada 9223372036.854775807', 'USD the balance would be out of range'],
   ];

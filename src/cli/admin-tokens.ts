@@ -1,6 +1,6 @@
 /** `mizu admin-tokens create NAME --role read|write`, `list`, `delete NAME`. A new token is printed once and never again. */
 import type { Static } from 'typebox';
-import { refusedBy } from '../http/admin/refusals.ts';
+import { refusedBy, RefusedError } from '../http/admin/refusals.ts';
 import { CreateToken, Nothing, OneToken } from '../http/admin/requests.ts';
 import type { AdminToken } from '../store/admin-tokens.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
@@ -23,8 +23,11 @@ export async function deleteToken(
   { name }: Static<typeof OneToken>,
 ): Promise<{ readonly name: string; readonly deleted: true }> {
   const deleted = await (await context.store()).adminTokens.delete(name, context.cause);
-  if (!deleted.ok) throw refusedBy(deleted.refusal);
-  return { name, deleted: true };
+  if (deleted.ok) return { name, deleted: true };
+  const { refusal } = deleted;
+  throw refusal.reason === 'not_found'
+    ? new RefusedError(`there is no admin token ${name}`, 'unknown', 'not_found')
+    : refusedBy(refusal);
 }
 
 export const ADMIN_TOKENS: readonly Verb[] = [

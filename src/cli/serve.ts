@@ -14,7 +14,7 @@ import type { ConfigError } from '../http/config/config-error.ts';
 import { parseConfig } from '../http/config/parse.ts';
 import { changedAtStartOnly } from '../http/config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../http/config/source.ts';
-import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from './demonstration.ts';
+import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from './demonstration.ts';
 import type { Gateway } from '../http/gateway.ts';
 import { isLoopback } from '../http/request/ip-ranges.ts';
 import type { Metrics } from '../http/operations/metrics.ts';
@@ -25,6 +25,7 @@ import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.t
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import type { AdminApiOptions } from '../http/admin/admin-api.ts';
 import { type AdminParts, createAdminActions } from './admin.ts';
+import { DRAINING, greetingOf, listensOn, placesOf, STOPPED } from './greeting.ts';
 import { createConsoleSite, createSite } from './site.ts';
 import type { StorePlaces } from './store.ts';
 import { UsageError } from './verb.ts';
@@ -129,8 +130,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const { gateway } = running;
     if (isWorker)
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
-    const { host } = source.current().listen;
-    const greeting = isWorker ? `Mizu listens on ${addressOf(host, running.port)}` : greetingOf(source.current(), running);
+    const greeting = isWorker ? listensOn(source.current(), running.port) : greetingOf(source.current(), running);
     const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
     const warmUp = startWarmUp({ ...options, openStore, gateway });
     return await untilStopped(options, { running, store, log, greeting, reload: () => source.reload(), orphaned, warmUp });
@@ -150,7 +150,7 @@ const UNTOLD = { onAccepted: () => undefined, onRefused: () => undefined, onUnwa
  * follows the file itself, and tells about it.
  */
 async function serveWorkers(options: ServeOptions, path: string, log: Logger): Promise<number> {
-  const { workers: count, clock, mint, onSignal } = options;
+  const { workers: count, clock, mint, onSignal, print } = options;
   const source = new FileConfig(path, options.load, UNTOLD);
   const atStart = source.current();
   log.level = atStart.log.level;
@@ -165,8 +165,10 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
   const parts = { store, config: () => source.current(), readConfig: () => source.read() };
   source.startWatching();
   try {
-    return await runWorkers({
+    const code = await runWorkers({
       ...{ count, operations: atStart.operations, clock, log, member: mint('limits_'), site: createConsoleSite() },
+      onServing: (port, operationsPort) => print(placesOf(source.current(), port, operationsPort)),
+      onStopping: () => print(DRAINING),
       onSignal: (listener) =>
         onSignal((signal) => {
           if (signal === 'reload') source.reload();
@@ -182,6 +184,8 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
           },
         }),
     });
+    if (code === 0) print(STOPPED);
+    return code;
   } finally {
     source.close();
     await (await opened)?.close();
@@ -193,20 +197,6 @@ type Parts = Pick<AdminParts, 'reports' | 'store' | 'config' | 'readConfig' | 'r
 function adminOptions({ codecs, clock, mint, places }: ServeOptions, log: Logger, parts: Parts): AdminApiOptions {
   const actions = createAdminActions({ ...parts, clock, mint, places, textTypes: codecs.textTypes });
   return { actions, store: parts.store, isPrimary: () => parts.config().role === 'primary', clock, log, mint };
-}
-
-/** Both ports, the pages, and every model. */
-function greetingOf({ listen, operations, models }: Config, running: RunningGateway): string {
-  const url = addressOf(listen.host, running.port);
-  const at = running.operationsPort;
-  return [
-    `Mizu listens on ${url}`,
-    `Pages: ${url}/ (prices), ${url}/apidocs, ${url}/account (usage of a key)`,
-    operations === undefined || at === undefined
-      ? 'Operations: off'
-      : `Operations: ${addressOf(operations.host, at)} (/console, /metrics, /healthz, /channels)`,
-    `Models: ${models.size === 0 ? 'none' : [...models.keys()].join(', ')}`,
-  ].join('\n');
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
@@ -330,10 +320,10 @@ async function untilStopped(
     const stop = (code: number): void => {
       if (stopping) return;
       stopping = true;
-      if (!isWorker) options.print('Draining: open answers may finish; a second signal cuts them.');
+      if (!isWorker) options.print(DRAINING);
       const drained = (): void => killWhenStuck(options, store, log);
       Promise.all([warmUp?.stop(), running.stop(drained)]).then(() => {
-        if (!isWorker) options.print('Stopped.');
+        if (!isWorker) options.print(STOPPED);
         resolve(code);
       }, reject);
     };

@@ -47,6 +47,31 @@ for (const [dialect, json] of Object.entries(REQUESTS)) {
   });
 }
 
+test('a text of megabytes, said and as the result of a call, reaches every upstream as it is, in steps', () => {
+  const [said, result] = ['said "水" \ud800 \\', 'result 😀\n'].map((words) => words.repeat(200_000));
+  const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const json: JsonObject = {
+    model: 'm',
+    messages: [
+      { role: 'user', content: said ?? '' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: result ?? '' },
+    ],
+  };
+  const client = CLIENTS.find(({ dialect }) => dialect === 'chat') ?? assert.fail();
+  const request = client.decodeRequest(JSON.stringify(json), json, { open: openForTests });
+  for (const upstream of UPSTREAMS) {
+    const steps = upstream.encodeInSteps(request, targetOf(ownerOf(upstream)));
+    for (let step = steps.next(), taken = 0; ; step = steps.next(), taken += 1) {
+      if (step.done !== true) continue;
+      const body = String(step.value.body);
+      for (const text of [said, result]) assert.ok(body.includes(JSON.stringify(text)), upstream.channelType);
+      assert.ok(taken > 4, `${upstream.channelType}: ${taken} steps`);
+      break;
+    }
+  }
+});
+
 const LOGPROBS = list(() => ({ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }));
 const TEXT = 'a'.repeat(MANY);
 const ANSWERS: Readonly<Record<string, JsonObject>> = {

@@ -7,9 +7,10 @@ import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../ca
 import { countOf, type Usage } from '../canonical/usage.ts';
 import { readJsonAnswer } from '../json/answer.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
-import { sliceElements } from '../json/text.ts';
+import { COMMA, OPEN_BRACKET, skipSpace, skipValue, sliceElements, spanOf } from '../json/text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { leaveOutPrices } from '../answers/token-usage.ts';
+import { type Steps, whole } from '../steps.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
 
 export interface EmbeddingAnswer {
@@ -20,29 +21,51 @@ export interface EmbeddingAnswer {
 }
 
 /** Throws GatewayError blaming the upstream for anything but one vector for each input. */
-export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): EmbeddingAnswer {
-  const json = readBody(text);
-  const { data, usage } = json;
-  if (!Array.isArray(data))
+export const decodeEmbeddingAnswer = whole(decodeEmbeddingAnswerInSteps);
+
+/** A step for each vector: two thousand of them are thirty megabytes. */
+export function* decodeEmbeddingAnswerInSteps(text: string, request: EmbeddingRequest): Steps<EmbeddingAnswer> {
+  const list = spanOf(text, ['data']);
+  const isList = list !== undefined && text.charCodeAt(list.start) === OPEN_BRACKET;
+  const json = readBody(isList ? `${text.slice(0, list.start)}[]${text.slice(list.end)}` : text);
+  if (!isList)
     throw upstreamFault('undecodable', 'The upstream answered without a list of embeddings.', { text: text.slice(0, 4096) });
-  if (data.length !== request.count) throw notOneEach();
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(request.model) }];
   if (json['object'] == null) edits.push({ path: ['object'], value: '"list"' });
-  const entries = data.map((entry: JsonValue) => {
-    if (!isObject(entry)) throw noVector();
-    return entry;
-  });
-  const places = placesOf(entries.map(({ index }) => index));
-  for (const [at, entry] of entries.entries()) {
+  const indices: (JsonValue | undefined)[] = [];
+  for (const element of elementsOf(text, list)) {
+    const at = indices.length;
+    if (at === request.count) throw notOneEach();
+    if (!element.startsWith('{')) throw noVector();
+    const entry = readJsonAnswer(element);
+    indices.push(entry['index']);
     const changed = inFormat(entry['embedding'], request.format);
     if (changed !== undefined) edits.push({ path: ['data', at, 'embedding'], value: changed });
     if (entry['object'] == null) edits.push({ path: ['data', at, 'object'], value: '"embedding"' });
-    if (entry['index'] !== places[at]) edits.push({ path: ['data', at, 'index'], value: String(places[at]) });
+    yield;
   }
+  if (indices.length !== request.count) throw notOneEach();
+  const places = placesOf(indices);
+  for (const [at, place] of places.entries())
+    if (indices[at] !== place) edits.push({ path: ['data', at, 'index'], value: String(place) });
+  const { usage } = json;
   edits.push(...usageEdits(usage));
   if (isObject(usage)) leaveOutPrices(usage, ['usage'], edits);
   const read = readUsage(usage);
   return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
+}
+
+/** The texts of the elements of a list, which need not have parsed: what stands between them is checked. */
+function* elementsOf(text: string, { start, end }: { readonly start: number; readonly end: number }): Generator<string> {
+  const last = end - 1;
+  for (let at = skipSpace(text, start + 1); at < last; ) {
+    const stop = skipValue(text, at);
+    yield text.slice(at, stop);
+    const next = skipSpace(text, stop);
+    if (next === last) return;
+    if (text.charCodeAt(next) !== COMMA || skipSpace(text, next + 1) === last) throw noVector();
+    at = skipSpace(text, next + 1);
+  }
 }
 
 /**

@@ -8,7 +8,7 @@ import { objectInput } from '../tools/call-inputs.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
 
 /** JSON text that is written unchanged. */
-class RawJson {
+export class RawJson {
   readonly text: string;
   constructor(text: string) {
     this.text = text;

@@ -41,7 +41,7 @@ const MAX_DEPTH = 500;
 export function* isObjectInSteps(text: string): Steps<boolean> {
   if (text.charCodeAt(skipSpace(text, 0)) !== OPEN_BRACE) return false;
   const figures = yield* scanInSteps(text, { depth: MAX_DEPTH, values: Infinity, members: Infinity });
-  if (figures === 'depth') return false;
+  if (typeof figures === 'string') return false;
   try {
     yield* read(text, false);
     return true;

@@ -4,7 +4,7 @@
  * exact.
  */
 import { type Steps, whole } from '../steps.ts';
-import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, skipString } from './text.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from './text.ts';
 
 export interface JsonBounds {
   readonly depth: number;
@@ -12,6 +12,15 @@ export interface JsonBounds {
   /** Members of any one object, repeated names included. */
   readonly members: number;
 }
+
+/** The first bound that a text exceeds; `bare`: {@link MAX_BARE}. */
+export type JsonExcess = keyof JsonBounds | 'bare';
+
+/**
+ * Characters between two strings, brackets, commas or colons: a number, or white space. The engine reads them in one go, and no
+ * program writes so many.
+ */
+export const MAX_BARE = 1024 * 1024;
 
 export interface JsonFigures {
   /** Objects, arrays, strings, numbers and literals; names of members are none. */
@@ -26,7 +35,7 @@ const STEP = 2 * 1024 * 1024;
 /** The figures, or the first bound that the text exceeds: the rest is then not read. */
 export const scanJson = whole(scanInSteps);
 
-export function* scanInSteps(text: string, bounds: JsonBounds): Steps<JsonFigures | keyof JsonBounds> {
+export function* scanInSteps(text: string, bounds: JsonBounds): Steps<JsonFigures | JsonExcess> {
   const scan = new Scan(text, bounds);
   for (let to = STEP; ; to += STEP) {
     const exceeded = scan.on(Math.min(to, text.length));
@@ -40,6 +49,8 @@ class Scan {
   readonly #text: string;
   readonly #bounds: JsonBounds;
   #at = 0;
+  /** Behind the last string, bracket, comma or colon. */
+  #bareFrom = 0;
   /** The outermost value; each further one follows the opening of its container or a comma. */
   #values = 1;
   #members = 0;
@@ -57,13 +68,15 @@ class Scan {
   }
 
   /** Goes on to this character. Returns the bound that is exceeded. */
-  on(end: number): keyof JsonBounds | undefined {
+  on(end: number): JsonExcess | undefined {
     const text = this.#text;
     const most = this.#bounds;
     const ofOpen = this.#ofOpen;
     let [at, values, members, depth] = [this.#at, this.#values, this.#members, this.#depth];
+    let bareFrom = this.#bareFrom;
     for (; at < end; at++) {
       const code = text.charCodeAt(at);
+      const here = at;
       if (code === QUOTE) {
         at = skipString(text, at) - 1;
       } else if (code === COMMA) {
@@ -78,14 +91,26 @@ class Scan {
         depth += 1;
         if (depth > most.depth) return 'depth';
         ofOpen[depth] = 0;
-        const next = text.charCodeAt(skipSpace(text, at + 1));
+        const next = text.charCodeAt(skipSomeSpace(text, at + 1));
         if (next !== CLOSE_BRACE && next !== CLOSE_BRACKET) values += 1;
         if (values > most.values) return 'values';
       } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
         depth -= 1;
-      }
+      } else continue;
+      if (here - bareFrom > MAX_BARE) return 'bare';
+      bareFrom = at + 1;
     }
+    this.#bareFrom = bareFrom;
+    if (at - bareFrom > MAX_BARE) return 'bare';
     [this.#at, this.#values, this.#members, this.#depth] = [at, values, members, depth];
     return undefined;
   }
+}
+
+/** The index of the first character from `at` on that is not white space, or of one behind too much of it. */
+function skipSomeSpace(text: string, at: number): number {
+  const end = at + MAX_BARE;
+  let next = at;
+  while (next < end && isSpace(text.charCodeAt(next))) next += 1;
+  return next;
 }

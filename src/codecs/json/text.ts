@@ -18,10 +18,11 @@ export const CLOSE_BRACKET = 0x5d;
 
 /** The index of the first character at or after `at` that is not white space. */
 export function skipSpace(text: string, at: number): number {
-  let code = text.charCodeAt(at);
-  while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = text.charCodeAt(++at);
+  while (isSpace(text.charCodeAt(at))) at += 1;
   return at;
 }
+
+export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 /** The index after the string that begins at `at`; the length of a text that ends within it. */
 export function skipString(text: string, at: number): number {

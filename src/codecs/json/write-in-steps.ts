@@ -51,7 +51,7 @@ function joined(pieces: readonly string[]): string {
 }
 
 const isContainer = (value: JsonValue | undefined): boolean => typeof value === 'object' && value !== null;
-const isLong = (value: JsonValue | undefined): boolean => typeof value === 'string' && value.length >= LONG;
+export const isLong = (value: JsonValue | undefined): value is string => typeof value === 'string' && value.length >= LONG;
 const isWritten = (value: JsonValue): boolean => isContainer(value) || isLong(value);
 
 function* writeLong(text: string): Steps<string> {

@@ -219,8 +219,9 @@ export const JournalPage = Type.Object(
   closed,
 );
 
-export const OneChannel = Type.Object({ id: Text('The id of the Channel.') }, closed);
-export const TestChannel = Type.Object({ id: Text('The id of the Channel.'), ...INFERENCE }, closed);
+const ChannelId = Id('The id of the Channel.');
+export const OneChannel = Type.Object({ id: ChannelId }, closed);
+export const TestChannel = Type.Object({ id: ChannelId, ...INFERENCE }, closed);
 
 const EXCHANGES = {
   account: Optional(AccountName),
@@ -281,6 +282,6 @@ export const CreateToken = Type.Object(
   },
   closed,
 );
-export const OneToken = Type.Object({ name: Text('The name of the token.') }, closed);
+export const OneToken = Type.Object({ name: Id('The name of the token.') }, closed);
 
 export const SignInRequest = Type.Object({ token: Type.String({ maxLength: 512, description: 'An admin token.' }) }, closed);

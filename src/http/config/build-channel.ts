@@ -152,6 +152,7 @@ function headersOf(raw: RawOptions, at: string, problems: ConfigProblem[]): Chan
     const key = name.toLowerCase();
     const path = `${at}.options.headers[${JSON.stringify(name)}]`;
     if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is set by the gateway itself' });
+    if (!HEADER_NAME.test(name)) problems.push({ path, message: 'is not a valid header name' });
     if (value !== null && !HEADER_VALUE.test(value)) problems.push({ path, message: 'is not a valid header value' });
     if (headers.has(key)) problems.push({ path, message: 'is given twice' });
     headers.set(key, value);
@@ -190,6 +191,8 @@ function checkConnection(raw: RawOptions, at: string, problems: ConfigProblem[])
   if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });
 }
 
+/** What may name a header (RFC 9110, section 5.6.2): with any other name no request could be sent. */
+export const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** The characters of a header value (RFC 9110); those above ASCII are sent as Latin-1. */
 export const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 

@@ -5,7 +5,7 @@ import { defined } from '../../codecs/defined.ts';
 import { parseUsd } from '../../store/money.ts';
 import { ipRanges, isLoopback } from '../request/ip-ranges.ts';
 import { addBookPrices, type BookOptions } from './book-prices.ts';
-import { addressFault, buildChannel, HEADER_VALUE, type Surroundings } from './build-channel.ts';
+import { addressFault, buildChannel, HEADER_NAME, HEADER_VALUE, type Surroundings } from './build-channel.ts';
 import { buildModel, rateLimitsOf } from './build-model.ts';
 import { type Channel, COMPACT_SUFFIX, type Config, type Limits, type Model } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
@@ -148,8 +148,9 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   if (ADDRESS.test(file.store.path))
     problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
-    if (!HEADER_VALUE.test(value))
-      problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
+    const path = joinPath(['tracing', 'headers', name]);
+    if (!HEADER_NAME.test(name)) problems.push({ path, message: 'is not a valid header name' });
+    if (!HEADER_VALUE.test(value)) problems.push({ path, message: 'is not a valid header value' });
   }
 }
 

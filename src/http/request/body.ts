@@ -9,7 +9,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/edit.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
-import { scanInSteps } from '../../codecs/json/scan.ts';
+import { MAX_BARE, scanInSteps } from '../../codecs/json/scan.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
@@ -159,6 +159,11 @@ export function* checkFigures(text: string, { maxValues, maxMembers, weigh }: Va
   if (figures === 'values') throw new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
   if (figures === 'members')
     throw new GatewayError('request_too_large', `An object of the body has more than ${maxMembers} members.`);
+  if (figures === 'bare')
+    throw new GatewayError(
+      'invalid_request',
+      `The body has a number or white space of more than ${MAX_BARE} characters in a row.`,
+    );
   weigh?.(figures.values, text.length);
   return figures.members;
 }

@@ -2,7 +2,7 @@
 import { invalid } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import {
-  decodeEmbeddingAnswer,
+  decodeEmbeddingAnswerInSteps,
   decodeEmbeddingError,
   type EmbeddingAnswer,
   EMBEDDING_TYPES,
@@ -37,7 +37,10 @@ export const embeddings: Handler = async (call) => {
     types: EMBEDDING_TYPES,
   });
   const estimate = { input: request.tokens, output: 0 };
-  const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
+  const { largeWork } = call.gateway;
+  // It is read to its end though the client may have left: it is paid for.
+  const decode = (answer: string) => largeWork.of(answer, decodeEmbeddingAnswerInSteps(answer, request));
+  const codec = { decode, decodeError: decodeEmbeddingError };
   const endUser = endUserOf({ safetyIdentifier: json['safety_identifier'], user: json['user'] });
   await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser });
   const whole: WholeExchange<EmbeddingAnswer> = {

@@ -70,6 +70,10 @@ export interface WorkersOptions {
   /** Another one for every process that ever counted limits. */
   readonly member: string;
   readonly onSignal: (listener: (signal: Signal) => void) => void;
+  /** Called once, when the first worker listens, with the ports of clients and of operators; undefined: operators have none. */
+  readonly onServing: (port: number, operationsPort: number | undefined) => void;
+  /** Called once, when the group stops after it has served. */
+  readonly onStopping: () => void;
 }
 
 /** The pause before a dead worker is replaced: what killed it may still be there. */
@@ -82,9 +86,10 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   const reports = workerReports(group, count, clock);
   const admin = options.admin === undefined ? undefined : createAdminApi(options.admin(reports, () => group.reload()));
   const server = createOperationsServer(reports, log, { tls: operations?.tls, admin, site: options.site });
-  if (operations !== undefined) await openOperations(operations, (host, port) => server.listen(host, port), log);
+  const listen = (host: string, port: number): Promise<number> => server.listen(host, port);
+  const operationsPort = operations === undefined ? undefined : await openOperations(operations, listen, log);
   try {
-    return await group.run();
+    return await group.run(operationsPort);
   } finally {
     if (operations !== undefined) await server.close();
   }
@@ -111,11 +116,13 @@ class WorkerGroup {
     this.#options = options;
   }
 
-  run(): Promise<number> {
+  run(operationsPort: number | undefined): Promise<number> {
     const { count, log, onSignal } = this.#options;
-    cluster.on('listening', (worker) => {
+    cluster.on('listening', (worker, { port }) => {
       this.#listening.add(worker);
-      if (this.#phase === 'starting') this.#phase = 'serving';
+      if (this.#phase !== 'starting') return;
+      this.#phase = 'serving';
+      this.#options.onServing(port, operationsPort);
     });
     cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
     const { clock, member } = this.#options;
@@ -182,7 +189,10 @@ class WorkerGroup {
       this.#renew().catch((error: unknown) => this.#options.log.error({ err: error }, 'workers could not be renewed'));
       return;
     }
-    if (signal === 'stop') this.#phase = 'stopping';
+    if (signal === 'stop') {
+      if (this.#phase === 'serving') this.#options.onStopping();
+      this.#phase = 'stopping';
+    }
     this.#signalAll(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
     this.#resolveWhenAllEnded();
   }

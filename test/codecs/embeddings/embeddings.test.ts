@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
-import { decodeEmbeddingAnswer, encodeEmbeddingRequest, readEmbeddingRequest } from '../../../src/codecs/embeddings/index.ts';
+import {
+  decodeEmbeddingAnswer,
+  decodeEmbeddingAnswerInSteps,
+  encodeEmbeddingRequest,
+  readEmbeddingRequest,
+} from '../../../src/codecs/embeddings/index.ts';
 
 const read = (body: JsonObject) => readEmbeddingRequest(JSON.stringify(body), body);
 const BASE = { model: 'm', input: 'x' };
@@ -66,6 +71,41 @@ describe('a list of vectors', () => {
     ] as const) {
       const text = `${list(entry(0, embedding)).slice(0, -1)}, "future": 1.0 }`;
       assert.equal(answer(text, 1, format), text);
+    }
+  });
+
+  it('of thousands is read in steps, each as long as one vector takes', () => {
+    const count = 1_000;
+    const long = Array.from({ length: 1_536 }, (_, at) => Math.sin(at));
+    const text = list(...Array.from({ length: count }, (_, at) => entry(at, long)));
+    const steps = decodeEmbeddingAnswerInSteps(text, read({ ...BASE, input: Array.from({ length: count }, String) }));
+    let taken = 0;
+    for (let step = steps.next(); ; step = steps.next(), taken += 1) {
+      if (step.done !== true) continue;
+      assert.equal(step.value.body, text);
+      break;
+    }
+    assert.equal(taken, count);
+  });
+
+  it('is refused where what stands between its elements is no JSON', () => {
+    const whole = list(entry(0, vector), entry(1, vector));
+    assert.equal(answer(whole, 2), whole);
+    for (const [from, to] of [
+      ['},{', '}{'],
+      ['},{', '},,{'],
+      ['},{', '};{'],
+      ['}]', '},]'],
+      ['[{', '[,{'],
+      ['}]', '}'],
+      ['-2.5]', '-2.5'],
+    ] as const) {
+      const broken = whole.replace(from, to);
+      assert.throws(
+        () => answer(broken, 2),
+        (error) => error instanceof GatewayError && error.code === 'upstream_error',
+        broken,
+      );
     }
   });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isObject, type JsonValue } from '../../../src/codecs/canonical/json.ts';
-import { scanJson } from '../../../src/codecs/json/scan.ts';
+import { MAX_BARE, scanJson } from '../../../src/codecs/json/scan.ts';
 
 const ANY = { depth: Infinity, values: Infinity, members: Infinity };
 
@@ -48,6 +48,10 @@ test('empty containers with space in them, escapes at every place of a string, a
 test('it stops at the first bound, and reads what is no JSON to its end', () => {
   assert.equal(scanJson(`[${'{},'.repeat(20)}{}]`, { ...ANY, values: 20 }), 'values');
   assert.equal(scanJson('['.repeat(30), { ...ANY, depth: 20 }), 'depth');
+  const [most, over] = ['1'.repeat(MAX_BARE), ' '.repeat(MAX_BARE + 1)];
+  assert.deepEqual(scanJson(`[${most},${most}]`, ANY), { values: 3, members: 0 });
+  for (const bare of [`[${over}]`, `{${over}"a":1}`, `[0${over}]`, `{"a"${over}:1}`, `[1${most}`, `[]${over}`, over])
+    assert.equal(scanJson(bare, ANY), 'bare', bare.trim());
   assert.deepEqual(scanJson('[1,2]', { ...ANY, depth: 1, values: 3 }), { values: 3, members: 0 });
   const pair = '{"a":{"b":1,"b":2},"c":{"d":[{"e":1},{"e":1},{"e":1}]}}';
   assert.deepEqual(scanJson(pair, { ...ANY, members: 2 }), { values: 12, members: 2 });

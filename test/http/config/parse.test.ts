@@ -274,6 +274,15 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://h', headers: { a: 'x\ny' } } }), [
     'tracing.headers.a: is not a valid header value',
   ]);
+  assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://h', headers: { 'a b': 'x' } } }), [
+    'tracing.headers["a b"]: is not a valid header name',
+  ]);
+  for (const name of ['', 'a b', 'x\r\ny', 'a:', 'ü', '(a)'])
+    assert.deepEqual(
+      problemsOf(file({ options: { headers: { [name]: 'x' } } })),
+      [`channels[0].options.headers[${JSON.stringify(name)}]: is not a valid header name`],
+      name,
+    );
   assert.match(problemsOf({ listen: { host: 'a\u0000' } })[0] ?? '', /^listen\.host: must match pattern/);
   assert.deepEqual(problemsOf({ affinity: { max_entries: 1e9 } }), ['affinity.max_entries: must be <= 1000000']);
   assert.deepEqual(problemsOf({ limits: { json_bytes: 2 ** 32 } }), ['limits.json_bytes: must be <= 536870888']);

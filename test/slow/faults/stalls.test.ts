@@ -109,6 +109,10 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
       model: 'lowered',
       tools: list(20_000, (at) => ({ name: `t${at}`, input_schema: { type: 'object', ...property('p') } })),
     }),
+  'a number of 30 MB, compressed': () => gzipSync(ask({ x: 0 }).replace('"x":0', `"x":${'1'.repeat(30_000_000)}`)),
+  '30 MB of white space, compressed': () => gzipSync(ask({}).replace('{', `{${' '.repeat(30_000_000)}`)),
+  'five million halves of pairs for gemini, compressed': () =>
+    gzipSync(`{"model":"lowered","max_tokens":9,"messages":[{"role":"user","content":"${'\\ud800'.repeat(5_000_000)}"}]}`),
   'a text of 16 MB, compressed': () => gzipSync(ask({ messages: [{ role: 'user', content: 'word '.repeat(3_200_000) }] })),
 };
 /** What is not said in messages. */

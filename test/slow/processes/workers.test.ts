@@ -184,6 +184,18 @@ test('F39: workers: one port, summed metrics, circuits of each, a reload for all
   assert.equal(await stopped, 0);
 });
 
+test('with workers, too, both ports, pages and models are printed once, and that it drains and has stopped', async () => {
+  await using place = await install(file(simulator, { operations: { port: 0 } }));
+  const serving = await place.serve('--workers', '2');
+  await listeners(serving, 2);
+  const operations = /Operations: (http:\S+) /.exec(serving.text())?.[1];
+  assert.equal((await fetch(`${operations}/healthz`)).status, 200);
+  assert.ok(serving.text().includes(`Pages: ${serving.url}/ (prices)`), serving.text());
+  assert.equal(await serving.stop(), 0);
+  for (const line of ['Pages: ', 'Operations: ', 'Models: m', 'Draining: ', 'Stopped.'])
+    assert.equal(serving.text().split(line).length, 2, `${line} in ${serving.text()}`);
+});
+
 test('what keeps every worker from starting ends the gateway with its reason', async () => {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');

@@ -8,13 +8,13 @@ import { withoutLosses } from '../../requests/without-losses.ts';
 import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
 import { withDirectTools } from '../../tools/function-members.ts';
 import { nameAllTools } from '../../tools/names.ts';
-import { writeInSteps } from '../../json/write-in-steps.ts';
+import { isLong, writeInSteps } from '../../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeGenerationConfig } from './encode-config.ts';
 import { requestLosses } from '../losses.ts';
 import { encodeTools, NAME_RULE } from './encode-tools.ts';
-import { type Content, writeJson } from '../wire.ts';
+import { type Content, type Part, RawJson, writeJson } from '../wire.ts';
 
 /** The specification's limit. */
 const MOST_STOPS = 5;
@@ -63,9 +63,21 @@ function* writeContent({ role, parts }: Content): Steps<string> {
   const written: string[] = [];
   for (const [index, part] of parts.entries()) {
     if (endsStep(index)) yield;
-    written.push(writeJson(part));
+    written.push(writeJson(yield* withLongText(part)));
   }
   return `{"role":${JSON.stringify(role)},"parts":[${written.join(',')}]}`;
+}
+
+/** A text of megabytes, said or as a result, is written in steps; the part around it is small. */
+function* withLongText(part: Part): Steps<object> {
+  const { text, functionResponse } = part;
+  if (isLong(text)) return { ...part, text: new RawJson(yield* writeInSteps(text)) };
+  for (const [name, said] of Object.entries(functionResponse?.response ?? {})) {
+    if (!isLong(said)) continue;
+    const response = { [name]: new RawJson(yield* writeInSteps(said)) };
+    return { ...part, functionResponse: { ...functionResponse, response } };
+  }
+  return part;
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);
