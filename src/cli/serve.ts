@@ -72,9 +72,9 @@ export const DEFAULT_CONFIG = 'mizu.config.json';
 /**
  * A process that has drained and is there so much later, and wrote no settlement meanwhile, waits for what never ends: a disk
  * that hangs, a lock whose holder was stopped. What was settled is in the settlement log by then, for the next start. Longer than
- * a statement may take.
+ * the tries to reach a database that is away.
  */
-const STUCK_MS = 10_000;
+const STUCK_MS = 15_000;
 
 /** Resolves with the exit code once everything is closed. */
 export async function serve(options: ServeOptions): Promise<number> {

@@ -47,7 +47,8 @@ function posted(path: string, model: string, kinds: Kinds, body: (prompt: string
         return false;
       }
       const text = await response.text();
-      if (kind === 'fail') return response.status >= 400;
+      // Any other refusal is the gateway's own, while its store is away: it is in no row.
+      if (kind === 'fail') return response.status === 400;
       return path.endsWith('compact') || !stream ? response.status === 200 : ENDS.test(text);
     },
   };
@@ -71,8 +72,8 @@ const TURN: Way = {
         await client.next(({ type }) => type !== 'response.created');
         return false;
       }
-      const last = (await client.turn(create)).at(-1)?.type;
-      return kind === 'fail' ? last === 'error' || last === 'response.failed' : last === 'response.completed';
+      const last = (await client.turn(create)).at(-1);
+      return kind === 'fail' ? last?.['status'] === 400 : last?.type === 'response.completed';
     } finally {
       ws.terminate();
     }
