@@ -1,4 +1,4 @@
-/** The open sessions of this process: how many each key has, and the pings that detect dead peers. */
+/** The open sessions of this process: how many each key has, the pings that detect dead peers, and when idle ones are closed. */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { Session } from './session.ts';
@@ -9,10 +9,13 @@ export class OpenSessions {
   readonly #clock: Clock;
   readonly #sessions = new Set<Session>();
   readonly #perKey = new Map<string, number>();
+  readonly #idleMs: () => number;
   #timer: Timer | undefined;
+  #pingedAt = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, idleMs: () => number) {
     this.#clock = clock;
+    this.#idleMs = idleMs;
   }
 
   ofKey(keyId: string): number {
@@ -22,7 +25,9 @@ export class OpenSessions {
   add(session: Session, keyId: string): void {
     this.#sessions.add(session);
     this.#perKey.set(keyId, this.ofKey(keyId) + 1);
-    this.#timer ??= this.#clock.setTimeout(() => this.#heartbeat(), PING_INTERVAL_MS);
+    if (this.#timer !== undefined) return;
+    this.#pingedAt = this.#clock.monotonic();
+    this.#beatLater();
   }
 
   /** Once for each session that was added. */
@@ -48,10 +53,17 @@ export class OpenSessions {
     for (const session of this.#sessions) session.cut();
   }
 
-  #heartbeat(): void {
+  /** An idle time under the interval of pings is looked at as often as it is long. */
+  #beatLater(): void {
+    this.#timer = this.#clock.setTimeout(() => this.#beat(), Math.min(PING_INTERVAL_MS, this.#idleMs()));
+  }
+
+  #beat(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
-    for (const session of this.#sessions) session.heartbeat(now);
-    if (this.#sessions.size > 0) this.#timer = this.#clock.setTimeout(() => this.#heartbeat(), PING_INTERVAL_MS);
+    const isPingDue = now - this.#pingedAt >= PING_INTERVAL_MS;
+    if (isPingDue) this.#pingedAt = now;
+    for (const session of this.#sessions) session.heartbeat(now, isPingDue);
+    if (this.#sessions.size > 0) this.#beatLater();
   }
 }

@@ -39,7 +39,7 @@ const MAX_FRAGMENTS = 1_024;
 const MAX_PIECES = 64 * 1_024;
 
 export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
-  const sessions = new OpenSessions(gateway.clock);
+  const sessions = new OpenSessions(gateway.clock, () => gateway.config.current().websocket.idleMs);
   const { unfinished } = gateway;
   let draining = false;
   // Not written into the call: the library's types do not know `closeTimeout`.

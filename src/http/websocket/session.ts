@@ -142,14 +142,14 @@ export class Session {
     });
   }
 
-  /** Called every ping interval: terminates a dead peer, closes an idle one, pings the others. */
-  heartbeat(now: number): void {
+  /** Closes an idle connection. Where a ping is due, terminates a dead peer and pings the others. */
+  heartbeat(now: number, isPingDue: boolean): void {
     const { gateway, ws } = this.#options;
-    if (this.#missedPings >= MISSED_PINGS) {
+    if (isPingDue && this.#missedPings >= MISSED_PINGS) {
       ws.terminate();
     } else if (this.#state === 'idle' && now - this.#lastTurnAt >= gateway.config.current().websocket.idleMs) {
       this.#end(CLOSE.normal, 'idle');
-    } else {
+    } else if (isPingDue) {
       this.#missedPings += 1;
       this.#outlet.ping();
     }

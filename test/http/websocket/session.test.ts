@@ -475,6 +475,25 @@ test('a connection is idle since the end of its last turn', async () => {
   assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
 });
 
+test('an idle time that is shorter than the interval of pings is kept, too, and brings no more pings', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf({ websocket: { idle_ms: 4_000 } }), { clock });
+  const client = await connect(gateway);
+  let pings = 0;
+  client.ws.on('ping', () => {
+    pings += 1;
+  });
+  clock.advance(3_000);
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+  await eventually(() => gateway.store.settled.length === 1);
+  clock.advance(3_000);
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+  await eventually(() => gateway.store.settled.length === 2);
+  clock.advance(8_000);
+  assert.deepEqual(await client.closed, { code: 1000, reason: 'idle' });
+  assert.equal(pings, 0);
+});
+
 test('W5: a client that closes cancels the upstream at once, and no Channel is blamed', async () => {
   await using gateway = await testGateway(configOf());
   for (const phase of ['before the first word', 'in the middle'] as const) {
