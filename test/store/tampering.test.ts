@@ -251,6 +251,7 @@ const TAMPERINGS: Readonly<Record<string, Tampering>> = {
   },
   'an answer is not found by the id that its client gave it': {
     lmdb: (tables) => void tables.logIds.removeSync(onlyKey(tables.logIds.getRange()).key),
+    postgres: "UPDATE request_log SET request_id = 'other', client_request_id = 'other' WHERE exchange_id = 'ex_free'",
     found: ['index: name of ex_free', 'index: names of exchanges'],
   },
   'an answer is listed for another key': {
@@ -267,6 +268,22 @@ const TAMPERINGS: Readonly<Record<string, Tampering>> = {
     postgres: "UPDATE request_log SET key_id = 'key_other' WHERE exchange_id = 'ex_yesterday'",
     found: ['index: key of ex_yesterday'],
   },
+  'an answer is listed for another model, as a failure': {
+    lmdb({ exchanges, logFilters }) {
+      const [seq = 0] = exchanges.get('ex_today') ?? [];
+      for (const [filter, word] of [
+        ['model', 'model'],
+        ['status', 'success'],
+      ] as const) {
+        const places = logFilters.get([filter, word, 0]);
+        assert.ok(places, filter);
+        places[seq >> 3] = (places[seq >> 3] ?? 0) & ~(1 << (seq & 7));
+        logFilters.putSync([filter, word, 0], places);
+      }
+    },
+    postgres: "UPDATE request_log SET model = 'other', status = 'error' WHERE exchange_id = 'ex_today'",
+    found: ['index: filters of exchanges', 'index: model of ex_today', 'index: status of ex_today'],
+  },
   'an answer is listed under an error that it had not': {
     lmdb: (tables) => tables.logFilters.putSync(['code', 'overloaded', 0], new Uint8Array(32).fill(1, 0, 1)),
     postgres: "UPDATE request_log SET error_code = 'overloaded' WHERE exchange_id = 'ex_yesterday'",
@@ -276,6 +293,11 @@ const TAMPERINGS: Readonly<Record<string, Tampering>> = {
 /** Where an index is a column, it is told as one; counts of indexes are LMDB's own. */
 const ON_POSTGRES: Readonly<Record<string, readonly string[]>> = {
   'an answer is listed under an error that it had not': ['index: error_code of ex_yesterday'],
+  'an answer is not found by the id that its client gave it': [
+    'index: client_request_id of ex_free',
+    'index: request_id of ex_free',
+  ],
+  'an answer is listed for another model, as a failure': ['index: model of ex_today', 'index: status of ex_today'],
   'an answer is listed for another key': ['exchange: key column of ex_yesterday'],
 };
 const COUNTS = /^(index: (tasks that are due|owners of tasks)|key: digests)$/;

@@ -162,11 +162,10 @@ export const LOG = new Table<LogRow>(
   `seq bigint, logged_at_ms bigint, exchange_id text, request_id text, client_request_id text, account_id text, key_id text, \
 model text, status text, charged_nanos bigint, entry text, channel_id text, error_code text`,
   ({ seq, loggedAtMs, entry, text }) => {
-    const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
+    const { exchangeId, accountId, keyId, charge } = entry;
     return {
-      ...{ seq, logged_at_ms: loggedAtMs, exchange_id: storable(exchangeId), request_id: storable(requestId) },
-      client_request_id: clientRequestId === undefined ? undefined : storable(clientRequestId.slice(0, 256)),
-      ...{ account_id: accountId, key_id: keyId, model: storable(model), status, entry: text },
+      ...{ seq, logged_at_ms: loggedAtMs, exchange_id: storable(exchangeId), account_id: accountId, key_id: keyId, entry: text },
+      ...nameColumns(entry),
       charged_nanos: (charge?.total ?? 0n).toString(),
       ...filterColumns(entry),
     };
@@ -174,6 +173,12 @@ model text, status text, charged_nanos bigint, entry text, channel_id text, erro
 );
 
 /** Of the request log: copies of what is in the entry. */
+export function nameColumns({ requestId, clientRequestId, model, status }: RequestLogEntry) {
+  const clientId = clientRequestId === undefined ? undefined : storable(clientRequestId.slice(0, 256));
+  return { request_id: storable(requestId), client_request_id: clientId, model: storable(model), status };
+}
+
+/** Of the request log: copies of what is in the entry. NULL where an older version wrote the row. */
 export function filterColumns(entry: RequestLogEntry): { readonly channel_id: string; readonly error_code: string } {
   const [code, , channel] = filterWords(entry);
   return { channel_id: channel ?? '', error_code: code ?? '' };

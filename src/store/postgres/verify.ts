@@ -6,8 +6,8 @@ import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
 import { allRows, openIds } from './all-rows.ts';
 import { rollupOf } from './rollup-rows.ts';
-import { filterColumns } from './record-tables.ts';
-import { big, int, type Row, text } from './rows.ts';
+import { filterColumns, nameColumns } from './record-tables.ts';
+import { big, int, maybeText, type Row, text } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 
 export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
@@ -47,6 +47,8 @@ function checkLogged(recount: Recount, logged: RequestLogRow, row: Row): void {
   recount.expect('exchange', `charge column of ${exchangeId}`, charge?.total ?? 0n, big(row, 'charged_nanos'));
   recount.expect('exchange', `key column of ${exchangeId}`, keyId, text(row, 'key_id'));
   recount.expect('exchange', `account column of ${exchangeId}`, accountId, text(row, 'account_id'));
+  for (const [column, word] of Object.entries(nameColumns(logged)))
+    recount.expect('index', `${column} of ${exchangeId}`, word ?? 'none', maybeText(row, column) ?? 'none');
   for (const [column, word] of Object.entries(filterColumns(logged)))
     if (row[column] !== null) recount.expect('index', `${column} of ${exchangeId}`, word, text(row, column));
 }
