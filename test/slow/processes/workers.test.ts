@@ -188,8 +188,14 @@ test('with workers, too, both ports, pages and models are printed once, and that
   await using place = await install(file(simulator, { operations: { port: 0 } }));
   const serving = await place.serve('--workers', '2');
   await listeners(serving, 2);
-  const operations = /Operations: (http:\S+) /.exec(serving.text())?.[1];
-  assert.equal((await fetch(`${operations}/healthz`)).status, 200);
+  // The primary prints it for all, and is well when its workers have told it so.
+  await waitFor(
+    async () => {
+      const operations = /Operations: (http:\S+) /.exec(serving.text())?.[1];
+      return operations !== undefined && (await fetch(`${operations}/healthz`)).status === 200 ? true : undefined;
+    },
+    () => serving.text(),
+  );
   assert.ok(serving.text().includes(`Pages: ${serving.url}/ (prices)`), serving.text());
   assert.equal(await serving.stop(), 0);
   for (const line of ['Pages: ', 'Operations: ', 'Models: m', 'Draining: ', 'Stopped.'])
