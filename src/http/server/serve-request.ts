@@ -12,7 +12,7 @@ import { LIMIT_HEADERS } from '../limits/headers.ts';
 import { headerValues } from '../request/header-values.ts';
 import type { OpenResponse } from './open-responses.ts';
 import { refuseCall } from '../exchange/refusal.ts';
-import { clientRequestId } from '../request/request-id.ts';
+import { clientRequestId, newRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget, type Route, type RouteMatch, type RouteName } from './route-table.ts';
 import { SAFE_HEADERS } from './safe-headers.ts';
 
@@ -31,7 +31,7 @@ export async function serveRequest(
   const startedAt = gateway.clock.monotonic();
   const path = pathOfTarget(request.url ?? '/');
   const ownId = clientRequestId(request);
-  const requestId = ownId ?? gateway.mint('req_');
+  const requestId = ownId ?? newRequestId(gateway.mint);
   response.setHeader('x-request-id', requestId);
   for (const [name, value] of SAFE_HEADERS) response.setHeader(name, value);
   // A broken connection is noticed by the response's `close`; an error without a listener would end the process.

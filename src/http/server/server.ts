@@ -13,6 +13,7 @@ import { OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
+import { newRequestId } from '../request/request-id.ts';
 
 const LISTENER = { what: 'clients', setting: 'listen.port (or the variable PORT)' };
 const HEADER_BYTES = 32 * 1024;
@@ -146,7 +147,7 @@ export class GatewayServer {
   }
 
   #answerUnread(socket: Duplex, error: GatewayError): void {
-    answerRaw(socket, { error, requestId: this.#gateway.mint('req_') }, this.#gateway.clock);
+    answerRaw(socket, { error, requestId: newRequestId(this.#gateway.mint) }, this.#gateway.clock);
   }
 
   /** Closes a connection that receives nothing and has no open response. */

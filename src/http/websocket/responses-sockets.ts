@@ -12,7 +12,7 @@ import { clientIp } from '../request/client-ip.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { answerRaw } from '../server/raw-answer.ts';
-import { clientRequestId } from '../request/request-id.ts';
+import { clientRequestId, newRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget } from '../server/route-table.ts';
 import { ClientSocket } from './client-socket.ts';
 import { OpenSessions } from './open-sessions.ts';
@@ -139,7 +139,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
 }
 
 function requestIdOf(gateway: Gateway, request: IncomingMessage): string {
-  return clientRequestId(request) ?? gateway.mint('req_');
+  return clientRequestId(request) ?? newRequestId(gateway.mint);
 }
 
 /** `more` are further header lines. */

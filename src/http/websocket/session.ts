@@ -14,6 +14,7 @@ import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
 import { refuseCall } from '../exchange/refusal.ts';
 import type { KeySlot } from '../request/key-slots.ts';
+import { newRequestId } from '../request/request-id.ts';
 import { type ClientEvent, invalidEvent, readClientEvent, streamIdOf } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
@@ -340,7 +341,7 @@ export class Session {
       path,
       route: name,
       method: 'GET',
-      requestId: gateway.mint('req_'),
+      requestId: newRequestId(gateway.mint),
       ...(clientRequestId === undefined ? {} : { clientRequestId }),
       startedAtMs: gateway.clock.now(),
       ip,
