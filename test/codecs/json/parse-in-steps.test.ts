@@ -54,8 +54,8 @@ test('long strings are the same, whatever stands where two pieces meet', () => {
     let steps = 0;
     for (const parse = parseInSteps(text); parse.next().done !== true; ) steps += 1;
     assert.ok(steps > 6, `${steps} steps`);
-    // What is in the strings does not matter here.
-    if (index > 0) continue;
+    // What is in the strings should not matter here: `MIZU_CASES=all` tries each.
+    if (index > 0 && process.env['MIZU_CASES'] !== 'all') continue;
     for (const broken of [
       text.replace('"a"', '"a'),
       `${text.slice(0, -2)}}`,
