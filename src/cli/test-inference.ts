@@ -10,6 +10,7 @@ import { attemptWhole } from '../http/text/attempt.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Mint } from '../codecs/codec.ts';
 import { LargeWork } from '../http/request/large-work.ts';
+import { StreamTurns } from '../streams/stream-turns.ts';
 
 export interface Inference {
   readonly ok: boolean;
@@ -48,7 +49,7 @@ export async function testByInference(channel: Channel, model: Model, parts: Inf
   if (request === undefined) throw new Error('no codec reads chat');
   const note: { upstreamStatus?: number } = {};
   const target = { channel, upstreamModel, model: model.name, without: new Set<never>(), note };
-  const gateway = { upstreams, codecs, clock, largeWork: new LargeWork(), mint };
+  const gateway = { upstreams, codecs, clock, largeWork: new LargeWork(), streamTurns: new StreamTurns(), mint };
   const call = { gateway, config, request: { headers: {} } };
   const answered = (ok: boolean, words: string): Inference => ({
     ok,
@@ -59,7 +60,7 @@ export async function testByInference(channel: Channel, model: Model, parts: Inf
   try {
     const { whole } = await attemptWhole(
       { ...target, signal: AbortSignal.timeout(INFERENCE_MS) },
-      { call, request, model, seal: () => '' },
+      { call, request, model, party: '', seal: () => '' },
     );
     const { usage } = whole;
     const counted = usage === undefined ? 'no usage was reported' : `${usage.output ?? 0} output tokens`;

@@ -5,6 +5,7 @@ import { createEnvelopes } from '../codecs/envelope.ts';
 import { USD } from '../store/money.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
+import { StreamTurns } from '../streams/stream-turns.ts';
 import type { Logger } from 'pino';
 import { type AdminApiOptions, createAdminApi } from './admin/admin-api.ts';
 import type { Config, OperationsAddress } from './config/config.ts';
@@ -226,6 +227,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
       leaving_clients: leavers.waiting,
       large_bodies: largeWork.waiting,
       waiting_requests: turns.waiting,
+      waiting_streams: streamTurns.waiting,
       reserved_usd: Number(store.admission.reserved()) / Number(USD),
     }),
     storeHealthy: () => store.health().healthy,
@@ -234,7 +236,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     processFigures: options.processFigures,
   });
   const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new OneATurn()];
-  const [largeWork, turns] = [new LargeWork(), new Turns()];
+  const [largeWork, turns, streamTurns] = [new LargeWork(), new Turns(), new StreamTurns()];
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,
@@ -270,6 +272,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     leavers,
     largeWork,
     turns,
+    streamTurns,
     site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [

@@ -5,6 +5,7 @@
  */
 import { empty } from './empty.ts';
 import type { Sealed } from './seal.ts';
+import type { StreamTurns } from './stream-turns.ts';
 import { ENDED } from './stream-error.ts';
 
 export interface PumpSource<In> {
@@ -41,6 +42,9 @@ export interface PumpOptions<In, Out> {
    * open.
    */
   readonly held?: In[];
+  /** What arrives is processed in these turns of the event loop, as a stream of `party`. Absent: as soon as it arrives. */
+  readonly turns?: StreamTurns;
+  readonly party?: string;
   /** Awaited before the last words are written. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;
   /** Words were written. */
@@ -74,7 +78,7 @@ class Pump<In, Out> {
   /** What one read brought, and what was made of it: both are empty while the next is awaited. */
   readonly #taken: In[] = [];
   readonly #made: Out[] = [];
-  readonly #goOn = (): void => this.#run(undefined);
+  readonly #goOn: () => void;
   readonly #fail = (reason: unknown): void => this.#stop(reason);
 
   constructor(
@@ -91,6 +95,9 @@ class Pump<In, Out> {
     this.#options = options;
     this.#resolve = resolve;
     this.#reject = reject;
+    const { turns, party = '' } = options;
+    const goOn = (): void => this.#run(undefined);
+    this.#goOn = turns === undefined ? goOn : () => turns.do(party, goOn);
   }
 
   start(): void {

@@ -52,6 +52,7 @@ test('metrics: what requests hold in memory, by kind, while they hold it', async
     'unfinished_message_bytes',
     'large_bodies',
     'waiting_requests',
+    'waiting_streams',
     'leaving_clients',
     'reserved_usd',
   ])

@@ -112,6 +112,15 @@ export const WEIGHTS: readonly Weight[] = [
     tests: [['http/turns.test.ts', 'F47: a hundred that come at once']],
   },
   {
+    what: 'streams whose upstreams speak at once',
+    metric: held('waiting_streams'),
+    tests: [
+      ['streams/stream-turns.test.ts', 'F47: a thousand streams of one party'],
+      ['streams/stream-turns.test.ts', 'F47: a stream of another party'],
+      ['slow/faults/chorus.test.ts', 'F47: a thousand streams whose upstream says $'],
+    ],
+  },
+  {
     what: 'turns and warm-ups that WebSockets keep, and stored responses',
     option: ['history.key_bytes', 134_217_728],
     metric: held('history_bytes'),

@@ -32,9 +32,14 @@ import { bySummary } from './need.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
 export interface TextAttemptOptions {
-  readonly call: Asker & Pick<CallContext, 'config'> & { readonly gateway: Pick<Gateway, 'codecs' | 'largeWork' | 'mint'> };
+  readonly call: Asker &
+    Pick<CallContext, 'config'> & {
+      readonly gateway: Pick<Gateway, 'codecs' | 'largeWork' | 'streamTurns' | 'mint'>;
+    };
   readonly request: CanonicalRequest;
   readonly model: Model;
+  /** Whose turns of the event loop the answer takes: the key's. */
+  readonly party: string;
   /** Makes an envelope of the client's account. */
   readonly seal: (opaque: Opaque) => string;
   readonly link?: UpstreamLink | undefined;
@@ -78,7 +83,7 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
     const source = sent.isSummary
       ? wholeAsSource(compactionStep((await wholeAnswer(sent, options)).whole, sealing(sent, options)), sent.word)
       : await openSource(sent, options);
-    const held = await readUntilCommit(source);
+    const held = await readUntilCommit(source, options);
     return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
   });
 }
@@ -231,13 +236,19 @@ function decodeWhole({ codec, context, encoded }: Sent, text: string): Step {
   return stoppedStep(codec.decodeResponse(text, context), encoded.ownStops);
 }
 
-async function readUntilCommit(source: AnswerSource): Promise<Step[]> {
+async function readUntilCommit(source: AnswerSource, { call, party }: TextAttemptOptions): Promise<Step[]> {
+  const turns = call.gateway.streamTurns;
   const held: Step[] = [];
   for (let seen = 0; ; ) {
     let failure: unknown;
     let broken = false;
+    const entered = turns.enter(party);
+    if (entered !== undefined) await entered;
+    const from = performance.now();
     try {
-      if (!source.take(held)) {
+      const isTaken = source.take(held);
+      turns.worked(from);
+      if (!isTaken) {
         await arrival(source);
         continue;
       }

@@ -7,6 +7,7 @@ import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, ClientEncoder, Frame } from '../../codecs/codec.ts';
 import { writeAnswer } from '../../codecs/pipeline.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
+import type { StreamTurns } from '../../streams/stream-turns.ts';
 import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -19,6 +20,9 @@ export interface ClientOutput {
 }
 
 export interface RelayWatch {
+  readonly turns: StreamTurns;
+  /** Whose turns: the key's. */
+  readonly party: string;
   /** A part of the answer was written. */
   onOutput(): void;
   /**
@@ -49,6 +53,8 @@ export function relay(
 
 class RelayObserver implements PumpOptions<Step, Frame> {
   readonly held: Step[];
+  readonly turns: StreamTurns;
+  readonly party: string;
   readonly isGone = isGone;
   /** The failure that was sent to the client. */
   failure: GatewayError | undefined;
@@ -58,6 +64,8 @@ class RelayObserver implements PumpOptions<Step, Frame> {
 
   constructor(held: Step[], output: ClientOutput, watch: RelayWatch) {
     this.held = held;
+    this.turns = watch.turns;
+    this.party = watch.party;
     this.#output = output;
     this.#watch = watch;
   }

@@ -48,6 +48,7 @@ export class TextAnswer {
   readonly #request: SentRequest;
   readonly #responseId: string;
   readonly #accountId: string;
+  readonly #keyId: string;
   readonly #usage: TextUsage;
   readonly #remember: PreparedRequest['remember'];
   readonly #reply: Reply;
@@ -62,6 +63,7 @@ export class TextAnswer {
     this.#request = asSent(request);
     this.#responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);
     this.#accountId = prepared.principal.account.id;
+    this.#keyId = prepared.principal.key.id;
     this.#usage = new TextUsage(gateway, this.#request, model);
     this.#remember = prepared.remember;
     this.#reply = reply;
@@ -70,6 +72,7 @@ export class TextAnswer {
       call,
       request,
       model,
+      party: this.#keyId,
       seal: (opaque) => gateway.envelopes.seal(opaque, this.#accountId),
       ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
       link: prepared.link,
@@ -148,6 +151,8 @@ export class TextAnswer {
     };
     const remember = (): Promise<void> | undefined => this.#keep(() => recorder?.remember());
     const failure = await relay(held, source, output, committed, {
+      turns: gateway.streamTurns,
+      party: this.#keyId,
       onOutput: () => exchange.outputWritten(),
       beforeEnd: (told) => {
         const ended = exchange.endFirst({ error: failureOf(told), status: 200 });
