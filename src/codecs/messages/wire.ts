@@ -23,9 +23,6 @@ export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-/** What a tool's name may be on this wire. */
-export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as const;
-
 /** The stop reasons of a limit, which may cut an answer anywhere: a block may be left open, or its JSON unfinished. */
 export const CUTTING_STOPS: ReadonlySet<string> = new Set(['max_tokens', 'model_context_window_exceeded']);
 

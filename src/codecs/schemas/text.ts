@@ -5,8 +5,9 @@
  */
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { JsonEdit } from '../json/edit.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
 import { compactInSteps, type JsonPath, jsonSlicer } from '../json/text.ts';
+import { writeInSteps } from '../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../steps.ts';
 
 /** The texts of those schemas that JSON.stringify would change: of tools by their path, and of the format. */
@@ -36,8 +37,11 @@ export function* schemaTexts({ text, dialect, tools, format, schemas }: Canonica
   return { tools: texts, ...(found === undefined ? {} : { format: found }) };
 }
 
-/** The edits that put these texts into a body whose `tools` are those of the request without the native ones. */
-export function* schemaEdits(request: CanonicalRequest, inTool: JsonPath, format: JsonPath): Steps<JsonEdit[]> {
+/**
+ * `body`, whose `tools` are those of the request without the native ones, with these texts in place of its schemas. `inTool`,
+ * `format`: where the protocol has the schema of a tool and that of the format.
+ */
+export function* writeWithSchemas(body: object, request: CanonicalRequest, inTool: JsonPath, format: JsonPath): Steps<string> {
   const texts = yield* schemaTexts(request);
   yield;
   const edits = request.tools
@@ -46,7 +50,10 @@ export function* schemaEdits(request: CanonicalRequest, inTool: JsonPath, format
       const value = texts.tools.get(tool.at);
       return value === undefined ? [] : [{ path: ['tools', index, ...inTool], value }];
     });
-  return texts.format === undefined ? edits : [...edits, { path: format, value: texts.format }];
+  if (texts.format !== undefined) edits.push({ path: format, value: texts.format });
+  const written = yield* writeInSteps(body);
+  yield;
+  return editJson(written, edits);
 }
 
 /** How many containers are looked at in a step. */

@@ -15,6 +15,9 @@ export interface NameRule {
   readonly startsWithLetter?: boolean;
 }
 
+/** Letters, digits, `_` and `-`, as most vendors want it. */
+export const PLAIN_NAMES: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
+
 export interface ToolNames {
   /** The name on the wire. A tool that was not declared gets a name by the same rule. */
   toWire(tool: ToolName): string;

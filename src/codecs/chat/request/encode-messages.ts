@@ -26,13 +26,12 @@ import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { placeBreakpoints } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
-import type { ToolNames } from '../../tools/names.ts';
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 import { wireCallId } from '../wire.ts';
 import { CALL_FORM, signedCall } from '../opaque.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
 import { cacheMember, holdsBreakpoint, mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
-import type { Losses } from '../../requests/losses.ts';
 
 /** An assistant message that is being built. */
 interface AssistantDraft {
@@ -49,13 +48,9 @@ interface AssistantDraft {
 }
 
 /** The messages; names of features that were left out or coerced are added to `losses`. */
-export function* encodeMessages(
-  request: CanonicalRequest,
-  target: Target,
-  names: ToolNames,
-  losses: Losses,
-): Steps<readonly JsonObject[]> {
-  const writer = new MessageWriter(request, target, names, losses);
+export function* encodeMessages(request: CanonicalRequest, context: EncodeContext): Steps<readonly JsonObject[]> {
+  const { target, losses } = context;
+  const writer = new MessageWriter(request, context);
   const items = placeBreakpoints(request, {
     target,
     holds: holdsBreakpoint,
@@ -77,8 +72,8 @@ class MessageWriter {
   readonly #messages: JsonObject[] = [];
   readonly #request: CanonicalRequest;
   readonly #target: Target;
-  readonly #names: ToolNames;
-  readonly #losses: Losses;
+  readonly #names: EncodeContext['names'];
+  readonly #losses: EncodeContext['losses'];
   /** Media of tool results and of assistant messages, which need a user message of their own. */
   readonly #deferredMedia: JsonObject[] = [];
   #assistant: AssistantDraft | undefined;
@@ -87,7 +82,7 @@ class MessageWriter {
   /** Another item came since the latest text of the assistant. */
   #isSeparate = false;
 
-  constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses) {
+  constructor(request: CanonicalRequest, { target, names, losses }: EncodeContext) {
     this.#request = request;
     this.#target = target;
     this.#names = names;

@@ -8,13 +8,10 @@ import type { CodecOptions } from '../../codec.ts';
 import { cacheMember } from './encode-parts.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../../tools/freeform.ts';
-import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
-import type { Losses } from '../../requests/losses.ts';
-
-export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 
 /**
  * True for a custom tool that the upstream gets as a function: one with an object schema, or any if the Channel lowers custom
@@ -24,12 +21,8 @@ export function isLowered(tool: CustomTool | undefined, options: CodecOptions): 
   return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
 }
 
-export function* encodeTools(
-  request: CanonicalRequest,
-  names: ToolNames,
-  options: CodecOptions,
-  losses: Losses,
-): Steps<JsonObject[]> {
+export function* encodeTools(request: CanonicalRequest, context: EncodeContext): Steps<JsonObject[]> {
+  const { losses, target } = context;
   const tools: JsonObject[] = [];
   for (const [index, tool] of request.tools.entries()) {
     if (endsStep(index)) yield;
@@ -37,19 +30,17 @@ export function* encodeTools(
       losses.note('native tool', tool.at);
       continue;
     }
-    const isFreeform = tool.kind === 'custom' && !isLowered(tool, options);
+    const isFreeform = tool.kind === 'custom' && !isLowered(tool, target.options);
     if (isFreeform && !losses.note('custom tool: freeform', tool.at)) continue;
-    tools.push(encodeTool(tool, names, options, request.dialect, losses));
+    tools.push(encodeTool(tool, request.dialect, context));
   }
   return tools;
 }
 
 function encodeTool(
   tool: Exclude<Tool, { kind: 'native' }>,
-  names: ToolNames,
-  options: CodecOptions,
   dialect: Dialect,
-  losses: Losses,
+  { names, losses, target: { options } }: EncodeContext,
 ): JsonObject {
   const name = names.toWire(tool.tool);
   const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
@@ -89,8 +80,7 @@ function nestedFormat(format: JsonObject): JsonObject {
 /** `tool_choice`, or undefined where there is nothing to choose from. */
 export function encodeToolChoice(
   request: CanonicalRequest,
-  names: ToolNames,
-  options: CodecOptions,
+  context: EncodeContext,
   tools: readonly JsonObject[],
 ): JsonValue | undefined {
   const choice = request.toolChoice;
@@ -101,12 +91,12 @@ export function encodeToolChoice(
   }
   switch (choice.mode) {
     case 'tool':
-      return named(choice.tool, request, names, options);
+      return named(choice.tool, request, context);
     case 'allowed': {
       // All allowed tools are native to another dialect.
       if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
       if (choice.tools.length === 0) return 'none';
-      const allowed = choice.tools.map((tool) => named(tool, request, names, options));
+      const allowed = choice.tools.map((tool) => named(tool, request, context));
       return { type: 'allowed_tools', allowed_tools: { mode: choice.require ? 'required' : 'auto', tools: allowed } };
     }
     default:
@@ -118,9 +108,9 @@ function unsatisfiable() {
   return notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
 }
 
-function named(tool: ToolName, request: CanonicalRequest, names: ToolNames, options: CodecOptions): JsonObject {
+function named(tool: ToolName, request: CanonicalRequest, { names, target }: EncodeContext): JsonObject {
   const custom = customToolOf(request.tools, tool);
-  const type = custom !== undefined && !isLowered(custom, options) ? 'custom' : 'function';
+  const type = custom !== undefined && !isLowered(custom, target.options) ? 'custom' : 'function';
   return { type, [type]: { name: names.toWire(tool) } };
 }
 

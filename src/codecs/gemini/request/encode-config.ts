@@ -3,10 +3,10 @@ import { invalid, notConvertible } from '../../canonical/error.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl } from '../../canonical/request.ts';
 import type { ModelFacts } from '../../codec.ts';
-import type { Stops } from '../../requests/stop-sequences.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
 import type { Steps } from '../../steps.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;
@@ -14,11 +14,8 @@ const MAX_TOP_LOGPROBS = 20;
 /** The members that the client set; undefined when there is none. */
 export function* encodeGenerationConfig(
   request: CanonicalRequest,
-  facts: ModelFacts,
-  stops: Stops,
-  losses: Losses,
+  { target, stops, losses }: EncodeContext,
 ): Steps<JsonObject | undefined> {
-  if (stops.own !== undefined) losses.note('stop sequences');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
     topP: request.topP,
@@ -32,7 +29,7 @@ export function* encodeGenerationConfig(
     ...logprobMembers(request),
     ...(yield* formatMembers(request.format)),
     responseModalities: modalitiesOf(request.modalities, losses),
-    thinkingConfig: thinkingOf(request, facts),
+    thinkingConfig: thinkingOf(request, target.facts),
   };
   return Object.values(config).some((value) => value !== undefined) ? config : undefined;
 }

@@ -17,6 +17,7 @@ import { titledText } from '../../media.ts';
 import type { ToolNames } from '../../tools/names.ts';
 import { argumentsOf, type Content, type FunctionResponse, type Part } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 import { mediaPart } from './encode-media.ts';
 import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from '../opaque.ts';
 
@@ -28,13 +29,8 @@ export interface Conversation {
 /** Written where the protocol needs a turn of the user and the history has none. */
 const PLACEHOLDER: Part = { text: ' ' };
 
-export function encodeConversation(
-  request: CanonicalRequest,
-  target: Target,
-  names: ToolNames,
-  losses: Losses,
-): Steps<Conversation> {
-  return new Writer(request, target, names, losses).write();
+export function encodeConversation(request: CanonicalRequest, context: EncodeContext): Steps<Conversation> {
+  return new Writer(request, context).write();
 }
 
 interface DraftContent {
@@ -54,7 +50,7 @@ class Writer {
   /** Calls of the current content of the model, which have no responses yet. */
   #unansweredCalls: ToolCallItem[] = [];
 
-  constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses) {
+  constructor(request: CanonicalRequest, { target, names, losses }: EncodeContext) {
     this.#request = request;
     this.#names = names;
     this.#losses = losses;

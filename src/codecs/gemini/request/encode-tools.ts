@@ -3,13 +3,12 @@ import { notConvertible } from '../../canonical/error.ts';
 import type { ToolName } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../../canonical/request.ts';
-import type { CodecOptions } from '../../codec.ts';
 import { freeformSchema } from '../../tools/freeform.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../schemas/lowering.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import type { NameRule, ToolNames } from '../../tools/names.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
-import type { Losses } from '../../requests/losses.ts';
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 
 /** Letters, digits, `_`, `.`, `:` and `-`; the first is a letter or `_`. Older models take no more than 64 characters. */
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_.:-]/g, maxLength: 64, startsWithLetter: true };
@@ -28,20 +27,16 @@ export interface CallingConfig {
   readonly allowedFunctionNames?: readonly string[];
 }
 
-export function* encodeTools(
-  request: CanonicalRequest,
-  names: ToolNames,
-  options: CodecOptions,
-  losses: Losses,
-): Steps<ToolMembers> {
+export function* encodeTools(request: CanonicalRequest, context: EncodeContext): Steps<ToolMembers> {
+  const { names, target } = context;
   const choice = request.toolChoice;
   const declarations: Declaration[] = [];
   const declared = new Set<string>();
   const allowed = choice?.mode === 'allowed' ? new Set(choice.tools.map((tool) => names.toWire(tool))) : undefined;
   for (const [index, tool] of request.tools.entries()) {
     if (endsStep(index)) yield;
-    if (options.lowerCustomTools !== true && isExcluded(tool, allowed, names)) continue;
-    const declaration = yield* declare(tool, names, options, losses);
+    if (target.options.lowerCustomTools !== true && isExcluded(tool, allowed, names)) continue;
+    const declaration = yield* declare(tool, context);
     if (declaration === undefined) continue;
     declared.add(declaration.name);
     declarations.push(declaration);
@@ -65,7 +60,7 @@ function isExcluded(tool: Tool, allowed: ReadonlySet<string> | undefined, names:
   return !allowed.has(names.toWire(tool.tool));
 }
 
-function* declare(tool: Tool, names: ToolNames, options: CodecOptions, losses: Losses): Steps<Declaration | undefined> {
+function* declare(tool: Tool, { names, losses, target }: EncodeContext): Steps<Declaration | undefined> {
   if (tool.kind === 'native') {
     losses.note('native tool', tool.at);
     return undefined;
@@ -78,7 +73,7 @@ function* declare(tool: Tool, names: ToolNames, options: CodecOptions, losses: L
   if (tool.inputSchema !== undefined) {
     return { ...head, ...(yield* parametersOf(tool.inputSchema, `${tool.at}.input_schema`)) };
   }
-  if (options.lowerCustomTools !== true) losses.note('custom tool: freeform', tool.at);
+  if (target.options.lowerCustomTools !== true) losses.note('custom tool: freeform', tool.at);
   return { ...head, parametersJsonSchema: freeformSchema(tool.format) };
 }
 

@@ -1,13 +1,6 @@
 /** A canonical request as a call of `generateContent` or `streamGenerateContent`. The model is in the path, not in the body. */
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import type { Target, UpstreamRequest } from '../../codec.ts';
-import { refuseForeignBinding } from '../../requests/foreign-content.ts';
-import { Losses } from '../../requests/losses.ts';
-import { mayReplay } from '../../requests/opaque-replay.ts';
-import { withoutLosses } from '../../requests/without-losses.ts';
-import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
-import { withDirectTools } from '../../tools/function-members.ts';
-import { nameAllTools } from '../../tools/names.ts';
+import { type EncodeContext, requestEncoder } from '../../requests/request-encoder.ts';
 import { isLong, writeInSteps } from '../../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { encodeConversation } from './encode-contents.ts';
@@ -16,36 +9,26 @@ import { requestLosses } from '../losses.ts';
 import { encodeTools, NAME_RULE } from './encode-tools.ts';
 import { type Content, type Part, RawJson, writeJson } from '../wire.ts';
 
-/** The specification's limit. */
-const MOST_STOPS = 5;
+export const encodeInSteps = requestEncoder({
+  dialect: 'gemini',
+  losses: requestLosses,
+  nameRule: NAME_RULE,
+  // The specification's limit.
+  mostStops: 5,
+  path: ({ stream }, { owner }) => pathOf(owner.model, stream),
+  write: writeBody,
+});
 
-export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
-  refuseForeignBinding(asked, 'gemini');
-  const losses = new Losses(requestLosses);
-  const request = withDirectTools(
-    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'gemini')),
-    losses,
-  );
+function* writeBody(request: CanonicalRequest, context: EncodeContext): Steps<string> {
+  const { systemInstruction, contents } = yield* encodeConversation(request, context);
+  const { tools, toolConfig } = yield* encodeTools(request, context);
+  const generationConfig = yield* encodeGenerationConfig(request, context);
   yield;
-  const toolNames = yield* nameAllTools(request, NAME_RULE);
-  yield;
-  const { systemInstruction, contents } = yield* encodeConversation(request, target, toolNames, losses);
-  const { tools, toolConfig } = yield* encodeTools(request, toolNames, target.options, losses);
-  const stops = splitStops(request.stop, MOST_STOPS);
-  const generationConfig = yield* encodeGenerationConfig(request, target.facts, stops, losses);
-  yield;
-  return {
-    path: pathOf(target.owner.model, request.stream),
-    body: yield* writeBody(contents, { systemInstruction, tools, toolConfig, generationConfig }),
-    headers: {},
-    toolNames,
-    ...ownStops(stops),
-    losses: losses.names,
-  };
+  return yield* writeMembers(contents, { systemInstruction, tools, toolConfig, generationConfig });
 }
 
 /** Only contents hold texts of the client's own. */
-function* writeBody(contents: readonly Content[], rest: Readonly<Record<string, unknown>>): Steps<string> {
+function* writeMembers(contents: readonly Content[], rest: Readonly<Record<string, unknown>>): Steps<string> {
   const written: string[] = [];
   for (const [index, content] of contents.entries()) {
     if (endsStep(index)) yield;

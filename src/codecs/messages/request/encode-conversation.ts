@@ -11,19 +11,17 @@ import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem
 import type { JsonObject } from '../../canonical/json.ts';
 import { isEnvelope } from '../../canonical/opaque.ts';
 import type { Tool } from '../../canonical/request.ts';
-import type { Target } from '../../codec.ts';
 import { customToolOf, wrapFreeform } from '../../tools/freeform.ts';
 import { refuseForeignItem } from '../../requests/foreign-content.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { cacheControlOf } from '../../requests/cache-breakpoints.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
-import type { ToolNames } from '../../tools/names.ts';
 import { REDACTED } from '../opaque.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from '../message-parts.ts';
 import { isBlank, NO_CONTENT, type WireBlock } from '../wire.ts';
 import { CallIds } from './call-ids.ts';
-import type { Losses } from '../../requests/losses.ts';
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -39,18 +37,11 @@ export interface Conversation {
 /** The tag around system text in the middle of a conversation, since this wire has system text only at the start. */
 const SYSTEM_TAG = 'system_message';
 
-export interface ConversationOptions {
-  readonly target: Target;
-  readonly tools: readonly Tool[];
-  readonly toolNames: ToolNames;
-  readonly losses: Losses;
-}
-
-export function* encodeConversation(items: readonly Item[], options: ConversationOptions): Steps<Conversation> {
-  const builder = new ConversationBuilder(options);
+export function* encodeConversation(items: readonly Item[], tools: readonly Tool[], context: EncodeContext): Steps<Conversation> {
+  const builder = new ConversationBuilder(tools, context);
   yield* readCallInputs(items);
   const settled = yield* withAnsweredCalls(items, (feature, item) => {
-    options.losses.note(feature);
+    context.losses.note(feature);
     if (item.kind === 'toolCall') builder.inputOf(item);
   });
   // Calls of one id are copies with ids of their own.
@@ -63,15 +54,17 @@ export function* encodeConversation(items: readonly Item[], options: Conversatio
 }
 
 class ConversationBuilder {
-  readonly #options: ConversationOptions;
+  readonly #tools: readonly Tool[];
+  readonly #context: EncodeContext;
   readonly #system: WireBlock[] = [];
   readonly #turns: Turn[] = [];
   readonly #callIds = new CallIds();
   /** Since the last block, the user has said nothing but white space. */
   #endsBlank = false;
 
-  constructor(options: ConversationOptions) {
-    this.#options = options;
+  constructor(tools: readonly Tool[], context: EncodeContext) {
+    this.#tools = tools;
+    this.#context = context;
   }
 
   *build(): Steps<Conversation> {
@@ -89,7 +82,7 @@ class ConversationBuilder {
   add(item: Item): void {
     // Only another protocol signs texts and images.
     if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
-      this.#options.losses.note('reasoning: opaque of another owner');
+      this.#context.losses.note('reasoning: opaque of another owner');
     switch (item.kind) {
       case 'text':
         this.#addText(item);
@@ -111,7 +104,7 @@ class ConversationBuilder {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#options.losses.note('native item', item.at);
+        this.#context.losses.note('native item', item.at);
         return;
     }
   }
@@ -141,7 +134,7 @@ class ConversationBuilder {
       this.#system.push(textBlock(item.text, item));
       return;
     }
-    this.#options.losses.note('system text after the first turn');
+    this.#context.losses.note('system text after the first turn');
     this.#put('user', textBlock(`<${SYSTEM_TAG}>\n${item.text}\n</${SYSTEM_TAG}>`, item));
   }
 
@@ -150,7 +143,7 @@ class ConversationBuilder {
    * option replays unsigned thinking, for servers that sign nothing.
    */
   #addReasoning(item: ReasoningItem): void {
-    const { target, losses } = this.#options;
+    const { target, losses } = this.#context;
     const { opaque } = item;
     const isOurs = opaque !== undefined && mayReplay(opaque, target, 'messages');
     if (!isOurs) {
@@ -173,7 +166,7 @@ class ConversationBuilder {
   #addCall(item: ToolCallItem): void {
     const input = this.inputOf(item);
     const id = this.#callIds.ofCall(item.callId);
-    const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
+    const json = { type: 'tool_use', id, name: this.#context.names.toWire(item.tool) };
     this.#put('assistant', { json, input, cacheControl: cacheControlIn(item) });
   }
 
@@ -182,10 +175,10 @@ class ConversationBuilder {
    * object: dropping the call would orphan its result (M8, spec rules 11 and 14).
    */
   inputOf(item: ToolCallItem): string {
-    const { tools, target } = this.#options;
+    const { options } = this.#context.target;
     if (item.toolType === 'custom') {
-      const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
-      if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
+      const hasSchema = customToolOf(this.#tools, item.tool)?.inputSchema !== undefined;
+      if (!hasSchema && options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
     const isEmpty = item.toolType === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
     if (isEmpty) return NO_ARGUMENTS;
@@ -209,7 +202,7 @@ class ConversationBuilder {
   #resultContent(parts: readonly Part[]): JsonObject[] {
     const content: JsonObject[] = [];
     for (const part of parts) {
-      if (part.kind === 'native') this.#options.losses.note('native item');
+      if (part.kind === 'native') this.#context.losses.note('native item');
       else if (part.kind === 'media') content.push(mediaBlock(part.media));
       else if (!isBlank(part.text)) content.push({ type: 'text', text: part.text });
     }

@@ -14,6 +14,7 @@ import { objectSchema } from '../../schemas/object-schema.ts';
 import { loweredText } from './encode-format.ts';
 import type { WireBlock } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
+import type { EncodeContext } from '../../requests/request-encoder.ts';
 
 const OPEN_SCHEMA = { type: 'object', properties: {}, additionalProperties: true };
 
@@ -27,35 +28,28 @@ export const openTools = (names: Iterable<JsonValue | undefined>): JsonObject[] 
 export const NO_CALLS = { type: 'none' };
 
 /** The tools that the upstream can have; those of another vendor are left out. */
-export function* encodeTools(
-  request: CanonicalRequest,
-  names: ToolNames,
-  schemas: SchemaTexts,
-  target: Target,
-  losses: Losses,
-): Steps<WireBlock[]> {
+export function* encodeTools(request: CanonicalRequest, schemas: SchemaTexts, context: EncodeContext): Steps<WireBlock[]> {
   const { toolChoice } = request;
   const allowed = toolChoice?.mode === 'allowed' ? new Set(toolChoice.tools.map(toolKey)) : undefined;
   const blocks: WireBlock[] = [];
   for (const [index, tool] of request.tools.entries()) {
     if (endsStep(index)) yield;
     if (tool.kind === 'native') {
-      losses.note('native tool', tool.at);
+      context.losses.note('native tool', tool.at);
       continue;
     }
     if (allowed?.has(toolKey(tool.tool)) === false) continue;
-    blocks.push(yield* encodeTool(tool, names.toWire(tool.tool), schemas.tools.get(tool.at), target, losses));
+    blocks.push(yield* encodeTool(tool, schemas.tools.get(tool.at), context));
   }
   return blocks;
 }
 
 function* encodeTool(
   tool: Exclude<Tool, { kind: 'native' }>,
-  name: string,
   schema: string | undefined,
-  target: Target,
-  losses: Losses,
+  { target, names, losses }: EncodeContext,
 ): Steps<WireBlock> {
+  const name = names.toWire(tool.tool);
   const { description } = tool;
   const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
   const strict = tool.kind === 'function' && tool.strict === true ? yield* loweredText(inputSchema, schema) : undefined;

@@ -3,15 +3,11 @@ import { notConvertible } from '../../canonical/error.ts';
 import type { Item } from '../../canonical/item.ts';
 import { isObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import type { Target, UpstreamRequest } from '../../codec.ts';
-import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { cacheControlOf, placeBreakpoints } from '../../requests/cache-breakpoints.ts';
-import { ownStops, splitStops, type Stops } from '../../requests/stop-sequences.ts';
 import { fittingId } from '../../requests/short-id.ts';
 import { schemaTexts } from '../../schemas/text.ts';
 import { endsStep, type Steps } from '../../steps.ts';
-import { withDirectTools } from '../../tools/function-members.ts';
-import { nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
+import { PLAIN_NAMES } from '../../tools/names.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, holdsBreakpoint, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeFormat } from './encode-format.ts';
@@ -22,54 +18,38 @@ import {
   DEFAULT_MAX_TOKENS,
   DEFAULT_VERSION,
   FILES_BETA,
-  TOOL_NAME_RULE,
+  isBlank,
   limitBreakpoints,
   renderAll,
   type WireBlock,
 } from '../wire.ts';
-import { Losses } from '../../requests/losses.ts';
-import { mayReplay } from '../../requests/opaque-replay.ts';
-import { withoutLosses } from '../../requests/without-losses.ts';
+import type { Losses } from '../../requests/losses.ts';
+import { type EncodeContext, requestEncoder } from '../../requests/request-encoder.ts';
 
-const PATH = '/messages';
 /** The vendor refuses a longer `user_id`. */
 const MAX_USER_CHARS = 256;
 
-export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
-  refuseForeignBinding(asked, 'messages');
-  const losses = new Losses(requestLosses);
-  if (asked.dialect === 'messages') {
-    const body = yield* spliceRequest(asked, target, losses);
-    const headers = headersFor(holdsFile(asked.json['messages']));
-    return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.names };
-  }
-  const request = withDirectTools(
-    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'messages')),
-    losses,
-  );
-  yield;
-  const toolNames = yield* nameAllTools(request, TOOL_NAME_RULE);
-  const stops = splitStops(request.stop, Number.POSITIVE_INFINITY, (sequence) => sequence.trim() !== '');
-  yield;
-  const body = yield* buildBody(request, target, { toolNames, stops, losses });
-  const headers = headersFor(request.items.some(refersToFile));
-  return { path: PATH, body, headers, toolNames, ...ownStops(stops), losses: losses.names };
-}
+export const encodeInSteps = requestEncoder({
+  dialect: 'messages',
+  losses: requestLosses,
+  nameRule: PLAIN_NAMES,
+  mostStops: Number.POSITIVE_INFINITY,
+  takesStop: (sequence) => !isBlank(sequence),
+  path: () => '/messages',
+  headers: headersOf,
+  splice: spliceRequest,
+  write: writeBody,
+});
 
-interface Built {
-  readonly toolNames: ToolNames;
-  readonly stops: Stops;
-  readonly losses: Losses;
-}
-
-function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stops, losses }: Built): Steps<string> {
+function* writeBody(request: CanonicalRequest, context: EncodeContext): Steps<string> {
+  const { target, names, stops, losses } = context;
   const schemas = yield* schemaTexts(request);
   yield;
-  const declared = yield* encodeTools(request, toolNames, schemas, target, losses);
-  const choice = encodeToolChoice(request, toolNames, declared.length > 0);
+  const declared = yield* encodeTools(request, schemas, context);
+  const choice = encodeToolChoice(request, names, declared.length > 0);
   const items = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: true, losses });
   yield;
-  const conversation = yield* encodeConversation(items, { target, tools: request.tools, toolNames, losses });
+  const conversation = yield* encodeConversation(items, request.tools, context);
   const format = yield* encodeFormat(request.format, schemas.format);
   if (format.instruction !== undefined) conversation.system.push({ json: { type: 'text', text: format.instruction } });
   const { system, turns } = withFirstTurn(conversation, request, losses);
@@ -102,7 +82,6 @@ function* buildBody(request: CanonicalRequest, target: Target, { toolNames, stop
   if (tools.length > 0) add('tools', yield* renderAll(tools));
   add('tool_choice', value(toolChoice));
   for (const [key, number] of Object.entries(sampling)) add(key, value(number));
-  if (stops.own !== undefined) losses.note('stop sequences');
   if (stops.sent !== undefined) add('stop_sequences', JSON.stringify(stops.sent));
   add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
   const { schema } = format;
@@ -166,8 +145,9 @@ function withFirstTurn(conversation: Conversation, { items, dialect }: Canonical
   return { system: [], turns: [turn] };
 }
 
-function headersFor(files: boolean): Record<string, string> {
-  return { 'anthropic-version': DEFAULT_VERSION, ...(files ? { 'anthropic-beta': FILES_BETA } : {}) };
+function headersOf({ dialect, json, items }: CanonicalRequest): Record<string, string> {
+  const hasFiles = dialect === 'messages' ? holdsFile(json['messages']) : items.some(refersToFile);
+  return { 'anthropic-version': DEFAULT_VERSION, ...(hasFiles ? { 'anthropic-beta': FILES_BETA } : {}) };
 }
 
 function refersToFile(item: Item): boolean {

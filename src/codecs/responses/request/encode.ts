@@ -8,64 +8,33 @@ import type { Dialect } from '../../canonical/dialect.ts';
 import type { Item, ToolName } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../../canonical/request.ts';
-import type { Target, UpstreamRequest } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
-import { refuseForeignBinding } from '../../requests/foreign-content.ts';
 import { isMarked, placeBreakpoints, promptOptionsOf } from '../../requests/cache-breakpoints.ts';
-import { withDirectTools } from '../../tools/function-members.ts';
-import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../../tools/names.ts';
-import { editJson } from '../../json/edit.ts';
-import { writeInSteps } from '../../json/write-in-steps.ts';
-import { ownStops, splitStops } from '../../requests/stop-sequences.ts';
-import { schemaEdits } from '../../schemas/text.ts';
+import { PLAIN_NAMES, type ToolNames } from '../../tools/names.ts';
+import type { Losses } from '../../requests/losses.ts';
+import { type EncodeContext, requestEncoder } from '../../requests/request-encoder.ts';
+import { writeWithSchemas } from '../../schemas/text.ts';
 import { shortKey } from '../../requests/short-id.ts';
 import { strictFunction } from '../../schemas/openai-strict.ts';
 import { objectSchema } from '../../schemas/object-schema.ts';
 import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
 import { holdsBreakpoint, writeInput } from './encode-input.ts';
-import { Losses } from '../../requests/losses.ts';
 import { endsStep, type Steps } from '../../steps.ts';
-import { mayReplay } from '../../requests/opaque-replay.ts';
-import { withoutLosses } from '../../requests/without-losses.ts';
 
-const PATH = '/responses';
-const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
+export const encodeInSteps = requestEncoder({
+  dialect: 'responses',
+  losses: requestLosses,
+  nameRule: PLAIN_NAMES,
+  // The protocol has no such member.
+  mostStops: 0,
+  path: () => '/responses',
+  splice: spliceRequest,
+  write: writeBody,
+});
 
-export function* encodeInSteps(asked: CanonicalRequest, target: Target): Steps<UpstreamRequest> {
-  const losses = new Losses(requestLosses);
-  if (asked.dialect === 'responses') {
-    const body = yield* spliceRequest(asked, target, losses);
-    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: losses.names };
-  }
-  refuseForeignBinding(asked, 'responses');
-  const request = withDirectTools(
-    withoutLosses(asked, losses, (opaque) => mayReplay(opaque, target, 'responses')),
-    losses,
-  );
-  yield;
-  const stops = splitStops(request.stop, 0);
-  if (stops.own !== undefined) losses.note('stop sequences');
+function* writeBody(request: CanonicalRequest, { target, names, losses }: EncodeContext): Steps<string> {
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
-  const names = yield* nameAllTools(request, TOOL_NAME_RULE);
-  yield;
-  const body = yield* writeBody(request, target, names, losses);
-  yield;
-  const schemas = yield* schemaEdits(request, ['parameters'], ['text', 'format', 'schema']);
-  yield;
-  const written = yield* writeInSteps(body);
-  yield;
-  return {
-    path: PATH,
-    body: editJson(written, schemas),
-    headers: {},
-    toolNames: names,
-    ...ownStops(stops),
-    losses: losses.names,
-  };
-}
-
-function* writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Losses): Steps<JsonObject> {
   const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
   const placed = placeBreakpoints(request, { target, holds: holdsBreakpoint, onTools: false, losses });
   const [instructions, items] = splitInstructions(request, placed);
@@ -79,7 +48,7 @@ function* writeBody(request: CanonicalRequest, target: Target, names: ToolNames,
   const text = writeText(request.format, request.verbosity);
   const reasoning = writeReasoning(request);
   // JSON.stringify leaves out what is undefined, here and below.
-  return {
+  const body = {
     model: target.owner.model,
     instructions,
     input: yield* writeInput(items, { target, names, schemaTools, losses, functionCalls: new Set() }),
@@ -100,6 +69,8 @@ function* writeBody(request: CanonicalRequest, target: Target, names: ToolNames,
     prompt_cache_options: target.without.has('breakpoints') ? undefined : promptOptionsOf(request.cache),
     safety_identifier: shortKey(request.safetyIdentifier),
   };
+  yield;
+  return yield* writeWithSchemas(body, request, ['parameters'], ['text', 'format', 'schema']);
 }
 
 /** The vendor refuses smaller caps, which other protocols allow. */
