@@ -3,33 +3,30 @@
  * reason to words, the codecs may read `text`.
  */
 
-const STREAM_ERROR_REASONS = [
+export type StreamErrorReason =
   /** The input ended inside an event; `text` has the line that was cut off. */
-  'truncated_event',
+  | 'truncated_event'
   /** The body holds text that is no event stream; `text` has its beginning. */
-  'not_event_stream',
-  'event_too_large',
+  | 'not_event_stream'
+  | 'event_too_large'
   /** A checksum or a length of a binary message is wrong. */
-  'damaged_event',
-  'too_many_bytes',
+  | 'damaged_event'
+  | 'too_many_bytes'
   /** The body is compressed although nobody asked for that. */
-  'encoded_body',
+  | 'encoded_body'
   /** The source closed without an end and without an error of its own. */
-  'source_closed',
-  'first_data_timeout',
+  | 'source_closed'
+  | 'first_data_timeout'
   /** A whole answer had begun when its time was over. */
-  'unfinished_answer',
-  'idle_timeout',
+  | 'unfinished_answer'
+  | 'idle_timeout'
   /** The reader took nothing for too long. */
-  'write_stall',
-  'client_gone',
+  | 'write_stall'
+  | 'client_gone'
   /** The reader of a step cancelled it without saying why. */
-  'cancelled',
+  | 'cancelled'
   /** No failure: a step has written everything, so its source is cancelled with this. */
-  'ended',
-] as const;
-
-export type StreamErrorReason = (typeof STREAM_ERROR_REASONS)[number];
+  | 'ended';
 
 /** The one error class of this room. Branch on `reason`, never on the message. */
 export class StreamError extends Error {

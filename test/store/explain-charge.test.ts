@@ -97,28 +97,59 @@ test('lines are exact: their sum, rounded down to billionths, is the total', () 
   assert.equal(exactUsd(1_234_500_000_000_000n), '1.2345');
 });
 
-test('every flag that a charge may carry has words of its own', () => {
-  const flags = [
-    ...['cache_write_unsplit', 'long_context', 'estimated', 'overflow', 'unknown_service_tier', 'unknown_speed', 'unknown_geo'],
-    ...[
-      'fallback_credit',
-      'contradictory_usage',
-      'service_tier:x',
-      'speed:x',
-      'geo:x',
-      'unpriced:x',
-      'no_rate:x',
-      'unpriced_model:x',
-      'unpriced_pass:x',
-      'invalid_usage:x',
-      'unseen:x',
-    ],
-  ];
-  const explained = explainCharge({
-    model: 'm',
-    channelId: 'a',
-    charge: { lines: [], total: 0n, flags: [...flags, 'new:one', 'newer'] },
-    attempts: [],
-  });
-  for (const { flag, meaning } of explained.flags) assert.equal(meaning !== flag, !flag.startsWith('new'), flag);
+test('every flag that a charge may carry is explained in words', () => {
+  const words: Readonly<Record<string, string>> = {
+    cache_write_unsplit: 'the upstream did not say how long the cache lives: billed as five minutes',
+    long_context: 'the input is longer than the threshold of the long-context price',
+    estimated: 'at least one count is the gateway’s own: the upstream did not report it',
+    overflow: 'the sum is larger than the largest amount that can be kept',
+    unknown_service_tier: 'served in a tier without a price: billed as standard',
+    unknown_speed: 'served at a speed without a price: billed as standard',
+    unknown_geo: 'served in a region without a price: billed as standard',
+    contradictory_usage: 'the report has more cached tokens than input: each count is billed as it was reported',
+    fallback_credit: 'the vendor charged less: a credit for a refused request was redeemed',
+    'service_tier:x': 'served in the tier x, at its price',
+    'speed:x': 'served at the speed x, at its price',
+    'geo:x': 'served in the region x, at its price',
+    'unpriced:x': 'x has no price: not billed',
+    'no_rate:x': 'x has no price: billed at the rate of another class',
+    'unpriced_model:x': 'the model x has no price: billed as the model that was asked',
+    'unpriced_pass:x': 'the answer had a pass of the kind x, which no price of ours knows: not billed',
+    'invalid_usage:x': 'the count of x is none: not billed',
+    'unseen:x': 'the request had x, which changes the vendor’s price, and no answer tells by how much',
+    // Of a version to come.
+    'new:one': 'new:one',
+    newer: 'newer',
+  };
+  const charge = { lines: [], total: 0n, flags: Object.keys(words) };
+  const explained = explainCharge({ model: 'm', channelId: 'a', charge, attempts: [] });
+  assert.deepEqual(Object.fromEntries(explained.flags.map(({ flag, meaning }) => [flag, meaning])), words);
+  // It has no lines because nothing was used, and not because nobody could count it.
+  assert.equal(explained.basis, 'estimated');
+});
+
+test('a line has no member that says nothing; without a charge no attempt is named', () => {
+  const charge = chargeFor({ input: 10, images: 2 }, ok(parsePrice({ input: '5', image: '0.04' })));
+  const row = { model: '', channelId: 'a', charge, attempts: [] };
+  assert.deepEqual(explainCharge(row).lines, [
+    { item: 'input', quantity: 10, rate: '5.00', per: 'million', amount: '0.00005' },
+    { item: 'image', quantity: 2, rate: '0.04', per: 'piece', amount: '0.08' },
+  ]);
+  assert.deepEqual(chargeLines(explainCharge(row)), [
+    'charge $0.08005 at the price of -, as the upstream reported',
+    '  input: 10 × $5.00 a million = $0.00005',
+    '  image: 2 × $0.04 each = $0.08',
+  ]);
+  const head = (some: Parameters<typeof explainCharge>[0]): string | undefined => chargeLines(explainCharge(some))[0];
+  assert.equal(
+    head({ model: 'm', channelId: 'a', attempts: [attempt('a')] }),
+    'charge $0.00 at the price of m, nothing was used',
+  );
+  const guessed = { ...chargeFor({ input: 10 }, rates), flags: ['estimated'] };
+  assert.equal(head({ ...row, model: 'm', charge: guessed }), 'charge $0.00005 at the price of m, estimated');
+  const admission = { lines: [], total: 5n, flags: ['estimated'] };
+  assert.equal(
+    head({ ...row, model: 'm', charge: admission }),
+    'charge $0.000000005 at the price of m, nobody could count it: the estimate of its admission',
+  );
 });

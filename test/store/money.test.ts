@@ -328,6 +328,23 @@ test('a price names the field that is wrong', () => {
     ]),
   ];
   for (const [field, price] of cases) assert.equal(refusal(parsePrice(price)).field, field);
+  const messages: [string, unknown][] = [
+    ['must be an object', 5],
+    ['is not a price', { 'Web Search': '1' }],
+    ['must be a decimal string, such as "2.50"', { input: 1 }],
+    ['must be a number of tokens greater than zero', { long_context: { above: 0 } }],
+    ['is not the name of a tier', { service_tiers: { ' ': {} } }],
+    ['is not the name of a region', { geos: { ' ': '1' } }],
+    [
+      'must be a multiplier such as "1.1" (above 0, below 10000, at most 4 digits after the point), or prices',
+      { geos: { us: '0' } },
+    ],
+  ];
+  for (const [message, price] of messages) assert.equal(refusal(parsePrice(price)).message, message);
+  const missing = refusal(parsePrice({ input: '1' }, { kind: 'image' })).message;
+  assert.equal(missing, 'is missing: a model of kind image needs image or image_output or output');
+  for (const name of ['image', 'image_output', 'output'])
+    assert.equal(parsePrice({ [name]: '1' }, { kind: 'image' }).ok, true, name);
   assert.equal(refusal(parsePrice({ input: '1' }, { kind: 'text', path: 'models.m.price' })).field, 'models.m.price.output');
   assert.equal(refusal(parsePrice({}, { kind: 'video' })).field, 'video');
   assert.equal(parsePrice({ input: '0' }, { kind: 'embedding' }).ok, true);
@@ -442,6 +459,14 @@ test('another model: its passes and its answers at its own price, flagged where 
     100_000n + 40_000n,
     ['unpriced_model:nobody'],
     ['', ''],
+  ]);
+  // The tier that was served is told of the answer; a pass at a price without it tells nothing, but for a count that is none.
+  const tiered = rates({ input: '1', output: '4', service_tiers: { priority: { input: '2' } } });
+  const served = { input: 100, serviceTier: 'priority', passes: [{ ...pass, output: -1 }] };
+  assert.deepEqual(told(chargeFor(served, tiered, ratesOf)), [
+    200_000n + 1_000_000n,
+    ['service_tier:priority', 'invalid_usage:output'],
+    ['', 'advisor'],
   ]);
   assert.deepEqual(told(chargeFor({ input: 100, model: 'advisor' }, main, ratesOf)), [1_000_000n, [], ['advisor']]);
   assert.deepEqual(told(chargeFor({ input: 100, model: 'nobody' }, main)), [100_000n, ['unpriced_model:nobody'], ['']]);

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { readLiteLlm } from '../../src/store/litellm-prices.ts';
 import { readModelsDev } from '../../src/store/models-dev-prices.ts';
 import { shiftDecimal } from '../../src/store/decimal.ts';
+import { isModelsDev } from '../../src/store/price-book.ts';
 
 test('a number is shifted as it is spelled', () => {
   assert.equal(shiftDecimal('1.5e-07', 6), '0.15');
@@ -66,6 +67,16 @@ test('a LiteLLM catalogue', () => {
     book.ignored.filter(({ model }) => model === 'm').map(({ field }) => field),
     ['search_context_cost_per_query.search_context_size_low'],
   );
+  assert.deepEqual(
+    book.ignored.filter(({ model }) => model === 'free').map(({ field, reason }) => [field, reason]),
+    [['input_cost_per_token', 'is not a non-negative number']],
+  );
+});
+
+test('a catalogue is models.dev’s where one of its entries has models', () => {
+  assert.equal(isModelsDev('{"of nobody": {}, "a provider": {"models": {}}}'), true);
+  for (const text of ['{"m": {"mode": "chat"}}', '{"a": {"models": 3}}', '[]', '{}'])
+    assert.equal(isModelsDev(text), false, text);
 });
 
 test('a models.dev catalogue', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { pause } from '../../src/streams/clock.ts';
+import { pause, systemClock } from '../../src/streams/clock.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 
 test('a pause ends by its time, by its signal, and at once where that is aborted already', async () => {
@@ -25,4 +25,18 @@ test('a pause ends by its time, by its signal, and at once where that is aborted
   await cut;
   await pause(clock, 100, gone.signal);
   assert.equal(clock.pending, 0, 'no timer is left');
+});
+
+test('a longer time than a timer holds is cut to the longest, and never fires at once', async () => {
+  const warnings: string[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning.name);
+  process.on('warning', warned);
+  let fired = false;
+  const timer = systemClock.setTimeout(() => {
+    fired = true;
+  }, 2 ** 40);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  timer.cancel();
+  process.off('warning', warned);
+  assert.deepEqual([fired, warnings], [false, []]);
 });

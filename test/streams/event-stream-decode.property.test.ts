@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { crc32 } from 'node:zlib';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import fc from 'fast-check';
 import { type EventStreamMessage, eventStreamDecode } from '../../src/streams/event-stream-decode.ts';
@@ -117,4 +118,22 @@ test('a message with more headers than AWS sends is refused by its prelude', () 
   assert.match(decode([bytes.subarray(0, 12)]).failure?.message ?? '', /more than 131072 bytes of headers/);
   const { e: _less, ...fewer } = headers;
   assert.equal(decode([codec.encode({ headers: fewer, body: new Uint8Array() })]).failure, undefined);
+});
+
+test('headers that reach into the checksum are found, though every checksum is right', () => {
+  const bytes = Buffer.from(codec.encode({ headers: {}, body: new Uint8Array(8) }));
+  for (const headers of [9, 12, 8 + 16]) {
+    bytes.writeUInt32BE(headers, 4);
+    bytes.writeUInt32BE(crc32(bytes.subarray(0, 8)), 8);
+    bytes.writeUInt32BE(crc32(bytes.subarray(0, bytes.length - 4)), bytes.length - 4);
+    const { failure } = decode([bytes]);
+    assert.deepEqual([failure?.reason, failure?.message], ['damaged_event', 'the lengths of a message are wrong']);
+  }
+});
+
+test('a header of a type that AWS does not know is named', () => {
+  const bytes = Buffer.from(codec.encode({ headers: { a: { type: 'byte', value: 1 } }, body: new Uint8Array() }));
+  bytes.writeUInt8(10, 12 + 2);
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, bytes.length - 4)), bytes.length - 4);
+  assert.equal(decode([bytes]).failure?.message, 'a header of the unknown type 10');
 });

@@ -85,3 +85,19 @@ test('a table prints as a state diagram', () => {
     ].join('\n'),
   );
 });
+
+test('a refusal says what was asked, in which state, and what would have been legal', () => {
+  const table = {
+    open: { close: 'closed', turn: 'open', lose: illegal },
+    closed: { close: illegal, turn: illegal, lose: illegal },
+  } as const;
+  const refused = (state: 'open' | 'closed', event: 'close' | 'lose'): string => {
+    try {
+      return advance('door', table, state, event);
+    } catch (thrown) {
+      return thrown instanceof LifecycleError ? thrown.message : String(thrown);
+    }
+  };
+  assert.equal(refused('open', 'lose'), 'door: lose is illegal in state open (legal: close, turn)');
+  assert.equal(refused('closed', 'close'), 'door: close is illegal in state closed (legal: nothing)');
+});

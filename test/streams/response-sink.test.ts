@@ -400,3 +400,28 @@ test('who cuts a connection says why, and no timer is left', () => {
     assert.equal(clock.pending, 0);
   }
 });
+
+test('a reader from whom nothing is wanted may be given another patience, and is not watched for that', () => {
+  const clock = createFakeClock();
+  const writer = createResponseWriter(noted('response', []), { clock, writeStallMs: 1000 });
+  writer.waitAtMost(10);
+  clock.advance(10_000);
+  assert.equal(writer.gone(), undefined);
+  assert.equal(clock.pending, 0);
+});
+
+test('a reader that is given up, and one that is cut off for another reason, are told apart in words', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.pause();
+  const clock = createFakeClock();
+  const writer = createResponseWriter(response, { clock, writeStallMs: 1000 });
+  const full = writer.write([FLOOD]);
+  const outcome = assert.rejects(full ?? Promise.resolve(), { message: 'the reader took nothing for 1000 ms' });
+  await until(() => response.writableNeedDrain, 'a write that waits');
+  clock.advance(1000);
+  await outcome;
+  const cut = createResponseWriter(noted('response', []), { clock, writeStallMs: 1000 });
+  cut.destroy('broken');
+  assert.equal((cut.gone() as Error).message, 'the stream was cut');
+});

@@ -256,3 +256,36 @@ test('X5: a line of megabytes in small pieces passes, an endless one is refused 
     { reason: 'event_too_large' },
   );
 });
+
+test('a character that is cut behind a blank line is read whole, whatever its bytes came with', () => {
+  for (const [first, rest] of [
+    ['\n\ndata: \u00e4', 'x\n\n'],
+    ['data: 1\n\ndata: \u00e4', 'x\n\n'],
+    ['\r\n\r\ndata: \u00e4', 'x\r\n\r\n'],
+    ['data: 1\r\n\r\ndata: \u00e4', 'x\r\n\r\n'],
+  ] as const) {
+    const stage = sseDecode({ maxEventBytes: 1024 });
+    const events: SseEvent[] = [];
+    for (const text of [first, rest, 'data: y\n\n']) stage.push(encoder.encode(text), events);
+    assert.deepEqual(events.slice(-2), [data('\u00e4x'), data('y')], JSON.stringify(first));
+  }
+});
+
+test('what was cut off is told where a line was cut, and nothing where it was the blank line', () => {
+  assert.equal(assertRefused('data: 1', 'truncated_event').text, 'data: 1');
+  assert.equal(assertRefused('data: 1\n', 'truncated_event').text, undefined);
+});
+
+test('a compressed body is named by what it is compressed with', () => {
+  const plain = Buffer.from('data: 1\n\n');
+  assert.equal(assertRefused(gzipSync(plain), 'encoded_body').message, 'the body is gzip although identity was asked for');
+  assert.equal(
+    assertRefused(zstdCompressSync(plain), 'encoded_body').message,
+    'the body is zstd although identity was asked for',
+  );
+});
+
+test('a whole JSON list of many lines is thrown at once, without waiting for the end', () => {
+  const stage = sseDecode({ maxEventBytes: 1024 });
+  assert.throws(() => stage.push(encoder.encode('[\n  {"error": 1}\n]\n'), []), { reason: 'not_event_stream' });
+});
