@@ -12,6 +12,7 @@ import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../support/client-order/responses.ts';
+import { inOrder } from '../../support/wire.ts';
 import { headOf } from '../../../src/codecs/canonical/item-emitter.ts';
 import { decodeAll, encodeAll, OWNER, objectFrom, open, responseContext, terminalOf } from './support.ts';
 
@@ -160,12 +161,30 @@ test("the official SDK's accumulator takes every stream, whole or broken off, an
   );
 });
 
+test('the last pieces of texts and inputs that an upstream leaves out are put back for a client of the same dialect', () => {
+  fc.assert(
+    fc.property(answer, fc.nat({ max: 3 }), ({ events }, kept) => {
+      const seen = new Map<string, number>();
+      const frames = encodeAll(events.map((event): Step => ({ events: [event] }))).filter(({ event = '', data }) => {
+        if (!event.endsWith('.delta')) return true;
+        const { output_index: item, content_index: content, summary_index: summary } = objectFrom(data);
+        const place = JSON.stringify([event, item, content, summary]);
+        seen.set(place, (seen.get(place) ?? 0) + 1);
+        return (seen.get(place) ?? 0) <= kept;
+      });
+      const { steps } = decodeAll(frames);
+      checkResponsesStream(encodeAll(steps), true);
+    }),
+  );
+});
+
 test('every prefix can be failed', () => {
   fc.assert(
     fc.property(answer, fc.nat(), ({ events }, cut) => {
       const encoder = responsesClient.encodeEvents(responseContext());
       const frames: Frame[] = [];
-      for (const event of events.slice(0, cut % events.length)) encoder.push({ events: [event] }, frames);
+      const steps = events.slice(0, cut % events.length).map((event): Step => ({ events: [event] }));
+      for (const step of inOrder(steps)) encoder.push(step, frames);
       encoder.fail(new GatewayError('upstream_error', 'x'), frames);
       checkResponsesStream(frames);
       assert.equal(frames.at(-1)?.event, 'response.failed');

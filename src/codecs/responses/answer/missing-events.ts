@@ -194,19 +194,53 @@ export function emitMissingTextDone(slot: Slot, body: JsonObject, emit: Emit): v
   if (part.type === final['type']) emitText(toldHead(slot), part, final, emit);
 }
 
-function emitText(item: SentItem, part: SentPart, final: JsonObject, emit: Emit): void {
-  const whole = String(final[part.type === 'refusal' ? 'refusal' : 'text'] ?? '');
-  const isText = part.type === 'output_text';
-  const given = Array.isArray(final['logprobs']) ? final['logprobs'] : [];
-  const tokens = given.length === 0 ? part.logprobs : given;
+/**
+ * What an event with the whole text of a part, or with the whole input of a call, adds to its pieces: most clients read texts by
+ * their pieces alone.
+ */
+export function emitMissingPiece(slot: Slot, name: string, body: JsonObject, emit: Emit): void {
+  const { textMember, fits, part: verb, input, isSummary = false } = specOf(name);
+  if (textMember === undefined || fits?.includes(slot.type) !== true) return;
+  const { [textMember]: whole } = body;
+  if (typeof whole !== 'string') return;
+  // An input without any piece is the protocol's own form (LM Studio).
+  if (input === 'done' && slot.track.input === 'open' && streamedInput(slot) !== '') emitInputRest(toldHead(slot), whole, emit);
+  if (verb !== 'textDone') return;
+  const member = isSummary ? 'summary' : 'content';
+  const index = body[isSummary ? 'summary_index' : 'content_index'];
+  // One that has no beginning gets it with this event.
+  const { length } = slot.track[member];
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index > length) return;
+  const type = isSummary ? 'summary_text' : typeOfContent(slot, textMember);
+  const part = index === length ? newSentPart(type, index, () => undefined, '') : toldPart(slot, member, index);
+  if (part.type === type) emitRest(toldHead(slot), part, whole, tokensOf(part, body), emit);
+}
+
+function typeOfContent({ type }: Slot, textMember: string): PartType {
+  if (type === 'reasoning') return 'reasoning_text';
+  return textMember === 'refusal' ? 'refusal' : 'output_text';
+}
+
+function tokensOf(part: SentPart, { logprobs }: JsonObject): readonly JsonValue[] {
+  return Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : part.logprobs;
+}
+
+/** What the whole text of a part adds to its pieces. `tokens`: the logprobs of the whole text. */
+function emitRest(item: SentItem, part: SentPart, whole: string, tokens: readonly JsonValue[], emit: Emit): void {
   const { length, text: streamed } = part.written;
   // A summary may be worded anew.
   const rest = part.isTextDone || !whole.startsWith(streamed) ? '' : whole.slice(length);
-  if (rest !== '') {
-    // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its rest.
-    const logprobs = isText ? { logprobs: length === 0 ? tokens : [] } : {};
-    emit(`${TEXT_EVENTS[part.type]}.delta`, { ...partPlace(item, part), delta: rest, ...logprobs });
-  }
+  if (rest === '') return;
+  // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its rest.
+  const logprobs = part.type === 'output_text' ? { logprobs: length === 0 ? [...tokens] : [] } : {};
+  emit(`${TEXT_EVENTS[part.type]}.delta`, { ...partPlace(item, part), delta: rest, ...logprobs });
+}
+
+function emitText(item: SentItem, part: SentPart, final: JsonObject, emit: Emit): void {
+  const whole = String(final[part.type === 'refusal' ? 'refusal' : 'text'] ?? '');
+  const isText = part.type === 'output_text';
+  const tokens = tokensOf(part, final);
+  emitRest(item, part, whole, tokens, emit);
   const annotations = isText && Array.isArray(final['annotations']) ? final['annotations'] : [];
   for (const [index, annotation] of annotations.entries()) {
     if (index >= part.annotations.length && isObject(annotation)) emitAnnotation(item, part, annotation, emit);
@@ -218,11 +252,16 @@ function emitText(item: SentItem, part: SentPart, final: JsonObject, emit: Emit)
 
 function emitInput(item: SentItem, final: JsonObject, emit: Emit): void {
   if (item.isInputDone) return;
-  const member = inputMember(item.announced);
-  const whole = String(final[member] ?? item.input.text);
-  const rest = whole.slice(item.input.length);
-  if (rest !== '' && item.announced[member] !== rest)
-    emit(`${inputEvents(item.type)}.delta`, { ...itemPlace(item), delta: rest });
+  const whole = String(final[inputMember(item.announced)] ?? item.input.text);
+  emitInputRest(item, whole, emit);
   item.isInputDone = true;
   emitInputDone(item, whole, final, emit);
+}
+
+/** What the whole input of a call adds to its pieces. An input that came with the announcement is not told again. */
+function emitInputRest(item: SentItem, whole: string, emit: Emit): void {
+  const { length, text: streamed } = item.input;
+  const rest = whole.startsWith(streamed) ? whole.slice(length) : '';
+  if (rest !== '' && item.announced[inputMember(item.announced)] !== rest)
+    emit(`${inputEvents(item.type)}.delta`, { ...itemPlace(item), delta: rest });
 }

@@ -1,15 +1,23 @@
 /**
  * Reads the events of a responses upstream as the protocol has them, ahead of everything else. What follows, and a client of the
  * same dialect, know one way of counting items (`repair-indices.ts`), no final form that leaves out what was streamed
- * (`backfill.ts`), no item or part without its beginning and its end (`missing-events.ts`), and no item that stands only in the
- * terminal or not there (`align-terminal.ts`).
+ * (`backfill.ts`), no item or part without its beginning and its end and no whole text without its pieces (`missing-events.ts`),
+ * and no item that stands only in the terminal or not there (`align-terminal.ts`).
  */
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Frame } from '../../codec.ts';
 import { specOf } from '../lifecycle.ts';
 import { alignTerminal } from './align-terminal.ts';
 import { backfillEdits } from './backfill.ts';
-import { emitMissing, emitMissingPart, emitMissingTextDone, type Insert, InsertedEvent, toldItem } from './missing-events.ts';
+import {
+  emitMissing,
+  emitMissingPart,
+  emitMissingPiece,
+  emitMissingTextDone,
+  type Insert,
+  InsertedEvent,
+  toldItem,
+} from './missing-events.ts';
 import { IndexRepair } from './repair-indices.ts';
 import { closeItem } from './sent-items.ts';
 import type { Slot } from './slot.ts';
@@ -66,7 +74,7 @@ export class Normaliser {
 
   /** Inserts what an event within an item, or its end, should have before it. */
   #complete(name: string, json: JsonObject, insert: Insert): void {
-    const { item: verb, part } = specOf(name);
+    const { item: verb, part, input } = specOf(name);
     const { item, output_index: index } = json;
     if (typeof index !== 'number' || verb === undefined || verb === 'added') return;
     const slot = this.#slots.get(index);
@@ -75,6 +83,7 @@ export class Normaliser {
       if (isObject(item) && (slot?.type ?? item['type']) === item['type']) emitMissing(slot, index, item, insert);
     } else if (slot !== undefined) {
       if (part === 'delta' || part === 'textDone') emitMissingPart(slot, name, json, insert);
+      if (part === 'textDone' || input === 'done') emitMissingPiece(slot, name, json, insert);
       else if (part === 'done') emitMissingTextDone(slot, json, insert);
     }
   }

@@ -219,10 +219,16 @@ export function closeParts(item: SentItem, emit: Emit): void {
 export function closeItem(item: SentItem, status: ItemStatus, emit: Emit): void {
   if (item.final !== undefined) return;
   closeParts(item, emit);
-  if (!item.isInputDone) emitInputDone(item, item.input.text, item.announced, emit);
+  if (!item.isInputDone) emitInputDone(item, inputOf(item), item.announced, emit);
   const final = finalForm(item, status);
   item.final = JSON.stringify(final);
   emit('response.output_item.done', { output_index: item.outputIndex, item: final });
+}
+
+/** The input of a call as far as it was sent: in pieces, or whole with the announcement. */
+function inputOf({ input: { text }, announced }: SentItem): string {
+  const { arguments: given, input = given } = announced;
+  return text === '' && typeof input === 'string' ? input : text;
 }
 
 function finalForm(item: SentItem, status: ItemStatus): JsonObject {
@@ -239,9 +245,9 @@ function finalForm(item: SentItem, status: ItemStatus): JsonObject {
         ...(item.sealed === undefined ? {} : { encrypted_content: item.sealed }),
       };
     case 'function_call':
-      return { ...announced, status, arguments: item.input.text };
+      return { ...announced, status, arguments: inputOf(item) };
     case 'custom_tool_call':
-      return { ...announced, status, input: item.input.text };
+      return { ...announced, status, input: inputOf(item) };
     case 'image_generation_call':
       return { ...announced, status: status === 'incomplete' ? 'failed' : status };
     default:
