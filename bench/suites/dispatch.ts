@@ -85,7 +85,6 @@ async function row(rounds: number, name: string, more: (lane: number) => object)
 
 function requestOf(more: object): CanonicalRequest {
   const codec = codecs.client('messages');
-  if (codec === undefined) throw new Error('no messages codec');
   const text = JSON.stringify({ ...JSON.parse(requestBody('messages', 'bench', true)), ...more });
   return codec.decodeRequest(text, JSON.parse(text), { open: () => undefined });
 }

@@ -3,8 +3,10 @@ import type { ChannelType, Dialect } from './canonical/dialect.ts';
 import type { ClientCodec, UpstreamCodec } from './codec.ts';
 
 export interface CodecSet {
-  client(dialect: Dialect): ClientCodec | undefined;
-  upstream(channelType: ChannelType): UpstreamCodec | undefined;
+  /** Throws for a dialect that no client speaks. */
+  client(dialect: Dialect): ClientCodec;
+  /** Throws for a Channel type that serves no text. */
+  upstream(channelType: ChannelType): UpstreamCodec;
   /** Channel types that serve text. */
   readonly textTypes: ReadonlySet<ChannelType>;
   /** Channel types that speak this dialect. */
@@ -19,9 +21,14 @@ export function codecSet(clients: readonly ClientCodec[], upstreams: readonly Up
   const types = new Map<Dialect, Set<ChannelType>>();
   for (const { dialect, channelType } of upstreams) types.set(dialect, (types.get(dialect) ?? new Set()).add(channelType));
   return {
-    client: (dialect) => byDialect.get(dialect),
-    upstream: (channelType) => byType.get(channelType),
+    client: (dialect) => known(byDialect.get(dialect), dialect),
+    upstream: (channelType) => known(byType.get(channelType), channelType),
     textTypes: new Set(byType.keys()),
     typesOf: (dialect) => types.get(dialect) ?? NO_TYPES,
   };
+}
+
+function known<Codec>(codec: Codec | undefined, name: string): Codec {
+  if (codec === undefined) throw new Error(`no text codec speaks ${name}`);
+  return codec;
 }

@@ -76,33 +76,31 @@ function breaking(how: 'speaking' | 'speechless' = 'speaking'): CodecSet {
     ...codecs,
     client(dialect) {
       const real = codecs.client(dialect);
-      return (
-        real && {
-          ...real,
-          encodeEvents(context) {
-            const stage = real.encodeEvents(context);
-            streams += 1;
-            const breaks = streams % 2 === 0;
-            let steps = 0;
-            return {
-              get ended() {
-                return stage.ended;
-              },
-              push(step, out) {
-                steps += 1;
-                if (breaks && steps === 4) throw new RangeError('planted');
-                stage.push(step, out);
-              },
-              end: (out) => stage.end(out),
-              fail(failure, out) {
-                if (how === 'speechless') throw new RangeError('planted');
-                stage.fail(failure, out);
-              },
-              failInstead: (failure, out) => stage.failInstead(failure, out),
-            };
-          },
-        }
-      );
+      return {
+        ...real,
+        encodeEvents(context) {
+          const stage = real.encodeEvents(context);
+          streams += 1;
+          const breaks = streams % 2 === 0;
+          let steps = 0;
+          return {
+            get ended() {
+              return stage.ended;
+            },
+            push(step, out) {
+              steps += 1;
+              if (breaks && steps === 4) throw new RangeError('planted');
+              stage.push(step, out);
+            },
+            end: (out) => stage.end(out),
+            fail(failure, out) {
+              if (how === 'speechless') throw new RangeError('planted');
+              stage.fail(failure, out);
+            },
+            failInstead: (failure, out) => stage.failInstead(failure, out),
+          };
+        },
+      };
     },
   };
 }

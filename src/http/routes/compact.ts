@@ -5,10 +5,9 @@
  */
 import { invalid } from '../../codecs/canonical/error.ts';
 import { fold, type Whole } from '../../codecs/canonical/fold.ts';
-import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
-import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
-import type { ClientCodec, ModelFacts, UpstreamCodec } from '../../codecs/codec.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { ClientCodec, ModelFacts } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
 import { compactionOf, summaryRequest } from '../../codecs/responses/summary.ts';
 import { checkModel } from '../exchange/admit.ts';
@@ -28,6 +27,7 @@ import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
+import { codecTarget, decodeContext, requestContext } from '../text/codec-contexts.ts';
 import { bySummary, needOf, refusablesIn } from '../text/need.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
@@ -42,11 +42,9 @@ export const compact: Handler = async (call) => {
 
 async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<void> {
   const { gateway, config } = call;
-  const { client, upstream } = codecsOf(call);
+  const client = gateway.codecs.client('responses');
   const { principal } = prepared;
-  const accountId = principal.account.id;
-  const context = { open: gateway.envelopes.opener(accountId), ...(prepared.item === undefined ? {} : { item: prepared.item }) };
-  const decoding = client.decodeInSteps(prepared.text, prepared.json, context);
+  const decoding = client.decodeInSteps(prepared.text, prepared.json, requestContext(gateway, prepared));
   const request = await gateway.largeWork.of(prepared.text, decoding, call.gone);
   call.notes.model = request.model;
   call.notes.stream = false;
@@ -72,20 +70,13 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
     attempt: (target) =>
       bySummary(target.channel, model)
         ? summarise(target, call, { client, prepared, facts: model.facts })
-        : attempt(target, call, request, upstream, prepared),
+        : attempt(target, call, request, prepared),
     upstreamModelOf: (channel) => (bySummary(channel, model) ? undefined : wireModel(channel, request.model)),
     usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
     encode: ({ answer }) => answer,
   };
   await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser: endUserOf(request) });
   await answerWhole(exchange, whole, new Waiting(call));
-}
-
-function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly upstream: UpstreamCodec } {
-  const client = gateway.codecs.client('responses');
-  const upstream = gateway.codecs.upstream('responses');
-  if (client === undefined || upstream === undefined) throw new Error('the responses dialect is not registered');
-  return { client, upstream };
 }
 
 async function receive(call: Call): Promise<PreparedRequest> {
@@ -122,25 +113,17 @@ interface Summarising {
 /** Asks the model of the conversation for a summary of it. */
 async function summarise(target: Target, call: Call, { client, prepared, facts }: Summarising): Promise<Compaction> {
   const { gateway, startedAtMs } = call;
-  const { channel, upstreamModel, without } = target;
+  const { channel, upstreamModel } = target;
   const codec = gateway.codecs.upstream(channel.type);
-  if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const accountId = prepared.principal.account.id;
   const asking = summaryRequest(prepared.text, prepared.json);
   const { text, json } = await gateway.largeWork.of(prepared.text, asking, target.signal);
-  const history = { open: gateway.envelopes.opener(accountId), ...(prepared.item === undefined ? {} : { item: prepared.item }) };
-  const request = await gateway.largeWork.of(text, client.decodeInSteps(text, json, history), target.signal);
-  const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
-  const steps = codec.encodeInSteps(request, {
-    owner,
-    options: channel.codec,
-    facts: factsByName(facts, channel.type, upstreamModel),
-    without,
-    ...(prepared.stored === undefined ? {} : { stored: prepared.stored(channel.id) }),
-  });
-  const encoded = await gateway.largeWork.of(text, steps, target.signal);
-  const { mint } = gateway;
-  const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
+  const decoding = client.decodeInSteps(text, json, requestContext(gateway, prepared));
+  const request = await gateway.largeWork.of(text, decoding, target.signal);
+  const goal = codecTarget(target, factsByName(facts, channel.type, upstreamModel), prepared.stored);
+  const encoded = await gateway.largeWork.of(text, codec.encodeInSteps(request, goal), target.signal);
+  const context = decodeContext(gateway, goal, request, encoded);
+  const { owner, mint } = context;
   const { path, headers } = encoded;
   return await ask(
     call,
@@ -167,25 +150,15 @@ function wireModel(channel: Channel, model: string): string {
   return channel.models.get(model + COMPACT_SUFFIX) ?? channel.models.get(model) ?? model;
 }
 
-async function attempt(
-  target: Target,
-  call: Call,
-  request: CanonicalRequest,
-  codec: UpstreamCodec,
-  prepared: PreparedRequest,
-): Promise<Compaction> {
-  const { channel, without } = target;
-  const model = wireModel(channel, request.model);
-  const steps = codec.encodeInSteps(request, {
-    owner: { channelType: channel.type, scope: channel.opaqueScope, model },
-    options: channel.codec,
-    facts: {},
-    without,
-    ...(prepared.stored === undefined ? {} : { stored: prepared.stored(channel.id) }),
-  });
-  const { path, body, headers } = await call.gateway.largeWork.of(request.text, steps, target.signal);
+async function attempt(target: Target, call: Call, request: CanonicalRequest, prepared: PreparedRequest): Promise<Compaction> {
+  const { channel } = target;
+  const { codecs, largeWork } = call.gateway;
+  const codec = codecs.upstream('responses');
+  const named = { ...target, upstreamModel: wireModel(channel, request.model) };
+  const steps = codec.encodeInSteps(request, codecTarget(named, {}, prepared.stored));
+  const { path, body, headers } = await largeWork.of(request.text, steps, target.signal);
   const outgoing = { path: `${path}/compact`, headers, body };
-  return await ask(call, { ...target, channel: atCompact(channel), upstreamModel: model }, outgoing, {
+  return await ask(call, { ...named, channel: atCompact(channel) }, outgoing, {
     decode: readCompaction,
     decodeError: (answer) => codec.decodeError(answer),
   });

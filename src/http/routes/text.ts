@@ -7,11 +7,8 @@ import { type Prepare, serveText } from '../text/serve-text.ts';
 
 const speaking =
   (dialect: Dialect, prepare?: Prepare): Handler =>
-  (call) => {
-    const codec = call.gateway.codecs.client(dialect);
-    if (codec === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
-    return serveText(call, codec, prepare);
-  };
+  (call) =>
+    serveText(call, call.gateway.codecs.client(dialect), prepare);
 
 export const chatCompletions = speaking('chat');
 export const messages = speaking('messages');

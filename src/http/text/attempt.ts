@@ -7,7 +7,7 @@ import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
 import type { Fold, Whole } from '../../codecs/canonical/fold.ts';
 import type { Opaque, Owner } from '../../codecs/canonical/opaque.ts';
-import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import { namingMembers } from '../../codecs/errors/member-words.ts';
@@ -28,6 +28,7 @@ import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.
 import type { CallContext, Gateway } from '../gateway.ts';
 import { framingOf } from '../platforms/session.ts';
 import { isLarge } from '../request/large-work.ts';
+import { codecTarget, decodeContext } from './codec-contexts.ts';
 import { bySummary } from './need.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
@@ -127,19 +128,12 @@ function sealing({ context: { owner, mint } }: Sent, { seal }: TextAttemptOption
 function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
   const { channel, upstreamModel } = target;
   const { call } = options;
-  const { codecs, mint, largeWork } = call.gateway;
+  const { codecs, largeWork } = call.gateway;
   const isSummary = asksForCompaction(options.request) && bySummary(channel, options.model);
   const codec = codecs.upstream(channel.type);
-  if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
-  const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
-  const stored = options.stored?.(channel.id);
-  const steps = encodeInSteps(codec, isSummary ? summaryRequestOf(options.request) : options.request, {
-    owner,
-    options: channel.codec,
-    facts: factsByName(options.model.facts, channel.type, upstreamModel),
-    without: target.without,
-    ...(stored === undefined ? {} : { stored }),
-  });
+  const facts = factsByName(options.model.facts, channel.type, upstreamModel);
+  const goal = codecTarget(target, facts, options.stored);
+  const steps = encodeInSteps(codec, isSummary ? summaryRequestOf(options.request) : options.request, goal);
   const sendEncoded = ({ request, encoded }: Encoded) =>
     callUpstream(
       call,
@@ -156,7 +150,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
         decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
       },
       (head, timers) => {
-        const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
+        const context = decodeContext(call.gateway, goal, request, encoded);
         const word = wordingOf(upstreamModel, request.model);
         return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
       },

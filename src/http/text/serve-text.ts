@@ -20,6 +20,7 @@ import { atClientPath } from '../history/client-path.ts';
 import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { endUserOf } from '../exchange/end-user.ts';
+import { requestContext } from './codec-contexts.ts';
 import { needOf, refusablesIn } from './need.ts';
 import { checkMembers } from '../money/unpriced-members.ts';
 import { checkMeters } from '../money/unpriced-tools.ts';
@@ -71,10 +72,7 @@ async function prepareExchange(
 function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply) {
   const { gateway, config } = call;
   const { principal, text, json } = prepared;
-  const accountId = principal.account.id;
-  const open = gateway.envelopes.opener(accountId);
-  const context = prepared.item === undefined ? { open } : { open, item: prepared.item };
-  const decoded = yield* codec.decodeInSteps(text, json, context);
+  const decoded = yield* codec.decodeInSteps(text, json, requestContext(gateway, prepared));
   yield;
   prepared.inspect?.(decoded);
   const request = withTransport(decoded, prepared);

@@ -80,7 +80,6 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
 
   const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {
     const codec = gateway.codecs.client('responses');
-    if (codec === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
     // Read at every upgrade: a reload may have changed it.
     server.options.maxPayload = gateway.config.current().websocket.messageBytes;
     server.handleUpgrade(request, socket, head, (ws) => {

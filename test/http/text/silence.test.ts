@@ -62,8 +62,7 @@ function answerOn(
 ) {
   const codec = codecs.upstream(type);
   const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
-  const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
-  assert.ok(codec !== undefined && request !== undefined);
+  const request = codecs.client('chat').decodeRequest(JSON.stringify(json), json, { open: () => undefined });
   const context: DecodeContext = {
     owner: { channelType: type, scope: 's', model: 'm' },
     request,
@@ -125,7 +124,6 @@ test('E10: an upstream that talks is not silent, though the client hears nothing
   });
   const heard: Frame[] = [];
   const client = codecs.client('messages');
-  assert.ok(client !== undefined);
   const owner = { channelType: 'chat_completion' as const, scope: 's', model: 'm' };
   const encoder = client.encodeEvents(responseContext(client, owner));
   const hear = (): number => {

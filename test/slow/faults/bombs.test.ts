@@ -21,14 +21,12 @@ let count = 0;
 for (const { name, dialect, body } of requestBombs(COUNT)) {
   test(`F22, F23: ${dialect}: ${name}`, (t) => {
     const client = codecs.client(dialect);
-    assert.ok(client !== undefined);
     const ms = processorMs(() => {
       const { text, json } = parseJsonBody(Buffer.from(JSON.stringify(body)));
       const request = client.decodeRequest(text, json, { open: () => undefined });
       estimateInput(request);
       for (const type of codecs.textTypes) {
         const upstream = codecs.upstream(type);
-        assert.ok(upstream !== undefined);
         try {
           upstream.encodeRequest(request, targetOf(ownerOf(upstream)));
         } catch (thrown) {
