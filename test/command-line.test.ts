@@ -76,6 +76,17 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
     const { code, out } = await mizu(...asked);
     assert.deepEqual([code, out.split(' ', 2)], [0, ['usage:', 'mizu']], asked.join(' '));
   }
+  for (const asked of [
+    ['help', 'nonsense'],
+    ['nonsense', '--help'],
+  ]) {
+    const { code, out, err } = await mizu(...asked);
+    assert.deepEqual(
+      [code, out, /^mizu: there is no verb nonsense: it is one of serve, /.test(err)],
+      [2, '', true],
+      asked.join(' '),
+    );
+  }
   assert.match((await mizu('--version')).out, /^\d+\.\d+\.\d+\n$/);
   assert.equal((await mizu('keys', 'list', '--version')).err, 'mizu: keys list has no option --version\n');
   const expired = await mizu('keys', 'create', '--account', 'ada', '--expires', '2020-01-01T00:00:00Z');

@@ -174,7 +174,10 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
     return 0;
   }
   if (name === undefined || wantsHelp) {
-    terminal.out(helpOf(verbs, name === 'help' ? words[1] : name));
+    const family = name === 'help' ? words[1] : name;
+    if (family !== undefined && family !== 'help' && !verbs.some((one) => familyOf(one) === family))
+      throw unknownVerb(family, verbs);
+    terminal.out(helpOf(verbs, family));
     return wantsHelp ? 0 : 2;
   }
   const load = loadOptions(env);
@@ -182,14 +185,16 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   const named = values['config'];
   configPath = typeof named === 'string' ? named : env['MIZU_CONFIG'] || undefined;
   const found = find(verbs, words);
-  if (found === undefined)
-    throw new UsageError(`there is no verb ${name}: it is one of ${[...new Set(verbs.map(familyOf))].join(', ')}`);
+  if (found === undefined) throw unknownVerb(name, verbs);
   const path = resolve(configPath ?? DEFAULT_CONFIG);
   return await runVerb(found, { ...values, version }, terminal, {
     config: () => loadConfig(path, load),
     changeConfig: (edit) => changeConfig(path, load, edit),
   });
 }
+
+const unknownVerb = (name: string, verbs: readonly Verb[]): UsageError =>
+  new UsageError(`there is no verb ${name}: it is one of ${[...new Set(verbs.map(familyOf))].join(', ')}`);
 
 /** `serve`, with what it gets of the outside world. */
 function runServe(

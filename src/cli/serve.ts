@@ -21,6 +21,7 @@ import type { Metrics } from '../http/operations/metrics.ts';
 import { createLogger } from '../http/operations/logger.ts';
 import { channelReport, healthReport } from '../http/operations/reports.ts';
 import { type RunningGateway, startGateway } from '../http/start.ts';
+import { beat } from '../http/workers/watchdog.ts';
 import { answerPrimary, tellLastMetrics } from '../http/workers/worker-reports.ts';
 import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
 import type { AdminApiOptions } from '../http/admin/admin-api.ts';
@@ -128,8 +129,10 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     metrics = running.gateway.metrics;
     problems.countIn(metrics);
     const { gateway } = running;
-    if (isWorker)
+    if (isWorker) {
       answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
+      beat();
+    }
     const greeting = isWorker ? listensOn(source.current(), running.port) : greetingOf(source.current(), running);
     const openStore = (config: Config): Promise<Store> => options.openStore(config, () => undefined);
     const warmUp = startWarmUp({ ...options, openStore, gateway });
@@ -167,6 +170,7 @@ async function serveWorkers(options: ServeOptions, path: string, log: Logger): P
   try {
     const code = await runWorkers({
       ...{ count, operations: atStart.operations, clock, log, member: mint('limits_'), site: createConsoleSite() },
+      silenceMs: () => source.current().workerSilenceMs,
       onServing: (port, operationsPort) => print(placesOf(source.current(), port, operationsPort)),
       onStopping: () => print(DRAINING),
       onSignal: (listener) =>

@@ -79,6 +79,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     commitAfterMs: file.commit_after_ms,
     keepAliveMs: file.keep_alive_ms,
     warmUpMs: file.warm_up_ms,
+    workerSilenceMs: file.worker_silence_ms,
     drainMs: file.drain_ms,
     channelHeader: file.channel_header,
     ...channels,

@@ -176,6 +176,8 @@ export interface Config {
   readonly commitAfterMs: number;
   readonly keepAliveMs: number;
   readonly warmUpMs: number;
+  /** 0: a worker may be silent for ever. */
+  readonly workerSilenceMs: number;
   readonly drainMs: number;
   readonly channelHeader: boolean;
   readonly channels: readonly Channel[];

@@ -298,6 +298,15 @@ export const CONFIG_SCHEMA = Type.Object(
       }),
       3_000,
     ),
+    worker_silence_ms: withDefault(
+      Type.Integer({
+        minimum: 0,
+        maximum: 86_400_000,
+        description:
+          'With `--workers`: one whose event loop did not turn for this long is killed and replaced. Counted in seconds. 0: none is.',
+      }),
+      30_000,
+    ),
     drain_ms: Milliseconds('How long open streams may go on after SIGTERM.', 30_000),
     channel_header: withDefault(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' }), false),
     channels: withDefault(Type.Array(Channel, { description: 'The upstreams.' }), []),

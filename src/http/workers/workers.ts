@@ -1,7 +1,7 @@
 /**
- * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics
- * on the operations port. Balances, keys and windows are shared through the store, and the response history by asking the worker
- * that keeps it. Affinity, circuits and reservations are a worker's own.
+ * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, kills one that hangs,
+ * and sums their metrics on the operations port. Balances, keys and windows are shared through the store, and the response
+ * history by asking the worker that keeps it. Affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
@@ -15,6 +15,7 @@ import { LimitExchange, startLimitExchange } from '../limits/limit-exchange.ts';
 import { primaryLimits } from '../limits/workers-limits.ts';
 import { createOperationsServer, openOperations } from '../operations/operations.ts';
 import type { Site } from '../server/site.ts';
+import { Watchdog } from './watchdog.ts';
 import { workerReports } from './worker-reports.ts';
 
 export const isWorker = cluster.isWorker;
@@ -65,6 +66,8 @@ export interface WorkersOptions {
   /** The admin API of the operations port. Absent: none. */
   readonly admin?: AdminOf;
   readonly site?: Site;
+  /** The longest that a worker may say nothing. 0: for ever. */
+  readonly silenceMs: () => number;
   readonly clock: Clock;
   readonly log: Logger;
   /** Another one for every process that ever counted limits. */
@@ -144,9 +147,20 @@ class WorkerGroup {
     cluster.on('fork', (worker) =>
       worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
     );
+    this.#watch();
     onSignal((signal) => this.#signalled(signal));
     for (let index = 0; index < count; index++) cluster.fork();
     return this.#ended.promise;
+  }
+
+  /** Also while the group stops: a worker that hangs hears no signal. */
+  #watch(): void {
+    const watchdog = new Watchdog(this.#options);
+    cluster.on('listening', (worker) => watchdog.begin(worker));
+    cluster.on('message', (worker) => watchdog.heard(worker));
+    cluster.on('exit', (worker) => watchdog.ended(worker));
+    const watching = watchdog.start();
+    void this.#ended.promise.then(() => watching.stop());
   }
 
   /** The cluster lists a dead worker until its channel is closed. */
