@@ -4,7 +4,7 @@
  * text that is not recognised must be parsed.
  */
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import { type JsonShape, rawsOf, type Repeat, shapeOf } from './shape.ts';
+import { type JsonShape, rawsOf, type Repeat, shapeOf, valueIn } from './shape.ts';
 import type { JsonPath } from './text.ts';
 
 /** After this many mismatches in a row nothing is learnt for as many texts again. */
@@ -34,6 +34,16 @@ export class JsonRepeats {
     if (raws === undefined) return undefined;
     this.#misses = 0;
     return { shape, raws };
+  }
+
+  /**
+   * The value of one hole of `text`, where that repeats the latest shape and this is the one; otherwise undefined. Whatever
+   * {@link match} makes beside it is for a client of the same dialect.
+   */
+  valueIn(text: string, shape: JsonShape, hole: number): JsonValue | undefined {
+    const value = shape === this.#shape ? valueIn(text, shape, hole) : undefined;
+    if (value !== undefined) this.#misses = 0;
+    return value;
   }
 
   /** Takes a text that did not match, and its JSON, as the shape for the texts that follow; undefined where it has no hole. */

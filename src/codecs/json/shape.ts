@@ -68,20 +68,48 @@ const BACKSLASH = 0x5c;
  * The raw values of a text that consists of the shape's literals around whole JSON strings and numbers; undefined for any other
  * text.
  */
-export function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefined {
-  const first = literals[0] ?? '';
-  if (!standsAt(text, 0, first)) return undefined;
+export function rawsOf(text: string, shape: JsonShape): string[] | undefined {
   // Made with its length, since pushing reserves space for more.
-  const raws = new Array<string>(holes.length);
-  let at = first.length;
-  for (let index = 0; index < holes.length; index++) {
-    const end = holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);
-    const literal = literals[index + 1] ?? '';
-    if (end < 0 || !standsAt(text, end, literal)) return undefined;
+  const raws = new Array<string>(shape.holes.length);
+  let at = firstHole(text, shape);
+  for (let index = 0; index < raws.length && at >= 0; index++) {
+    const end = holeEnd(text, at, shape, index);
     raws[index] = text.slice(at, end);
-    at = end + literal.length;
+    at = nextHole(text, end, shape, index);
   }
   return at === text.length ? raws : undefined;
+}
+
+/**
+ * The value of one hole of such a text; undefined for any other text. For whoever needs nothing else of it: an event of a stream
+ * then makes one string.
+ */
+export function valueIn(text: string, shape: JsonShape, hole: number): JsonValue | undefined {
+  let raw = '';
+  let at = firstHole(text, shape);
+  for (let index = 0; index < shape.holes.length && at >= 0; index++) {
+    const end = holeEnd(text, at, shape, index);
+    if (index === hole) raw = text.slice(at, end);
+    at = nextHole(text, end, shape, index);
+  }
+  return at === text.length ? unquoted(raw) : undefined;
+}
+
+/** Where the first hole begins, or the text ends; -1 for a text of another shape, as in the two below. */
+function firstHole(text: string, { literals }: JsonShape): number {
+  const literal = literals[0] ?? '';
+  return standsAt(text, 0, literal) ? literal.length : -1;
+}
+
+/** Where the value at `at` ends. */
+function holeEnd(text: string, at: number, { holes }: JsonShape, index: number): number {
+  return holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);
+}
+
+/** Where the hole after the one that ended at `end` begins, or the text ends. */
+function nextHole(text: string, end: number, { literals }: JsonShape, index: number): number {
+  const literal = literals[index + 1] ?? '';
+  return end >= 0 && standsAt(text, end, literal) ? end + literal.length : -1;
 }
 
 /** Like `startsWith`, but faster: that compares character by character, while a slice costs nothing and is compared at once. */
@@ -130,7 +158,10 @@ function isDigit(code: number): boolean {
 
 /** The value of the hole at `index`. */
 export function holeValue(repeat: Repeat, index: number): JsonValue {
-  const raw = repeat.raws[index] ?? 'null';
+  return unquoted(repeat.raws[index] ?? 'null');
+}
+
+function unquoted(raw: string): JsonValue {
   // A string without escapes is its own value.
   return raw.charCodeAt(0) === QUOTE && !raw.includes('\\') ? raw.slice(1, -1) : parseJson(raw);
 }

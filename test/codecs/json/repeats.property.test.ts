@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { JsonRepeats } from '../../../src/codecs/json/repeats.ts';
-import { editShape, fill, jsonOf } from '../../../src/codecs/json/shape.ts';
+import { editShape, fill, holeValue, type JsonShape, jsonOf } from '../../../src/codecs/json/shape.ts';
 import { editJson } from '../../../src/codecs/json/edit.ts';
 
 const PATHS = [['choices', 0, 'delta', 'content'], ['created'], ['delta'], ['sequence_number']] as const;
@@ -84,6 +84,36 @@ test('a recognised text parses to what JSON.parse says, and nothing that does no
     { numRuns: 2000 },
   );
 });
+
+test('a hole is read without the rest as it is read with it, and of no text that is not recognised', () => {
+  fc.assert(
+    fc.property(stream, fc.array(damage, { minLength: 12, maxLength: 12 }), (texts, damages) => {
+      const [whole, alone] = [new JsonRepeats(PATHS), new JsonRepeats(PATHS)];
+      let shape: JsonShape | undefined;
+      for (const [at, clean] of texts.entries()) {
+        const text = damages[at]?.(clean) ?? clean;
+        const repeat = whole.match(text);
+        for (const [hole] of shape?.holes.entries() ?? []) {
+          const expected = repeat === undefined ? undefined : holeValue(repeat, hole);
+          assert.deepEqual(shape && alone.valueIn(text, shape, hole), expected);
+        }
+        if (repeat !== undefined || !isJson(text)) continue;
+        whole.learn(text, JSON.parse(text));
+        shape = alone.learn(text, JSON.parse(text))?.shape;
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 test('edits of a shape are the edits of each text, or none where a hole is touched', () => {
   const edits = [

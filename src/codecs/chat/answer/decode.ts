@@ -6,7 +6,7 @@
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
@@ -50,6 +50,8 @@ export class ChatDecoder implements EventDecoder {
   ended = false;
   readonly #context: DecodeContext;
   readonly #answer: Answer;
+  /** Events are passed on in their own form. */
+  readonly #isPassedOn: boolean;
   #state: UpstreamState = 'idle';
   #started = false;
   #meta: Meta = {};
@@ -62,6 +64,7 @@ export class ChatDecoder implements EventDecoder {
   constructor(context: DecodeContext) {
     this.#context = context;
     this.#answer = new Answer(context, mayCiteLate(context));
+    this.#isPassedOn = context.request.dialect === 'chat';
   }
 
   /** A finish reason was seen, so the end of input, or five silent seconds, ends the answer well. */
@@ -72,11 +75,18 @@ export class ChatDecoder implements EventDecoder {
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
     const name = frame.event ?? '';
+    const continuation = this.#continuation?.name === name ? this.#continuation : undefined;
+    if (continuation !== undefined && !this.#isPassedOn) {
+      const piece = this.#repeats.valueIn(frame.data, continuation.shape, continuation.hole);
+      if (piece !== undefined) {
+        out.push({ events: this.#continue(continuation, piece) });
+        return;
+      }
+    }
     const repeat = this.#repeats.match(frame.data);
-    const continuation = this.#continuation;
-    if (repeat !== undefined && repeat.shape === continuation?.shape && name === continuation.name) {
-      const event = this.#answer.continue(continuation.member, String(holeValue(repeat, continuation.hole)));
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: event === undefined ? [] : [event] });
+    if (repeat !== undefined && repeat.shape === continuation?.shape) {
+      const events = this.#continue(continuation, holeValue(repeat, continuation.hole));
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events });
       return;
     }
     const data = frame.data.trim();
@@ -95,6 +105,11 @@ export class ChatDecoder implements EventDecoder {
     out.push({ native, events });
     if (native.repeat !== undefined && this.#state === 'open' && endsInPiece(events))
       this.#continuation = continuationOf(chunk, name, native.repeat.shape);
+  }
+
+  #continue({ member }: Continuation, piece: JsonValue): CanonicalEvent[] {
+    const event = this.#answer.continue(member, String(piece));
+    return event === undefined ? [] : [event];
   }
 
   /** A chunk that was parsed. The shape of one that holds a piece is learnt, since mostly others like it follow. */

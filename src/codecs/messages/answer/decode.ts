@@ -55,6 +55,8 @@ export function decodeEvents(context: DecodeContext): EventDecoder {
 class MessagesDecoder implements EventDecoder {
   ended = false;
   readonly #answer: AnswerReader;
+  /** Events are passed on in their own form. */
+  readonly #isPassedOn: boolean;
   readonly #opened = new Set<number>();
   #state: UpstreamState = 'idle';
   #messageId: string | undefined;
@@ -69,17 +71,23 @@ class MessagesDecoder implements EventDecoder {
 
   constructor(context: DecodeContext) {
     this.#answer = new AnswerReader(context);
+    this.#isPassedOn = context.request.dialect === 'messages';
   }
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
     if (frame.data.trim() === '[DONE]') throw truncated();
+    const run = this.#run;
+    if (run !== undefined && !this.#isPassedOn) {
+      const text = this.#repeats.valueIn(frame.data, run.shape, run.hole);
+      if (text !== undefined) {
+        out.push({ events: this.#append(run, text) });
+        return;
+      }
+    }
     const repeat = this.#repeats.match(frame.data);
-    const run = repeat?.shape === this.#run?.shape ? this.#run : undefined;
-    if (repeat !== undefined && run !== undefined) {
-      run.block.append?.(String(holeValue(repeat, run.hole)), this.#appended);
-      const events = this.#appended.slice();
-      empty(this.#appended);
+    if (repeat !== undefined && repeat.shape === run?.shape) {
+      const events = this.#append(run, holeValue(repeat, run.hole));
       out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events });
       return;
     }
@@ -100,6 +108,13 @@ class MessagesDecoder implements EventDecoder {
       events,
     });
     if (learnt !== undefined && this.#open !== undefined) this.#run = deltaRun(json, learnt.shape, this.#open.block);
+  }
+
+  #append({ block }: DeltaRun, text: JsonValue): CanonicalEvent[] {
+    block.append?.(String(text), this.#appended);
+    const events = this.#appended.slice();
+    empty(this.#appended);
+    return events;
   }
 
   end(): void {

@@ -3,6 +3,7 @@
  * (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's own text for a client of
  * the same dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
  */
+import { empty } from '../../../streams/empty.ts';
 import { LifecycleError } from '../../../streams/lifecycle.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
@@ -10,7 +11,7 @@ import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
-import { holeAt, holeValue, type JsonShape, type Repeat } from '../../json/shape.ts';
+import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from '../lifecycle.ts';
@@ -57,21 +58,37 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   readonly #repeats = new JsonRepeats(VARYING);
   readonly #detached = new DetachedMedia();
   #run: DeltaRun | undefined;
+  /** Where the events of a run are collected: a list of their own would have room for seventeen. */
+  readonly #continued: CanonicalEvent[] = [];
+  /** Events are passed on in their own form. */
+  readonly #isPassedOn: boolean;
 
   constructor(context: DecodeContext) {
+    this.#isPassedOn = context.request.dialect === DIALECT;
     this.#items = new Assembler(context);
     this.#normaliser = new Normaliser(this.#items.slots);
   }
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended || frame.data === '' || frame.data === '[DONE]') return;
+    const run = this.#run;
+    if (run !== undefined && !this.#isPassedOn) {
+      const delta = this.#repeats.valueIn(frame.data, run.shape, run.hole);
+      if (typeof delta === 'string') {
+        out.push({ events: this.#continue(run, delta) });
+        return;
+      }
+    }
     const repeat = this.#repeats.match(frame.data);
-    const events: CanonicalEvent[] = [];
-    if (repeat !== undefined && repeat.shape === this.#run?.shape && this.#continues(repeat, this.#run, events)) {
-      out.push({ native: new RepeatedNative(DIALECT, this.#run.name, frame.data, repeat), events });
-      return;
+    if (repeat !== undefined && repeat.shape === run?.shape) {
+      const delta = holeValue(repeat, run.hole);
+      if (typeof delta === 'string') {
+        out.push({ native: new RepeatedNative(DIALECT, run.name, frame.data, repeat), events: this.#continue(run, delta) });
+        return;
+      }
     }
     this.#run = undefined;
+    const events: CanonicalEvent[] = [];
     const given = this.#normaliser.read(frame);
     if (given === undefined) return;
     const { name, text, json, isPlain, missing } = given;
@@ -107,11 +124,11 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     return slot === undefined || hole === -1 || !isPlain ? undefined : { ...subjectOf(name, json, slot), shape, hole };
   }
 
-  #continues(repeat: Repeat, run: DeltaRun, events: CanonicalEvent[]): boolean {
-    const text = holeValue(repeat, run.hole);
-    if (typeof text !== 'string') return false;
-    this.#delta(run, text, undefined, events);
-    return true;
+  #continue(run: DeltaRun, text: string): CanonicalEvent[] {
+    this.#delta(run, text, undefined, this.#continued);
+    const events = this.#continued.slice();
+    empty(this.#continued);
+    return events;
   }
 
   end(): void {
