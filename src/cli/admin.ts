@@ -41,9 +41,28 @@ export interface AdminParts {
   readonly mint: (prefix: string) => string;
 }
 
+/** What one answer may list of what has no pages. */
+const MOST_ROWS = 100_000;
+
+/** A recount holds sums of all that the store has: one at a time. */
+class Recounts {
+  #isRunning = false;
+
+  async alone<Result>(run: () => Promise<Result>): Promise<Result> {
+    if (this.#isRunning) throw new RefusedError('the ledger is being recounted: ask again later', 'conflict', 'recount_running');
+    this.#isRunning = true;
+    try {
+      return await run();
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+}
+
 const listed = async <Row>(rows: Promise<readonly Row[]>): Promise<{ readonly data: readonly Row[] }> => ({ data: await rows });
 
 export function createAdminActions(parts: AdminParts): AdminActions {
+  const recounts = new Recounts();
   const { reports, store } = parts;
   const contextOf = ({ cause, gone }: AdminCall, config = parts.config): VerbContext => ({
     clock: parts.clock,
@@ -72,8 +91,8 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     showAccount: (call, request) => showAccount(contextOf(call), request),
     changeAccount: (call, request) => changeAccount(contextOf(call), request),
     creditAccount: (call, request) => creditAccount(contextOf(call), request),
-    balances: (call, request) => listed(balances(contextOf(call), request)),
-    spend: (call, request) => listed(spendByDay(contextOf(call), request)),
+    balances: (call, request) => listed(balances(contextOf(call), request, MOST_ROWS)),
+    spend: (call, request) => listed(spendByDay(contextOf(call), request, MOST_ROWS)),
 
     listKeys: (call, query) => pageOfKeys(contextOf(call), query),
     createKey: (call, request) => made(contextOf(call), 'key_created', (context) => createKey(context, request)),
@@ -81,7 +100,7 @@ export function createAdminActions(parts: AdminParts): AdminActions {
     changeKey: (call, request) => changeKey(contextOf(call), request),
     rotateKey: (call, request) => rotateKey(contextOf(call), request),
     deleteKey: (call, request) => deleteKey(contextOf(call), request),
-    backUpStore: (call, request) => backUpBelow(contextOf(call), request, parts.places),
+    backUpStore: (call, request) => recounts.alone(() => backUpBelow(contextOf(call), request, parts.places)),
     rotateSecret: (call) => rotateSecret(contextOf(call)),
     transfer: (call, request) => transferToKey(contextOf(call), request),
 
@@ -106,7 +125,7 @@ export function createAdminActions(parts: AdminParts): AdminActions {
       const last = data.at(-1);
       return { data, ...(data.length < limit || last === undefined ? {} : { nextCursor: String(last.seq) }) };
     },
-    verifyLedger: (call, request) => verifyLedger(contextOf(call), request),
+    verifyLedger: (call, request) => recounts.alone(() => verifyLedger(contextOf(call), request)),
 
     async listVideos(call, query) {
       return { data: (await listVideos(contextOf(call), query)).map(videoJson) };

@@ -9,7 +9,7 @@ import type { JournalHead, JournalRow, Verification } from '../store/ledger.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
 import type { RebuiltRollups } from '../store/rollups.ts';
 import { Steps } from '../store/steps.ts';
-import { accountNamed } from './operator-input.ts';
+import { accountNamed, tooManyRows } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
 /** A wallet, or with `key` a sub-account. */
@@ -19,8 +19,12 @@ export interface BalanceView {
   readonly balance: string;
 }
 
-/** Wallets and sub-accounts, of all accounts or of the one that is named. */
-export async function balances(context: VerbContext, { account: only }: Static<typeof AnyAccount>): Promise<BalanceView[]> {
+/** Wallets and sub-accounts, of all accounts or of the one that is named. Throws `too_many_rows` where there are more than `most`. */
+export async function balances(
+  context: VerbContext,
+  { account: only }: Static<typeof AnyAccount>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<BalanceView[]> {
   const store = await context.store();
   const named = only === undefined ? undefined : await accountNamed(context, only);
   const accounts = named === undefined ? await store.accounts.list() : [named];
@@ -37,6 +41,7 @@ export async function balances(context: VerbContext, { account: only }: Static<t
       if (own?.source === 'sub_account') rows.push({ account: account.name, key: id, balance: formatUsd(own.nanos) });
       if (steps.isOver) await steps.next();
     }
+    if (rows.length > most) throw tooManyRows(most, 'an account');
     if (steps.isOver) await steps.next();
   }
   return rows;
@@ -150,7 +155,7 @@ export const BALANCE: Verb = verb({
   does: 'The balance of an account, or of all.',
   options: AnyAccount,
   arguments: ['account'],
-  run: balances,
+  run: (context, query) => balances(context, query),
   text: (rows) =>
     table([['ACCOUNT', 'SUB-ACCOUNT', 'BALANCE USD'], ...rows.map(({ account, key, balance }) => [account, key ?? '', balance])]),
 });

@@ -66,3 +66,8 @@ export async function accountNamed(context: Pick<VerbContext, 'store'>, name: st
   if (account === undefined) throw new RefusedError(`there is no account ${name}`, 'unknown', 'unknown_account');
   return account;
 }
+
+/** What one answer of the admin API may list: some 30 MB. `narrower`: what there is to name. */
+export function tooManyRows(most: number, narrower: string): RefusedError {
+  return new RefusedError(`there are more than ${most} rows: name ${narrower}`, 'invalid', 'too_many_rows');
+}

@@ -7,7 +7,7 @@ import { type UsageDay, usageDay } from '../http/routes/usage-day.ts';
 import type { KeyRecord } from '../store/keys.ts';
 import { formatUsd, parseUsd } from '../store/money.ts';
 import { Steps } from '../store/steps.ts';
-import { accountNamed, checkDays } from './operator-input.ts';
+import { accountNamed, checkDays, tooManyRows } from './operator-input.ts';
 import { table, type Verb, type VerbContext, verb } from './verb.ts';
 
 /** What one key used on one day. */
@@ -17,7 +17,12 @@ export interface SpendView extends UsageDay {
   readonly account: string;
 }
 
-export async function spendByDay(context: VerbContext, query: Static<typeof SpendQuery>): Promise<SpendView[]> {
+/** Throws `too_many_rows` where there are more than `most`. */
+export async function spendByDay(
+  context: VerbContext,
+  query: Static<typeof SpendQuery>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<SpendView[]> {
   const { from, to } = query;
   checkDays(query);
   const store = await context.store();
@@ -27,6 +32,7 @@ export async function spendByDay(context: VerbContext, query: Static<typeof Spen
     for (const day of await store.spend.usageByDay(id, defined({ from, to }))) {
       days.push({ key: id, name, account: accountId, ...usageDay(day) });
     }
+    if (days.length > most) throw tooManyRows(most, 'an account, a key or days');
     if (steps.isOver) await steps.next();
   }
   return days;
@@ -62,6 +68,6 @@ export const SPEND: Verb = verb({
   usage: '[--account NAME] [--key ID] [--from DAY] [--to DAY]',
   does: 'What keys used and were charged, by UTC day.',
   options: SpendQuery,
-  run: spendByDay,
+  run: (context, query) => spendByDay(context, query),
   text: textOf,
 });

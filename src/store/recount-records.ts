@@ -25,12 +25,15 @@ export class RecordRecount {
     this.#compare('key', record.id, this.#keys.get(record.id), textOfKey(record), expect);
   }
 
-  finish(expect: Expect): void {
+  *finish(expect: Expect): Generator<void> {
     for (const [what, records] of [
       ['account', this.#accounts],
       ['key', this.#keys],
     ] as const)
-      for (const id of records.keys()) if (!this.#found.has(id)) expect(what, id, 'a record', 'nothing');
+      for (const id of records.keys()) {
+        if (!this.#found.has(id)) expect(what, id, 'a record', 'nothing');
+        yield;
+      }
   }
 
   #compare(

@@ -69,7 +69,7 @@ export class SpendRecount {
     addUses(this.#storedUses, keyId, counts);
   }
 
-  finish(expect: Expect): void {
+  *finish(expect: Expect): Generator<void> {
     for (const [keyId, row] of this.#spend) {
       const stored = this.#storedSpend.get(keyId) ?? NOTHING_SPENT;
       const before = this.#spendBefore.get(keyId) ?? NOTHING_SPENT;
@@ -78,21 +78,26 @@ export class SpendRecount {
         const expected = isOlder && name !== 'held' ? before[name] : row[name];
         expect('spend', `${name} of ${keyId}`, expected, stored[name]);
       }
+      yield;
     }
-    for (const keyId of this.#storedSpend.keys()) if (!this.#spend.has(keyId)) expect('spend', keyId, 'nothing', 'a row');
-    for (const name of new Set([...this.#days.keys(), ...this.#storedDays.keys()])) {
-      const { chargedNanos, videos } = this.#days.get(name) ?? { chargedNanos: 0n, videos: 0 };
-      const [keyId = '', day] = name.split(' ');
-      const subject = `${dayName(Number(day))} of ${keyId}`;
-      const stored = this.#storedDays.get(name);
-      expect('day', `charges of ${subject}`, chargedNanos, stored?.chargedNanos ?? 0n);
-      expect('day', `videos of ${subject}`, videos, stored?.videos ?? 0);
+    for (const keyId of this.#storedSpend.keys()) {
+      if (!this.#spend.has(keyId)) expect('spend', keyId, 'nothing', 'a row');
+      yield;
+    }
+    for (const [name, counted] of this.#days) {
+      compareDay(name, counted, this.#storedDays.get(name), expect);
+      yield;
+    }
+    for (const [name, stored] of this.#storedDays) {
+      if (!this.#days.has(name)) compareDay(name, { chargedNanos: 0n, videos: 0 }, stored, expect);
+      yield;
     }
     // The log is pruned with age, days are not: they hold at least as much.
     for (const [keyId, uses] of this.#logged) {
       const stored = this.#storedUses.get(keyId) ?? NO_USES;
       for (const name of USES)
         if (stored[name] < uses[name]) expect('day', `${name} of ${keyId} in all days`, `at least ${uses[name]}`, stored[name]);
+      yield;
     }
   }
 
@@ -102,6 +107,13 @@ export class SpendRecount {
     this.#days.set(name, sum);
     return sum;
   }
+}
+
+function compareDay(name: string, { chargedNanos, videos }: DaySum, stored: DayCounts | undefined, expect: Expect): void {
+  const [keyId = '', day] = name.split(' ');
+  const subject = `${dayName(Number(day))} of ${keyId}`;
+  expect('day', `charges of ${subject}`, chargedNanos, stored?.chargedNanos ?? 0n);
+  expect('day', `videos of ${subject}`, videos, stored?.videos ?? 0);
 }
 
 function addUses(sums: Map<string, Uses>, keyId: string, more: Partial<Uses>): void {

@@ -193,35 +193,50 @@ export class Recount {
     if (this.#logged.has(exchangeId)) this.expect('exchange', exchangeId, 'open or settled', 'both');
   }
 
-  finish(): Verification {
-    this.#checkBalances();
-    for (const id of this.#storedHolds.keys()) if (!this.#tasks.has(id)) this.expect('task', id, 'a task', 'nothing');
-    for (const id of this.#holds.keys()) if (!this.#storedHolds.has(id)) this.expect('hold', id, 'a hold', 'nothing');
-    this.#checkIdempotency();
-    this.#spend.finish(this.#expect);
-    this.#records.finish(this.#expect);
+  /** In small pieces: each `yield` stands behind one. */
+  *finish(): Generator<void, Verification> {
+    yield* this.#checkBalances();
+    for (const id of this.#storedHolds.keys()) {
+      if (!this.#tasks.has(id)) this.expect('task', id, 'a task', 'nothing');
+      yield;
+    }
+    for (const id of this.#holds.keys()) {
+      if (!this.#storedHolds.has(id)) this.expect('hold', id, 'a hold', 'nothing');
+      yield;
+    }
+    yield* this.#checkIdempotency();
+    yield* this.#spend.finish(this.#expect);
+    yield* this.#records.finish(this.#expect);
     this.#controls.finish(this.#expect);
-    this.#rollups.finish(this.#expect);
+    yield* this.#rollups.finish(this.#expect);
     const { seq = 0 } = this.#kept ?? {};
     if (seq > this.#rows) this.expect('chain', 'the head that was kept', `row ${seq}`, `${this.#rows} rows`);
     return { rows: this.#rows, differences: this.#differences };
   }
 
-  #checkIdempotency(): void {
+  *#checkIdempotency(): Generator<void> {
     for (const [id, { accountId, keyId }] of this.#tasks) {
       const entry = this.#idempotency.get(id);
       const found = entry === undefined ? 'nothing' : `${entry.accountId} ${entry.keyId}`;
       this.expect('index', `idempotency of ${id}`, `${accountId} ${keyId}`, found);
+      yield;
     }
-    for (const id of this.#idempotency.keys())
+    for (const id of this.#idempotency.keys()) {
       if (!this.#tasks.has(id)) this.expect('index', `idempotency of ${id}`, 'a task', 'nothing');
+      yield;
+    }
   }
 
-  #checkBalances(): void {
+  *#checkBalances(): Generator<void> {
     let sum = 0n;
-    for (const nanos of this.#storedBalances.values()) sum += nanos;
-    for (const name of new Set([...this.#storedBalances.keys(), ...this.#balances.keys()])) {
-      this.expect('balance', name, this.#balances.get(name) ?? 0n, this.#storedBalances.get(name) ?? 0n);
+    for (const [name, nanos] of this.#storedBalances) {
+      sum += nanos;
+      this.expect('balance', name, this.#balances.get(name) ?? 0n, nanos);
+      yield;
+    }
+    for (const [name, nanos] of this.#balances) {
+      if (!this.#storedBalances.has(name)) this.expect('balance', name, nanos, 0n);
+      yield;
     }
     this.expect('sum', 'all balances', 0n, sum);
     this.expect('balance', 'transit', 0n, this.#balances.get('transit') ?? 0n);

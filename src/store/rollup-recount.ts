@@ -11,6 +11,7 @@ import {
   RollupChanges,
   type SettledVideo,
   sumsText,
+  type UsageSums,
 } from './rollups.ts';
 import type { RequestLogRow } from './request-log.ts';
 import type { Expect } from './recount-spend.ts';
@@ -47,38 +48,63 @@ export class RollupRecount {
     this.#limits = limits;
   }
 
-  finish(expect: Expect): void {
+  *finish(expect: Expect): Generator<void> {
     const { logHead, after } = this.#limits ?? { logHead: { seq: 0, atMs: 0 }, after: -1 };
     const from = Math.max(keptUntil(this.#oldest, logHead), after) + 1;
-    const byKey = new RollupChanges();
+    const kept = new Map<string, Rollup>();
     const all = new Map<string, Rollup>();
+    /** What the hours of the keys add up to: those of all keys together, and the days of both. */
+    const [hoursOfAll, days] = [new RollupChanges(), new RollupChanges()];
     for (const [place, rollup] of this.#stored.hour) {
       if (rollup.keyId === '') all.set(place, rollup);
-      else byKey.add(rollup);
+      else {
+        if (rollup.at >= from) kept.set(place, rollup);
+        const ofAll = { ...rollup, keyId: '', accountId: '' };
+        hoursOfAll.add(ofAll);
+        const at = Math.floor(rollup.at / HOURS_A_DAY);
+        days.add({ ...rollup, at });
+        days.add({ ...ofAll, at });
+      }
+      yield;
     }
-    const counted = [...this.#counted.hours()].filter(({ at }) => at >= from);
-    const kept = [...byKey.hours()].filter(({ at }) => at >= from);
-    compare('hour', counted, placed(kept), expect);
-    compare('hour', byKey.hoursOfAll().hours(), all, expect);
-    const days = [...byKey.days(), ...byKey.hoursOfAll().days()];
-    compare('day', days, this.#stored.day, expect);
+    const counted = this.#counted.hours().filter(({ at }) => at >= from);
+    yield* compare('hour', counted, kept, expect);
+    yield* compare('hour', hoursOfAll.hours(), all, expect);
+    yield* compare('day', days.hours(), this.#stored.day, expect);
   }
 }
 
-function placed(rollups: Iterable<Rollup>): Map<string, Rollup> {
-  return new Map([...rollups].map((rollup) => [placeText(rollup), rollup]));
+function* compare(
+  unit: 'hour' | 'day',
+  expected: Iterable<Rollup>,
+  found: ReadonlyMap<string, Rollup>,
+  expect: Expect,
+): Generator<void> {
+  const places = new Set<string>();
+  for (const rollup of expected) {
+    const place = placeText(rollup);
+    places.add(place);
+    compareOne(unit, rollup, rollup.sums, found.get(place)?.sums, expect);
+    yield;
+  }
+  for (const [place, rollup] of found) {
+    if (!places.has(place)) compareOne(unit, rollup, undefined, rollup.sums, expect);
+    yield;
+  }
 }
 
-function compare(unit: 'hour' | 'day', expected: Iterable<Rollup>, found: ReadonlyMap<string, Rollup>, expect: Expect): void {
-  const counted = placed(expected);
-  for (const place of new Set([...counted.keys(), ...found.keys()])) {
-    const [is, should] = [found.get(place), counted.get(place)];
-    const rollup = is ?? should;
-    if (rollup === undefined || (isNothing(is?.sums ?? noSums()) && isNothing(should?.sums ?? noSums()))) continue;
-    const where = JSON.stringify([rollup.model, rollup.channelId, rollup.code]);
-    const subject = `${nameOf(unit, rollup.at)} of ${rollup.keyId || 'all keys'}, ${where}`;
-    expect('rollup', subject, sumsText(should?.sums ?? noSums()), sumsText(is?.sums ?? noSums()));
-  }
+/** The sums of one place, of which `rollup` is a row. Absent sums are nothing. */
+function compareOne(
+  unit: 'hour' | 'day',
+  { keyId, at, model, channelId, code }: Rollup,
+  counted: UsageSums | undefined,
+  stored: UsageSums | undefined,
+  expect: Expect,
+): void {
+  const [expected, found] = [counted ?? noSums(), stored ?? noSums()];
+  if (isNothing(found) && isNothing(expected)) return;
+  const subject = `${nameOf(unit, at)} of ${keyId || 'all keys'}, ${JSON.stringify([model, channelId, code])}`;
+  expect('rollup', subject, sumsText(expected), sumsText(found));
 }
 
 function nameOf(unit: 'hour' | 'day', at: number): string {

@@ -20,3 +20,23 @@ export class Steps {
     this.#until = performance.now() + STEP_MS;
   }
 }
+
+/**
+ * Runs work that yields behind each small piece of it. `check` is asked at the beginning of each later turn; what it throws, the
+ * work is told, and that ends it.
+ */
+export async function inSteps<T>(work: Generator<void, T>, check: () => void = () => undefined): Promise<T> {
+  const steps = new Steps();
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    if (!steps.isOver) continue;
+    await steps.next();
+    try {
+      check();
+    } catch (error) {
+      work.throw(error);
+      throw error;
+    }
+  }
+}

@@ -8,6 +8,7 @@ import { pageOf } from '../../src/cli/paging.ts';
 import type { AccountRecord } from '../../src/store/accounts.ts';
 import type { Archive, ArchiveRow } from '../../src/store/archive.ts';
 import type { KeyRecord } from '../../src/store/keys.ts';
+import { FIRST_HASH, type JournalRow, journalHash } from '../../src/store/ledger.ts';
 import { openLmdbArchive } from '../../src/store/lmdb/archive.ts';
 import { openPostgresArchive } from '../../src/store/postgres/archive.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -65,6 +66,17 @@ const taskOf = (n: number): VideoTask => ({
   ...(n === 0 ? { state: 'queued', dueAtMs: T0 } : { state: 'cancelled', endedAtMs: T0 }),
 });
 
+function* journal(): Generator<JournalRow> {
+  let hash = FIRST_HASH;
+  for (let n = 0; n < COUNT; n++) {
+    const owner = { accountId: idOf('acc', n), keyId: idOf('key', n) };
+    const content = { kind: 'charge', ref: idOf('req', n), from: `wallet:${owner.accountId}`, to: 'revenue', nanos: 7n } as const;
+    const row = { seq: n + 1, atMs: createdOf(n), ...owner, ...content };
+    hash = journalHash(hash, row);
+    yield { ...row, hash };
+  }
+}
+
 async function largeStore(t: TestContext, { place }: Engine): Promise<Store> {
   const where = await place(t);
   const archive = await openArchive(where);
@@ -72,6 +84,8 @@ async function largeStore(t: TestContext, { place }: Engine): Promise<Store> {
   const write = async (rowOf: (n: number) => ArchiveRow): Promise<void> => {
     for (let n = 0; n < COUNT; n += 1_000) await archive.write(Array.from({ length: 1_000 }, (_, at) => rowOf(n + at)));
   };
+  const rows = journal();
+  await write(() => ({ table: 'journal', row: rows.next().value }));
   await write((n) => ({ table: 'account', row: accountOf(n) }));
   await write((n) => ({ table: 'key', row: keyOf(n) }));
   await write((n) => ({ table: 'video', row: taskOf(n) }));
@@ -138,6 +152,17 @@ eachStore((engine) => {
       'tasks that are open': async () => assert.deepEqual([...(await store.videos.openByState())], [['queued', 1]]),
       'use by account': async () => assert.deepEqual(await store.usageByHour(usage, {}, ['account', 'key']), []),
       'the journal of an account': async () => assert.deepEqual(await store.ledger.journal({ accountId: 'nobody' }), []),
+      // The records were written behind the journal's back: each is a difference, and so is what was spent.
+      'a recount of everything': async () => {
+        const { rows, differences } = await store.ledger.verify();
+        // The store made its secret when it was opened.
+        assert.equal(rows, COUNT + 1);
+        assert.deepEqual(
+          new Set(differences.map(({ what }) => what)),
+          new Set(['account', 'balance', 'day', 'index', 'key', 'spend', 'task']),
+        );
+        assert.ok(differences.length > 5 * COUNT, `${differences.length}`);
+      },
       holds: async () => assert.deepEqual(await store.ledger.holds({ state: 'held' }), []),
     };
     for (const [what, read] of Object.entries(readings)) {

@@ -107,6 +107,13 @@ function soundStore() {
 }
 type Stored = ReturnType<typeof soundStore>;
 
+function wholeOf<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
+
 function differences(stored: Stored): string[] {
   const recount = new Recount();
   for (const row of stored.journal) recount.journal(row);
@@ -128,7 +135,7 @@ function differences(stored: Stored): string[] {
     }
   }
   for (const id of stored.open) recount.open(id);
-  const { rows, differences: found } = recount.finish();
+  const { rows, differences: found } = wholeOf(recount.finish());
   assert.equal(rows, stored.journal.length);
   return found.map(({ what, subject }) => `${what}: ${subject}`).sort();
 }

@@ -11,7 +11,7 @@ import type { Controls } from '../../store/controls.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { OperatorReports } from '../operations/reports.ts';
 import { pathOfTarget } from '../server/route-table.ts';
-import { failureOf, INTERNAL, type AdminFailure, writeFailure, writeJson } from './reply.ts';
+import { failureOf, INTERNAL, type AdminFailure, writeFailure, writeJson, writeLongJson } from './reply.ts';
 import { matchRoute } from './match-route.ts';
 import { adminDocument } from './openapi.ts';
 import { checkRequest, type ReadRequest, readRequest } from './read-request.ts';
@@ -220,7 +220,7 @@ async function perform(
   }
   const value = await runAction(options.actions, name, call, read);
   if (isChange) options.log.info({ route: name, by: cause.by, cause: cause.id, reason: read.reason }, 'operator');
-  writeJson(response, route.status ?? 200, value, id.isRepeated ? { 'idempotency-replayed': 'true' } : {});
+  await writeLongJson(response, route.status ?? 200, value, id.isRepeated ? { 'idempotency-replayed': 'true' } : {});
 }
 
 /** Each name with its own types: the request was checked against the schema of that very row. */

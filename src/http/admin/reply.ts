@@ -1,7 +1,7 @@
 /** How the admin API writes its answers. */
 import type { ServerResponse } from 'node:http';
 import { SAFE_HEADERS } from '../server/safe-headers.ts';
-import { jsonText } from './json-text.ts';
+import { jsonText, jsonTextInSteps } from './json-text.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { ConfigError } from '../config/config-error.ts';
@@ -24,10 +24,24 @@ export function writeJson(
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const body = jsonText(value);
+  writeText(response, status, jsonText(value), headers);
+}
+
+/** {@link writeJson} of what may hold a long list. */
+export async function writeLongJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  writeText(response, status, await jsonTextInSteps(value), headers);
+}
+
+function writeText(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>>): void {
+  const body = Buffer.from(text);
   response.writeHead(status, {
     'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
+    'content-length': body.length,
     'cache-control': 'no-store',
     ...Object.fromEntries(SAFE_HEADERS),
     ...headers,

@@ -1,11 +1,26 @@
 /** All that an LMDB store holds, as rows that no engine owns: for copies, and for the recount. */
 import type { ArchiveRow } from '../archive.ts';
+import type { VideoTask } from '../videos.ts';
 import { controlOf } from './controls.ts';
 import { leaseOf } from './leases.ts';
 import { rollupOf } from './rollup-rows.ts';
 import { metaOf, type Tables } from './tables.ts';
 
-export function* rowsOf(tables: Tables): Generator<ArchiveRow> {
+/** For copies, which compare row by row. */
+export function rowsOf(tables: Tables): Generator<ArchiveRow> {
+  const videos = [...tables.videos.getRange()].map(({ value }) => value).sort((a, b) => a.number - b.number);
+  return rowsWith(tables, videos);
+}
+
+/** The same rows where nobody minds in which order the videos come: these need not be gathered first. */
+export function rowsUnsorted(tables: Tables): Generator<ArchiveRow> {
+  return rowsWith(
+    tables,
+    tables.videos.getRange().map(({ value }) => value),
+  );
+}
+
+function* rowsWith(tables: Tables, videos: Iterable<VideoTask>): Generator<ArchiveRow> {
   for (const { value } of tables.journal.getRange()) yield { table: 'journal', row: value };
   for (const { value } of tables.accounts.getRange()) yield { table: 'account', row: value };
   for (const { value } of tables.keys.getRange()) yield { table: 'key', row: value };
@@ -16,7 +31,6 @@ export function* rowsOf(tables: Tables): Generator<ArchiveRow> {
   for (const { key, value } of tables.rollupHours.getRange())
     if (key[0] !== '') yield { table: 'rollup', row: rollupOf(key, value) };
   for (const { value } of tables.log.getRange()) yield { table: 'log', row: value };
-  const videos = [...tables.videos.getRange()].map(({ value }) => value).sort((a, b) => a.number - b.number);
   for (const row of videos) yield { table: 'video', row };
   for (const { key, value } of tables.idempotency.getRange()) {
     const [accountId, keyId, idempotencyKey] = key;

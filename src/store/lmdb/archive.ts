@@ -31,7 +31,7 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
         for (const row of rows) write(work, row);
       }),
     finish: () => environment.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA)),
-    verify: () => environment.read((tables) => verify(tables)),
+    verify: () => environment.snapshot((tables) => verify(tables)),
     close: () => environment.close(),
   };
 }

@@ -11,6 +11,7 @@ import { StoreError } from '../store-error.ts';
 import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from './commit-error.ts';
 import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
+import { Snapshots } from './snapshot.ts';
 import { EXCHANGES_APART, LOG_FILTER_INDEX, metaOf, ROLLUPS, SCHEMA, type Tables } from './tables.ts';
 import { type Books, finished, type Rule } from '../books/books.ts';
 import { LmdbBooks } from './books.ts';
@@ -32,6 +33,7 @@ export class Environment {
   /** Undefined while LMDB is opened anew. */
   #engine: Engine | undefined;
   readonly #seams: Seams;
+  readonly #snapshots = new Snapshots();
   readonly #space: FreeSpace;
   #writeFailure: string | undefined;
   /** What was told last, so that a change is told once whoever sees it. */
@@ -103,9 +105,25 @@ export class Environment {
       if (isFresh) root.resetReadTxn();
       return look(tables);
     } catch (error) {
-      // The commit that failed tells so itself, a moment later.
-      if (isGivenUp(error)) this.#writeFailure ??= GIVEN_UP;
-      throw error instanceof StoreError ? error : new StoreError('unavailable', 'the store could not be read', error);
+      throw this.#readError(error);
+    }
+  }
+
+  #readError(error: unknown): StoreError {
+    // The commit that failed tells so itself, a moment later.
+    if (isGivenUp(error)) this.#writeFailure ??= GIVEN_UP;
+    return error instanceof StoreError ? error : new StoreError('unavailable', 'the store could not be read', error);
+  }
+
+  /** One moment for as long as `look` takes, which yields behind each small piece. Rejects with `StoreError`. */
+  async snapshot<T>(look: (tables: Tables) => Generator<void, T>): Promise<T> {
+    const engine = this.#usable();
+    try {
+      return await this.#snapshots.take(engine, look, () => {
+        if (this.#usable() !== engine) throw new StoreError('unavailable', GIVEN_UP);
+      });
+    } catch (error) {
+      throw this.#readError(error);
     }
   }
 
@@ -168,6 +186,7 @@ export class Environment {
     this.#closed = true;
     this.#stopWatching();
     await this.#commit;
+    await this.#snapshots.ended();
     if (this.#engine !== undefined) await closeEngine(this.#engine);
   }
 
@@ -196,6 +215,7 @@ export class Environment {
     if (engine === undefined || this.#closed || !isLost(engine)) return;
     this.#writeFailure ??= GIVEN_UP;
     this.#engine = undefined;
+    await this.#snapshots.ended();
     await closeEngine(engine);
     this.#reopen();
   }

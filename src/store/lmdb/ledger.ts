@@ -14,7 +14,7 @@ const MAX_ID = 256;
 
 export function createLedger(environment: Environment): Ledger {
   return {
-    verify: ({ head } = {}) => environment.read((tables) => verify(tables, head)),
+    verify: ({ head } = {}) => environment.snapshot((tables) => verify(tables, head)),
 
     rebuildRollups: () => rebuildRollups(environment),
 

@@ -10,32 +10,44 @@ import { otherNames } from './log-rows.ts';
 import type { Tables } from './tables.ts';
 import { dueKey } from './books.ts';
 
-export function checkIndexes(tables: Tables, recount: Recount): void {
-  checkRefs(tables, recount, checkPlaces(tables, recount));
-  checkNames(tables, recount);
-  checkKeys(tables, recount);
-  checkVideos(tables, recount);
-  checkLog(tables, recount);
+/** In small pieces: each `yield` stands behind one. */
+export function* checkIndexes(tables: Tables, recount: Recount): Generator<void> {
+  yield* checkRefs(tables, recount, yield* checkPlaces(tables, recount));
+  yield* checkNames(tables, recount);
+  yield* checkKeys(tables, recount);
+  yield* checkVideos(tables, recount);
+  yield* checkLog(tables, recount);
+}
+
+function* countKeys(table: Pick<Tables[keyof Tables], 'getKeys'>): Generator<void, number> {
+  let count = 0;
+  for (const _ of table.getKeys()) {
+    count += 1;
+    yield;
+  }
+  return count;
 }
 
 /** That the rows of the journal are numbered from 1 the recount checks: so must be their keys. Gives how many there are. */
-function checkPlaces({ journal }: Tables, recount: Recount): number {
+function* checkPlaces({ journal }: Tables, recount: Recount): Generator<void, number> {
   let rows = 0;
   for (const key of journal.getKeys()) {
     rows += 1;
     recount.expect('chain', `key of journal row ${rows}`, rows, key);
+    yield;
   }
   return rows;
 }
 
 /** `rows`: of the journal. */
-function checkRefs(tables: Tables, recount: Recount, rows: number): void {
+function* checkRefs(tables: Tables, recount: Recount, rows: number): Generator<void> {
   let refs = 0;
   for (const { key, value } of tables.journalRefs.getRange()) {
     refs += 1;
     const row = tables.journal.get(value);
     const found = row === undefined ? 'nothing' : `${row.ref} ${row.kind}`;
     recount.expect('unique', `index of ${key.join(' ')}`, key.join(' '), found);
+    yield;
   }
   for (const { key, value } of tables.exchanges.getRange()) {
     const { logSeq, journalSeqs } = entryOf(value);
@@ -46,33 +58,37 @@ function checkRefs(tables: Tables, recount: Recount, rows: number): void {
     for (const row of journaled) recount.expect('unique', `index of ${key}`, storable(key), row?.ref ?? 'nothing');
     const kinds = new Set(journaled.map((row) => row?.kind));
     recount.expect('unique', `kinds of journal rows of ${key}`, journalSeqs.length, kinds.size);
+    yield;
   }
   recount.expect('unique', 'journal rows with an index', rows, refs);
 }
 
-function checkKeys(tables: Tables, recount: Recount): void {
+function* checkKeys(tables: Tables, recount: Recount): Generator<void> {
   let keys = 0;
   for (const { key, value } of tables.keys.getRange()) {
     keys += 1;
     recount.expect('key', `digest of ${key}`, key, tables.keyDigests.get(value.digest) ?? 'nothing');
     if (!tables.accounts.doesExist(value.accountId)) recount.expect('key', `account of ${key}`, value.accountId, 'nothing');
+    yield;
   }
-  recount.expect('key', 'digests', keys, tables.keyDigests.getCount());
+  recount.expect('key', 'digests', keys, yield* countKeys(tables.keyDigests));
 }
 
-function checkNames(tables: Tables, recount: Recount): void {
+function* checkNames(tables: Tables, recount: Recount): Generator<void> {
   let accounts = 0;
   for (const { key, value } of tables.accounts.getRange()) {
     accounts += 1;
     recount.expect('index', `name of ${key}`, key, tables.accountNames.get(value.name) ?? 'nothing');
+    yield;
   }
-  recount.expect('index', 'names of accounts', accounts, tables.accountNames.getCount());
+  recount.expect('index', 'names of accounts', accounts, yield* countKeys(tables.accountNames));
 }
 
-function checkVideos(tables: Tables, recount: Recount): void {
+function* checkVideos(tables: Tables, recount: Recount): Generator<void> {
   let tasks = 0;
   let due = 0;
   for (const { value } of tables.videos.getRange()) {
+    yield;
     tasks += 1;
     const { id, accountId, keyId, number } = value;
     recount.expect('index', `owner of ${id}`, id, tables.videoOwners.get([accountId, keyId, number]) ?? 'nothing');
@@ -81,15 +97,16 @@ function checkVideos(tables: Tables, recount: Recount): void {
     due += 1;
     recount.expect('index', `due time of ${id}`, key[1], tables.videoDue.doesExist(key) ? key[1] : 'nothing');
   }
-  recount.expect('index', 'owners of tasks', tasks, tables.videoOwners.getCount());
-  recount.expect('index', 'tasks that are due', due, tables.videoDue.getCount());
+  recount.expect('index', 'owners of tasks', tasks, yield* countKeys(tables.videoOwners));
+  recount.expect('index', 'tasks that are due', due, yield* countKeys(tables.videoDue));
 }
 
-function checkLog(tables: Tables, recount: Recount): void {
+function* checkLog(tables: Tables, recount: Recount): Generator<void> {
   const indexedAfter = filtersAfter(tables);
   let names = 0;
   let filtered = 0;
   for (const { value } of tables.log.getRange()) {
+    yield;
     const { seq, exchangeId } = value;
     recount.expect('exchange', `index of ${exchangeId}`, seq, exchangeEntry(tables, exchangeId)?.logSeq ?? 'nothing');
     if (seq > indexedAfter)
@@ -104,6 +121,6 @@ function checkLog(tables: Tables, recount: Recount): void {
       recount.expect('index', `name of ${exchangeId}`, name, tables.logIds.doesExist([name, seq]) ? name : 'nothing');
     }
   }
-  recount.expect('index', 'names of exchanges', names, tables.logIds.getCount());
-  recount.expect('index', 'filters of exchanges', filtered, countPlaces(tables));
+  recount.expect('index', 'names of exchanges', names, yield* countKeys(tables.logIds));
+  recount.expect('index', 'filters of exchanges', filtered, yield* countPlaces(tables));
 }

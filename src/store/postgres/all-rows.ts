@@ -101,8 +101,10 @@ export async function* allRows(database: Run, look: Look = {}): AsyncGenerator<A
     yield { table: 'spend', row: { keyId: text(row, 'key_id'), ...spendOf(row) } };
   for (const row of await database.run(DAYS))
     yield { table: 'day', row: { keyId: text(row, 'key_id'), day: int(row, 'day'), ...countsOf(row) } };
-  for (const rollup of (await database.run(ROLLUPS)).map(rollupOf))
+  for (const row of await database.run(ROLLUPS)) {
+    const rollup = rollupOf(row);
     if (!isNothing(rollup.sums)) yield { table: 'rollup', row: rollup };
+  }
   for await (const row of rowsOf(database, PAGES.log)) {
     const logged = logRowOf(row);
     look.logged?.(logged, row);

@@ -2,6 +2,7 @@
 import type { JournalHead, Verification } from '../ledger.ts';
 import { Recount } from '../recount.ts';
 import type { RequestLogRow } from '../request-log.ts';
+import { inSteps, Steps } from '../steps.ts';
 import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
 import { allRows, openIds } from './all-rows.ts';
@@ -20,12 +21,22 @@ export async function verify(session: Session, kept?: JournalHead): Promise<Veri
     logged: (logged: RequestLogRow, row: Row) => checkLogged(recount, logged, row),
     task: (task: VideoTask, row: Row) => checkTask(recount, task, row),
   };
-  for await (const row of allRows(session, look)) recount.row(row);
+  const steps = new Steps();
+  for await (const row of allRows(session, look)) {
+    recount.row(row);
+    if (steps.isOver) await steps.next();
+  }
   for (const row of await session.run(HEAD)) recount.head(int(row, 'seq'), text(row, 'hash'));
-  for (const row of await session.run(HOURS_OF_ALL)) recount.rollup('hour', rollupOf(row));
-  for (const row of await session.run(ROLLUP_DAYS)) recount.rollup('day', rollupOf(row));
+  for (const [unit, statement] of [
+    ['hour', HOURS_OF_ALL],
+    ['day', ROLLUP_DAYS],
+  ] as const)
+    for (const row of await session.run(statement)) {
+      recount.rollup(unit, rollupOf(row));
+      if (steps.isOver) await steps.next();
+    }
   for await (const id of openIds(session)) recount.open(id);
-  return recount.finish();
+  return await inSteps(recount.finish());
 }
 
 /** The columns beside the task are copies of what is in it. */
