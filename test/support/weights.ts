@@ -58,6 +58,15 @@ export const WEIGHTS: readonly Weight[] = [
     tests: [['http/request/json-values.test.ts', 'one object has at most 50,000 members']],
   },
   {
+    what: 'one number, or white space in a row',
+    refusal: { status: 400, code: 'invalid_request' },
+    metric: errors('invalid_request'),
+    tests: [
+      ['codecs/json/scan.test.ts', 'it stops at the first bound'],
+      [STALLS, 'F47: $'],
+    ],
+  },
+  {
     what: 'bodies of one key at once',
     option: ['limits.key_body_bytes', 1_073_741_824],
     refusal: limited,

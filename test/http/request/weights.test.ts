@@ -9,6 +9,7 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
+import { MAX_BARE } from '../../../src/codecs/json/scan.ts';
 import { ask, channel, eventually, KEY, MODELS, type TestGateway, testConfig, testGateway } from '../../support/test-gateway.ts';
 import { WEIGHTS } from '../../support/weights.ts';
 import { connect } from '../websocket/socket-client.ts';
@@ -75,6 +76,12 @@ interface Case {
   readonly what: string;
   readonly file: object;
   readonly body: object;
+  /** What no `JSON.stringify` writes. */
+  readonly spelt?: (text: string) => string;
+  /** Where the body is too large before that. */
+  readonly except?: keyof typeof ENDPOINTS;
+  /** Its code there, where it is another. */
+  readonly overSocket?: string;
   readonly begin?: (t: TestContext, gateway: TestGateway) => Promise<unknown> | undefined;
 }
 
@@ -83,6 +90,22 @@ const CASES: readonly Case[] = [
   { what: 'bytes of a body', file: { limits: { json_bytes: 2_048 } }, body: { x: 'x'.repeat(3_000) } },
   { what: 'JSON values', file: { limits: { json_values: 1_024 } }, body: { x: Array(1_100).fill(0) } },
   { what: 'members of one object', file: { limits: { object_members: 1_024 } }, body: { x: members(1_100) } },
+  {
+    what: 'one number, or white space in a row',
+    file: {},
+    except: 'videos',
+    overSocket: 'invalid_websocket_event',
+    body: { x: 1.5 },
+    spelt: (text) => text.replace('"x":1.5', `"x":1.${'5'.repeat(MAX_BARE)}`),
+  },
+  {
+    what: 'one number, or white space in a row',
+    file: {},
+    except: 'videos',
+    overSocket: 'invalid_websocket_event',
+    body: {},
+    spelt: (text) => text.replace('{', `{${' \n'.repeat(MAX_BARE / 2)} `),
+  },
   {
     what: 'a body over 64 KiB of an account without balance',
     file: {},
@@ -115,7 +138,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-for (const { what, file, body, begin } of CASES) {
+for (const { what, file, body, spelt = (text: string) => text, except, overSocket, begin } of CASES) {
   const refusal = WEIGHTS.find((weight) => weight.what === what)?.refusal;
   test(`${what}: the refusal in the words of every endpoint, and counted`, async (t) => {
     assert.ok(refusal !== undefined);
@@ -123,7 +146,10 @@ for (const { what, file, body, begin } of CASES) {
     await begin?.(t, gateway);
     const waits = refusal.status === 429 || refusal.status === 503;
     for (const [route, path] of Object.entries(ENDPOINTS)) {
-      const response = await gateway.post(`/v1/${path}`, ask(body), { headers: { 'idempotency-key': 'k' } });
+      if (route === except) continue;
+      const response = await gateway.post(`/v1/${path}`, spelt(JSON.stringify(ask(body))), {
+        headers: { 'idempotency-key': 'k' },
+      });
       const { type, error } = JSON.parse(await response.text());
       assert.equal(response.status, refusal.status, path);
       assert.equal(error.code, refusal.code, path);
@@ -133,11 +159,12 @@ for (const { what, file, body, begin } of CASES) {
       assert.equal(await counted(gateway, route, refusal.code), 1, path);
     }
     const client = await connect(gateway);
-    const [event] = await client.turn({ type: 'response.create', model: 'm', input: 'hi', ...body });
+    const [event] = await client.turn(spelt(JSON.stringify({ type: 'response.create', model: 'm', input: 'hi', ...body })));
     const said = event as { readonly status?: number; readonly error?: { readonly code?: string } } | undefined;
-    assert.deepEqual([said?.status, said?.error?.code], [refusal.status, refusal.code], 'over WebSocket');
+    const code = overSocket ?? refusal.code;
+    assert.deepEqual([said?.status, said?.error?.code], [refusal.status, code], 'over WebSocket');
     await eventually(() => client.events.length > 0);
-    assert.equal(await counted(gateway, 'responses', refusal.code), 2, 'over WebSocket, too');
+    assert.equal(await counted(gateway, 'responses', code), code === refusal.code ? 2 : 1, 'over WebSocket, too');
     client.ws.close();
     await client.closed;
     assert.equal(simulator.requests.length, 0);

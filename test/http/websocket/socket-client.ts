@@ -13,7 +13,7 @@ export interface SocketClient {
   readonly events: ServerEvent[];
   send(event: object | string | Buffer): void;
   /** Resolves with the events of one turn, its terminal or an error frame included. */
-  turn(event: object): Promise<ServerEvent[]>;
+  turn(event: object | string): Promise<ServerEvent[]>;
   /** The next event that `wanted` accepts, counted from the last one that was waited for. */
   next(wanted?: (event: ServerEvent) => boolean): Promise<ServerEvent>;
   /** The code and reason of the close. */
