@@ -19,7 +19,9 @@ export interface BalanceView {
   readonly balance: string;
 }
 
-/** Wallets and sub-accounts, of all accounts or of the one that is named. Throws `too_many_rows` where there are more than `most`. */
+/**
+ * Wallets and sub-accounts, of all accounts or of the one that is named. Throws `too_many_rows` where there are more than `most`.
+ */
 export async function balances(
   context: VerbContext,
   { account: only }: Static<typeof AnyAccount>,

@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { entry, funded, openStore } from './support/store.ts';
 
-const EXCHANGES = 3_000;
+const EXCHANGES = 10_000;
 
 /** Writes exchanges, each of which changes nearly every table, and gives how to write more of them. */
 async function inUse(t: TestContext): Promise<{ readonly store: Store; readonly write: (count: number) => Promise<void> }> {
@@ -37,7 +37,7 @@ test('what is written during a recount is none of its rows, and no difference', 
   const { rows, differences } = await recount;
   assert.deepEqual(differences, []);
   assert.equal(rows, seq);
-  assert.ok(commits > 3, `${commits} commits while it ran`);
+  assert.ok(commits > 1, `${commits} commits while it ran`);
   assert.deepEqual(await store.ledger.verify(), { rows: seq + commits, differences: [] });
 });
 

@@ -1,6 +1,6 @@
 /**
- * One moment of the LMDB store, looked at for as long as it takes, in steps between which others have their turns and write. For as
- * long LMDB keeps the pages of that moment, so that the file grows by what is written meanwhile.
+ * One moment of the LMDB store, looked at for as long as it takes, in steps between which others have their turns and write.
+ * Meanwhile LMDB keeps the pages of that moment, so that the file grows by what is written.
  */
 import type { Database, Key, Transaction } from 'lmdb';
 import { inSteps } from '../steps.ts';
@@ -32,9 +32,8 @@ export class Snapshots {
 
 /** The tables as this transaction sees them, for reading alone: with `get`, `doesExist`, `getRange` and `getKeys`. */
 function tablesAt(tables: Tables, transaction: Transaction): Tables {
-  return Object.fromEntries(
-    Object.entries(tables).map(([name, table]) => [name, tableAt(table, transaction)]),
-  ) as unknown as Tables;
+  const seen = new Map(Object.entries(tables).map(([name, table]) => [name, tableAt(table, transaction)]));
+  return new Proxy(tables, { get: (_, name) => seen.get(String(name)) });
 }
 
 function tableAt<V, K extends Key>(table: Database<V, K>, transaction: Transaction): Pick<Database<V, K>, Reading> {
