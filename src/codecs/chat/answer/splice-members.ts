@@ -16,6 +16,12 @@ export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEd
   if (typeof choice['index'] !== 'number') edits.push({ path: [...path, 'index'], value: '0' });
 }
 
+/** The members of a whole answer that strict clients refuse to miss. `createdAt` in seconds. */
+export function completeBody({ object, created }: JsonObject, createdAt: number, edits: JsonEdit[]): void {
+  if (nonEmptyString(object) === undefined) edits.push({ path: ['object'], value: '"chat.completion"' });
+  if (typeof created !== 'number') edits.push({ path: ['created'], value: String(createdAt) });
+}
+
 /**
  * Every chunk of a choice needs a delta (Azure's late filter results have none), and the first one of a stream needs the role.
  */

@@ -11,7 +11,14 @@ import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { readTokenUsage } from '../../answers/token-usage.ts';
-import { completeChoice, completeContent, completeDelta, completeMessage, completeUsage } from './splice-members.ts';
+import {
+  completeBody,
+  completeChoice,
+  completeContent,
+  completeDelta,
+  completeMessage,
+  completeUsage,
+} from './splice-members.ts';
 import { sealSignatures, sealDetails } from '../opaque.ts';
 import { SCALAR_FORM } from '../details.ts';
 import { hasContent } from '../lifecycle.ts';
@@ -297,6 +304,7 @@ export function bodyEdits(body: JsonObject, whole: Whole, context: ResponseConte
     { path: ['id'], value: JSON.stringify(context.responseId) },
     { path: ['model'], value: JSON.stringify(context.model) },
   ];
+  completeBody(body, context.createdAt, edits);
   const first = firstChoice(body);
   if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);
   if (isObject(body['usage'])) completeUsage(body['usage'], ['usage'], edits);

@@ -10,7 +10,7 @@ import { Fold, type Whole } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
-import { editJson } from '../../json/edit.ts';
+import { editJson, type JsonEdit } from '../../json/edit.ts';
 import { Assembler } from './assemble.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
@@ -64,10 +64,18 @@ function undecodable() {
   return upstreamFault('undecodable', 'The upstream answered with something that is no finished response.');
 }
 
+/** What an upstream may leave out (spec rule 15), and without which the official SDK finds no text in a body. */
+function envelopeEdits({ object, created_at: createdAt }: JsonObject, context: ResponseContext): JsonEdit[] {
+  const edits: JsonEdit[] = [];
+  if (typeof object !== 'string' || object === '') edits.push({ path: ['object'], value: '"response"' });
+  if (typeof createdAt !== 'number') edits.push({ path: ['created_at'], value: String(context.createdAt) });
+  return edits;
+}
+
 /** Failed and cancelled answers have a body too, with their items, usage and the error. */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (native?.dialect === DIALECT && isObject(native.json)) {
-    const edits = responseEdits([], native.json, context, whole.outcome);
+    const edits = [...envelopeEdits(native.json, context), ...responseEdits([], native.json, context, whole.outcome)];
     for (const [index, item] of arrayOrEmpty(native.json, 'output', 'response').entries()) {
       const id = isObject(item) ? missingId(item, context.mint) : undefined;
       if (id !== undefined) edits.push({ path: ['output', index, 'id'], value: JSON.stringify(id) });

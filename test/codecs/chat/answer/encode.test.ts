@@ -661,6 +661,16 @@ describe('whole chat bodies', () => {
     );
   });
 
+  it('have the envelope that typed clients read, where their upstream leaves it out', () => {
+    const choices = [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi' } }];
+    for (const members of [{}, { object: '', created: null }]) {
+      const step = chatUpstream.decodeResponse(JSON.stringify({ choices, ...members }), decodeContext());
+      const context = responseContext();
+      const body = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, context));
+      assert.deepEqual([body.object, body.created, body.choices], ['chat.completion', context.createdAt, choices]);
+    }
+  });
+
   it('have their text spelled where the upstream answers in JSON with the value itself (Cloudflare)', () => {
     const content = { title: 'a "b"', pages: 2 };
     const body = { created: 1, choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }] };

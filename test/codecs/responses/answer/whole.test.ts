@@ -145,14 +145,23 @@ test("decodeResponse: a chat client's custom tool that went out as a function co
 });
 
 test('encodeResponse: the same dialect is spliced, a missing status is completed', () => {
-  const text = `{"id":"resp_up", "model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0,"cost":0.1}}`;
+  const text = `{"id":"resp_up", "object":"response","created_at":5,"model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0,"cost":0.1}}`;
   const step = decodeBody(text);
   const body = responsesClient.encodeResponse(fold(step.events), step.native, responseContext());
   const id = `resp_mizu_${'0'.repeat(32)}`;
   assert.equal(
     body,
-    `{"id":"${id}", "model":"logical-model", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0},"status":"completed"}`,
+    `{"id":"${id}", "object":"response","created_at":5,"model":"logical-model", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0},"status":"completed"}`,
   );
+});
+
+test('encodeResponse: the same dialect has the envelope without which the official SDK finds no text', () => {
+  for (const members of ['', ',"object":"","created_at":null']) {
+    const step = decodeBody(`{"output":${OUTPUT}${members}}`);
+    const context = responseContext();
+    const body = objectFrom(responsesClient.encodeResponse(fold(step.events), step.native, context));
+    assert.deepEqual([body['object'], body['created_at'], body['status']], ['response', context.createdAt, 'completed']);
+  }
 });
 
 test('decodeResponse: an answer without a status that says why it is incomplete is no complete one', () => {
