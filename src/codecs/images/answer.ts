@@ -43,6 +43,21 @@ export interface ImageUsage {
 /** Some servers of the images API (Huawei ModelArts, relays) write a data URL where the Base64 belongs. */
 const DATA_URL = /^data:[^,]{0,256};\s*base64,/i;
 
+/** What a client can open as a picture. A link without a scheme is left to it. */
+const LINKS = /^(https?:|data:image\/)/i;
+
+/**
+ * A picture by its base64, else by its link. Throws an upstream fault for a link that no picture has: a page that shows it as a
+ * link would run a `javascript:`.
+ */
+export function pictureOf(data: JsonValue | undefined, url: JsonValue | undefined): Pick<MadeImage, 'data' | 'url'> {
+  const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
+  if (!isLink) return { data: checkedData(data) };
+  if (URL.canParse(url) && !LINKS.test(new URL(url).href))
+    throw upstreamFault('undecodable', 'The upstream returned an image whose link no client can open.');
+  return { url };
+}
+
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
 export function checkedData(value: JsonValue | undefined): string {
   const payload = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';

@@ -7,7 +7,7 @@ import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
-import { checkedData, type ImageAnswer, type ImageUsage, type MadeImage } from './answer.ts';
+import { type ImageAnswer, type ImageUsage, type MadeImage, pictureOf } from './answer.ts';
 import { errorIn } from './upstream.ts';
 import { withClientUsage } from './usage.ts';
 
@@ -118,9 +118,8 @@ const ENVELOPE: ReadonlySet<string> = new Set([
 function readImage(json: JsonObject): MadeImage {
   const { b64_json: b64, result, url, revised_prompt: revised, media_type: mediaType } = json;
   const data = b64 ?? result;
-  const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
   return {
-    ...(isLink ? { url } : { data: checkedData(data) }),
+    ...pictureOf(data, url),
     ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
     facts: Object.fromEntries(Object.entries(json).filter(([name]) => !ENVELOPE.has(name))),
     beside: mediaType === undefined ? {} : { media_type: mediaType },

@@ -8,7 +8,7 @@ import { readJsonAnswer } from '../json/answer.ts';
 import { decodeJsonError, namingField } from '../errors/upstream.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
-import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
+import { type ImageAnswer, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
@@ -113,9 +113,8 @@ function dataOf(entry: JsonValue | undefined): JsonValue | undefined {
 function readImage(entry: JsonValue, facts: JsonObject): MadeImage {
   if (!isObject(entry)) throw upstreamFault('undecodable', 'The upstream returned an image that is no object.');
   const { b64_json: data, url, revised_prompt: revised, ...beside } = entry;
-  const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
   return {
-    ...(isLink ? { url } : { data: checkedData(data) }),
+    ...pictureOf(data, url),
     ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
     facts,
     beside,

@@ -353,6 +353,27 @@ test('pictures that were refused among others of one answer are left out; only r
   assert.throws(() => native.decodeWhole(answer(refused, refused)), /may be sensitive/);
 });
 
+test('a link that no picture has is no picture: a page that shows it as a link would run it', () => {
+  const whole = (url: string) => () => native.decodeWhole(JSON.stringify({ created: 7, data: [{ url }] }));
+  const event = (url: string) => () =>
+    decode(native, `data: ${JSON.stringify({ type: 'image_generation.completed', created_at: 7, url })}\n\n`);
+  for (const form of [whole, event]) {
+    for (const url of [
+      'javascript:alert(1)',
+      ' JavaScript:alert(1)',
+      'java\tscript:alert(1)',
+      'file:///etc/a.png',
+      'data:text/html,x',
+    ])
+      assert.throws(form(url), isUpstreamFault, url);
+    for (const url of ['https://x.test/a.png', 'HTTP://x.test/a.png', URL, '/files/a.png'])
+      assert.deepEqual(
+        form(url)().images.map((image) => image.url),
+        [url],
+      );
+  }
+});
+
 test('a picture in wrapped lines of Base64 is that picture', () => {
   const wrapped = PNG.replace(/.{20}/g, '$&\r\n');
   for (const from of [native, router]) {
