@@ -116,7 +116,7 @@ export class Continuation {
    * everything.
    */
   evict(id: JsonValue | undefined): void {
-    if (this.#retained?.id === id) this.#retained = undefined;
+    if (this.#retained?.id === id) this.#forget();
   }
 
   /** The connection has closed: nothing is kept, now or later. */

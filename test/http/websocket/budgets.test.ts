@@ -56,6 +56,24 @@ test('warm-ups count in the budgets of the history: forty connections keep what 
   await Promise.all(warm.map(({ client }) => client.closed));
 });
 
+test('of a response that a failed turn continued nothing is kept, neither while the connection is open nor afterwards', async () => {
+  await using gateway = await gatewayWith({});
+  const { memory } = gateway.running.gateway;
+  const warm = await warmUp(gateway, 20_000);
+  assert.ok(memory.bytes > 40_000);
+  const failed = await warm.client.turn({
+    type: 'response.create',
+    model: 'none',
+    previous_response_id: warm.id,
+    input: 'go on',
+  });
+  assert.equal(failed.at(-1)?.type, 'error');
+  assert.equal(memory.bytes, 0);
+  assert.match(JSON.stringify(await goOn(warm)), /previous_response_not_found/);
+  warm.client.ws.close();
+  await warm.client.closed;
+});
+
 test('a warm-up that no budget has room for is answered, and cannot be continued; an honest conversation never notices', async () => {
   await using gateway = await gatewayWith({ history: { entry_bytes: 50_000, key_bytes: 200_000, total_bytes: 1_000_000 } });
   const large = await warmUp(gateway, 40_000);

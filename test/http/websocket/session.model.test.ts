@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { SESSION } from '../../../src/http/websocket/lifecycle.ts';
 import { advance, LifecycleError } from '../../../src/streams/lifecycle.ts';
-import { testGateway } from '../../support/test-gateway.ts';
+import { eventually, testGateway } from '../../support/test-gateway.ts';
 import { connect, type ServerEvent, type SocketClient } from './socket-client.ts';
 
 const simulator = await startSimulator({ pace: { cut: 'packet' } });
@@ -152,11 +152,14 @@ test('F45: a session does what its model says', async () => {
   await fc.assert(
     fc.asyncProperty(fc.commands([turns, turns, turns, noise], { maxCommands: 14 }), async (commands) => {
       gateway.running.gateway.dispatcher.health.keepOnly(new Set());
+      const { memory } = gateway.running.gateway;
+      const before = memory.bytes;
       const client = await connect(gateway);
       const model: Model = { turns: 0, open: true, retained: undefined, stored: [], lost: [], words: 0 };
       await fc.asyncModelRun(() => ({ model, real: { client } }), commands);
       client.ws.terminate();
       await client.closed;
+      await eventually(() => model.stored.length > 0 || memory.bytes <= before, 'nothing of the connection is kept');
     }),
     { numRuns: 40 },
   );
