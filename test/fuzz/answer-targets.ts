@@ -123,8 +123,8 @@ export const ANSWER_TARGETS: readonly Target[] = [
       for (const upstream of videoUpstreams) {
         const submission = upstream.readSubmission(answer);
         if (submission.kind === 'accepted') assert.ok(isGood && submission.upstreamId !== '');
-        checkProgress(upstream.readProgress(answer), isGood);
-        checkProgress(upstream.readLookup(answer), isGood);
+        checkProgress(upstream.readProgress(answer, 'task'), isGood);
+        checkProgress(upstream.readLookup(answer, 'file'), isGood);
       }
     },
   },

@@ -18,6 +18,17 @@ export function idText(text: string, path: readonly string[]): string | undefine
   return spelled ?? digits;
 }
 
+/**
+ * An answer that names another task or file than the one that was asked for (a cache or a proxy that mixed two up): it proves
+ * nothing of this one, and what is in it may be somebody else's. Undefined where it names this one, or none.
+ */
+export function aboutAnother({ text }: UpstreamAnswer, path: readonly string[], id: string): Progress | undefined {
+  const named = idText(text, path);
+  // A proxy that reads numbers as doubles rounds a long one.
+  if (named === undefined || named === id || Number(named) === Number(id)) return undefined;
+  return { kind: 'queryError', reason: 'the answer is about another task' };
+}
+
 /** What a status that is in no documentation means: a value may stand for an end, no value means nothing. */
 export function unreadStatus(status: JsonValue | undefined, detail = ''): Progress {
   const reason = `status ${JSON.stringify(status ?? null)}${detail}`;

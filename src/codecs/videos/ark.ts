@@ -1,7 +1,7 @@
 /** Ark (Seedance) video tasks: https://ark.cn-beijing.volces.com/api/v3, `/contents/generations/tasks`. */
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, idText, resultLink, submissionRefusal, unreadStatus } from './answers.ts';
+import { aboutAnother, bodyOf, failureOf, idText, resultLink, submissionRefusal, unreadStatus } from './answers.ts';
 import { contentOf } from './content.ts';
 import { boolean, checkProviderOptions, integer, type OptionRule, oneOf } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -52,10 +52,12 @@ function readSubmission(answer: UpstreamAnswer): Submission {
   return id !== undefined ? { kind: 'accepted', upstreamId: id } : { kind: 'unclear', reason: 'an answer without a task id' };
 }
 
-function readProgress(answer: UpstreamAnswer): Progress {
+function readProgress(answer: UpstreamAnswer, upstreamId: string): Progress {
   const body = bodyOf(answer);
   if (answer.status < 200 || answer.status > 299 || body === undefined)
     return { kind: 'queryError', reason: `HTTP ${answer.status}` };
+  const another = aboutAnother(answer, ['id'], upstreamId);
+  if (another !== undefined) return another;
   switch (body['status']) {
     case 'queued':
     case 'running':

@@ -2,7 +2,7 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, idText, resultLink, unreadStatus } from './answers.ts';
+import { aboutAnother, bodyOf, idText, resultLink, unreadStatus } from './answers.ts';
 import { failureByCode, readSubmission, statusCode } from './minimax-codes.ts';
 import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -57,10 +57,12 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
   return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };
 }
 
-function readProgress(answer: UpstreamAnswer): Progress {
+function readProgress(answer: UpstreamAnswer, upstreamId: string): Progress {
   const body = bodyOf(answer);
   if (answer.status < 200 || answer.status > 299 || body === undefined)
     return { kind: 'queryError', reason: `HTTP ${answer.status}` };
+  const another = aboutAnother(answer, ['task_id'], upstreamId);
+  if (another !== undefined) return another;
   switch (body['status']) {
     case 'Preparing':
     case 'Queueing':
@@ -71,19 +73,22 @@ function readProgress(answer: UpstreamAnswer): Progress {
     case 'Success': {
       const fileId = idText(answer.text, ['file_id']);
       if (fileId === undefined) return { kind: 'unclear', reason: 'a success without a file id' };
-      return { kind: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${encodeURIComponent(fileId)}` } };
+      const path = `/files/retrieve?file_id=${encodeURIComponent(fileId)}`;
+      return { kind: 'lookup', call: { method: 'GET', path }, id: fileId };
     }
     default:
       return unreadStatus(body['status'], `, status_code ${statusCode(body) ?? 'missing'}`);
   }
 }
 
-function readLookup(answer: UpstreamAnswer): Progress {
+function readLookup(answer: UpstreamAnswer, id: string): Progress {
   const body = bodyOf(answer);
   const file = body?.['file'];
   const url = isObject(file) ? (resultLink(file['download_url']) ?? resultLink(file['backup_download_url'])) : undefined;
   const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
   if (!isGood || !isObject(file)) return { kind: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  const another = aboutAnother(answer, ['file', 'file_id'], id);
+  if (another !== undefined) return another;
   if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
   return { kind: 'succeeded', url, report: {} };
 }

@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, resultLink, unreadStatus } from './answers.ts';
+import { aboutAnother, bodyOf, failureOf, resultLink, unreadStatus } from './answers.ts';
 import { contentOf } from './content.ts';
 import { readSubmission } from './minimax-codes.ts';
 import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
@@ -40,10 +40,12 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
   return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };
 }
 
-function readProgress(answer: UpstreamAnswer): Progress {
+function readProgress(answer: UpstreamAnswer, upstreamId: string): Progress {
   const task = bodyOf(answer)?.['task'];
   if (answer.status < 200 || answer.status > 299 || !isObject(task))
     return { kind: 'queryError', reason: `HTTP ${answer.status}` };
+  const another = aboutAnother(answer, ['task', 'id'], upstreamId);
+  if (another !== undefined) return another;
   switch (task['status']) {
     case 'queued':
     case 'running':

@@ -38,8 +38,8 @@ export type Submission =
 export type Progress =
   | { readonly kind: 'pending' }
   | { readonly kind: 'succeeded'; readonly url: string; readonly report: JsonObject }
-  /** The result must be looked up with one more call. */
-  | { readonly kind: 'lookup'; readonly call: VideoCall }
+  /** The result must be looked up with one more call, under an id of its own. */
+  | { readonly kind: 'lookup'; readonly call: VideoCall; readonly id: string }
   | { readonly kind: 'failed'; readonly error: VideoFailure }
   /** It answered with a word that nobody knows, which may be an end. */
   | { readonly kind: 'unclear'; readonly reason: string }
@@ -52,9 +52,10 @@ export interface VideoUpstream {
   submit(request: VideoRequest, upstreamModel: string): VideoCall;
   readSubmission(answer: UpstreamAnswer): Submission;
   query(upstreamId: string): VideoCall;
-  readProgress(answer: UpstreamAnswer): Progress;
-  /** Reads the answer of a `lookup`. */
-  readLookup(answer: UpstreamAnswer): Progress;
+  /** An answer about another id than the one that was asked for is a `queryError`. */
+  readProgress(answer: UpstreamAnswer, upstreamId: string): Progress;
+  /** Reads the answer of a `lookup` of this id. */
+  readLookup(answer: UpstreamAnswer, id: string): Progress;
   /** Seconds after which the upstream itself gives up; undefined where that is unknown. */
   expiresAfterSeconds(request: VideoRequest): number | undefined;
 }

@@ -137,8 +137,9 @@ export async function pollTask(
       async (head) => read(await answerOf(head, channel, gateway.clock)),
     );
   try {
-    const progress = await ask(codec.query(upstreamId), codec.readProgress);
-    return progress.kind === 'lookup' ? await ask(progress.call, codec.readLookup) : progress;
+    const progress = await ask(codec.query(upstreamId), (answer) => codec.readProgress(answer, upstreamId));
+    if (progress.kind !== 'lookup') return progress;
+    return await ask(progress.call, (answer) => codec.readLookup(answer, progress.id));
   } catch (thrown) {
     // Whatever failed, nothing is known of the task that was not known before.
     return { kind: 'queryError', reason: messageOf(thrown) };

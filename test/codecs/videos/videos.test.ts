@@ -8,6 +8,7 @@ import { arkVideo } from '../../../src/codecs/videos/ark.ts';
 import { minimaxVideoV1 } from '../../../src/codecs/videos/minimax-v1.ts';
 import { minimaxVideoV2 } from '../../../src/codecs/videos/minimax-v2.ts';
 import { decodeVideoRequest, videoRequestDigest } from '../../../src/codecs/videos/request.ts';
+import type { Progress, VideoUpstream } from '../../../src/codecs/videos/upstream.ts';
 
 const image = (role?: string): JsonObject => ({
   type: 'image',
@@ -19,6 +20,11 @@ const answer = (body: unknown, status = 200): UpstreamAnswer => ({
   headers: {},
   text: typeof body === 'string' ? body : JSON.stringify(body),
 });
+
+const TASK = 'cgt-1';
+const FILE = '9007199254740993';
+const progressOf = (upstream: VideoUpstream, given: UpstreamAnswer): Progress => upstream.readProgress(given, TASK);
+const found = (given: UpstreamAnswer): Progress => minimaxVideoV1.readLookup(given, FILE);
 
 const addressOf = (length: number): string => 'https://x.example/'.padEnd(length, 'a');
 
@@ -140,22 +146,47 @@ test('whatever the body says, an error status is a failed query', () => {
   const good = { base_resp: { status_code: 0 } };
   for (const status of [300, 404, 500]) {
     for (const result of [
-      arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: link } }, status)),
-      arkVideo.readProgress(answer({ status: 'failed' }, status)),
-      minimaxVideoV1.readProgress(answer({ status: 'Success', file_id: '1', ...good }, status)),
-      minimaxVideoV1.readProgress(answer({ status: 'Fail', ...good }, status)),
-      minimaxVideoV1.readLookup(answer({ file: { download_url: link }, ...good }, status)),
-      minimaxVideoV2.readProgress(answer({ task: { status: 'succeeded', content: { url: link } } }, status)),
-      minimaxVideoV2.readProgress(answer({ task: { status: 'failed' } }, status)),
+      progressOf(arkVideo, answer({ status: 'succeeded', content: { video_url: link } }, status)),
+      progressOf(arkVideo, answer({ status: 'failed' }, status)),
+      progressOf(minimaxVideoV1, answer({ status: 'Success', file_id: '1', ...good }, status)),
+      progressOf(minimaxVideoV1, answer({ status: 'Fail', ...good }, status)),
+      found(answer({ file: { download_url: link }, ...good }, status)),
+      progressOf(minimaxVideoV2, answer({ task: { status: 'succeeded', content: { url: link } } }, status)),
+      progressOf(minimaxVideoV2, answer({ task: { status: 'failed' } }, status)),
     ])
       assert.equal(result.kind, 'queryError', String(status));
   }
-  assert.equal(
-    minimaxVideoV1.readLookup(answer({ file: { download_url: link }, base_resp: { status_code: 1004 } })).kind,
-    'queryError',
-  );
-  for (const { readProgress } of [arkVideo, minimaxVideoV1, minimaxVideoV2])
-    for (const body of ['', '{', '[]', 'null']) assert.equal(readProgress(answer(body)).kind, 'queryError', body);
+  assert.equal(found(answer({ file: { download_url: link }, base_resp: { status_code: 1004 } })).kind, 'queryError');
+  for (const upstream of [arkVideo, minimaxVideoV1, minimaxVideoV2])
+    for (const body of ['', '{', '[]', 'null']) assert.equal(progressOf(upstream, answer(body)).kind, 'queryError', body);
+});
+
+test('an answer about another task or file is a failed query, whatever it says; one that names none is about this one', () => {
+  const url = 'https://r.example/v.mp4';
+  const good = { base_resp: { status_code: 0 } };
+  const done = { status: 'succeeded', content: { video_url: url, url } };
+  for (const [id, kind] of [
+    [TASK, 'succeeded'],
+    [undefined, 'succeeded'],
+    ['another', 'queryError'],
+    [7, 'queryError'],
+  ] as const) {
+    assert.equal(progressOf(arkVideo, answer({ id, ...done })).kind, kind, String(id));
+    assert.equal(progressOf(arkVideo, answer({ id, status: 'failed' })).kind, kind === 'succeeded' ? 'failed' : kind);
+    assert.equal(progressOf(minimaxVideoV2, answer({ task: { id, ...done } })).kind, kind, String(id));
+    const first = progressOf(minimaxVideoV1, answer({ task_id: id, status: 'Success', file_id: FILE, ...good }));
+    assert.deepEqual([first.kind, 'id' in first && first.id], kind === 'succeeded' ? ['lookup', FILE] : [kind, false]);
+  }
+  for (const [file_id, kind] of [
+    [`"${FILE}"`, 'succeeded'],
+    [FILE, 'succeeded'],
+    // As a proxy writes it that reads numbers as doubles.
+    ['9007199254740992', 'succeeded'],
+    ['1', 'queryError'],
+  ] as const) {
+    const text = `{"file":{"file_id":${file_id},"download_url":"${url}"},"base_resp":{"status_code":0}}`;
+    assert.equal(found(answer(text)).kind, kind, file_id);
+  }
 });
 
 test('ark: what each answer says', () => {
@@ -169,17 +200,17 @@ test('ark: what each answer says', () => {
     kind: 'accepted',
     upstreamId: '9007199254740993',
   });
-  assert.equal(arkVideo.readProgress(answer({ status: 'queued' })).kind, 'pending');
-  const done = arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: 'https://r.example/v.mp4' } }));
+  assert.equal(progressOf(arkVideo, answer({ status: 'queued' })).kind, 'pending');
+  const done = progressOf(arkVideo, answer({ status: 'succeeded', content: { video_url: 'https://r.example/v.mp4' } }));
   assert.equal(done.kind === 'succeeded' && done.url, 'https://r.example/v.mp4');
-  assert.equal(arkVideo.readProgress(answer({ status: 'expired' })).kind, 'failed');
-  assert.equal(arkVideo.readProgress(answer({ error: {} }, 500)).kind, 'queryError');
-  assert.equal(arkVideo.readProgress(answer({})).kind, 'queryError');
+  assert.equal(progressOf(arkVideo, answer({ status: 'expired' })).kind, 'failed');
+  assert.equal(progressOf(arkVideo, answer({ error: {} }, 500)).kind, 'queryError');
+  assert.equal(progressOf(arkVideo, answer({})).kind, 'queryError');
 });
 
 test('the code of a failure is a word: no text, host or key of the upstream reaches the client in it', () => {
   const codeOf = (error: object): unknown => {
-    const result = arkVideo.readProgress(answer({ status: 'failed', error }));
+    const result = progressOf(arkVideo, answer({ status: 'failed', error }));
     return result.kind === 'failed' ? result.error.code : undefined;
   };
   const words = ['InputTextSensitiveContentDetected.PolicyViolation', 'InvalidEndpointOrModel.NotFound', '1026'];
@@ -198,19 +229,18 @@ test('the code of a failure is a word: no text, host or key of the upstream reac
 
 test('what each documented status of a task says', () => {
   const ends = { failed: 'generation_failed', cancelled: 'cancelled', expired: 'expired' };
-  const codeOf = (result: ReturnType<typeof arkVideo.readProgress>): unknown =>
-    result.kind === 'failed' ? result.error.code : result.kind;
+  const codeOf = (result: Progress): unknown => (result.kind === 'failed' ? result.error.code : result.kind);
   for (const read of [
-    (status: string) => arkVideo.readProgress(answer({ status, error: null })),
-    (status: string) => minimaxVideoV2.readProgress(answer({ task: { status, error: null } })),
+    (status: string) => progressOf(arkVideo, answer({ status, error: null })),
+    (status: string) => progressOf(minimaxVideoV2, answer({ task: { status, error: null } })),
   ]) {
     for (const status of ['queued', 'running']) assert.equal(read(status).kind, 'pending', status);
     for (const [status, code] of Object.entries(ends)) assert.equal(codeOf(read(status)), code, status);
   }
   for (const status of ['Preparing', 'Queueing', 'Processing']) {
-    assert.equal(minimaxVideoV1.readProgress(answer({ status, base_resp: { status_code: 0 } })).kind, 'pending', status);
+    assert.equal(progressOf(minimaxVideoV1, answer({ status, base_resp: { status_code: 0 } })).kind, 'pending', status);
   }
-  const sensitive = minimaxVideoV1.readProgress(answer({ status: 'Fail', base_resp: { status_code: 1027, status_msg: 'no' } }));
+  const sensitive = progressOf(minimaxVideoV1, answer({ status: 'Fail', base_resp: { status_code: 1027, status_msg: 'no' } }));
   assert.deepEqual(sensitive, { kind: 'failed', error: { code: '1027', message: 'no' } });
 });
 
@@ -240,17 +270,17 @@ test('reference materials of each type have a role on the wire, given or not', (
 
 test('a status word that nobody knows may be an end: the outcome is unclear, not the query', () => {
   const unclear = { kind: 'unclear', reason: 'status "dreaming"' };
-  assert.deepEqual(arkVideo.readProgress(answer({ status: 'dreaming' })), unclear);
-  assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'dreaming' } })), unclear);
-  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'dreaming', base_resp: { status_code: 0 } })).kind, 'unclear');
-  assert.equal(minimaxVideoV1.readProgress(answer({ status: '', base_resp: { status_code: 1002 } })).kind, 'queryError');
+  assert.deepEqual(progressOf(arkVideo, answer({ status: 'dreaming' })), unclear);
+  assert.deepEqual(progressOf(minimaxVideoV2, answer({ task: { status: 'dreaming' } })), unclear);
+  assert.equal(progressOf(minimaxVideoV1, answer({ status: 'dreaming', base_resp: { status_code: 0 } })).kind, 'unclear');
+  assert.equal(progressOf(minimaxVideoV1, answer({ status: '', base_resp: { status_code: 1002 } })).kind, 'queryError');
 });
 
 test('a success has the link of its video, and of its last frame where the upstream made one', () => {
   const url = 'https://r.example/v.mp4';
   const frame = 'https://r.example/last.png';
   const task = { status: 'succeeded', content: { video_url: url, url, last_frame_url: frame } };
-  for (const result of [arkVideo.readProgress(answer(task)), minimaxVideoV2.readProgress(answer({ task }))]) {
+  for (const result of [progressOf(arkVideo, answer(task)), progressOf(minimaxVideoV2, answer({ task }))]) {
     assert.deepEqual(result, { kind: 'succeeded', url, report: task });
     assert.equal(result.kind === 'succeeded' && lastFrameLink(result.report), frame);
   }
@@ -262,12 +292,12 @@ test('a success without a link to the video is an outcome that is unclear', () =
   const unclear = { kind: 'unclear', reason: 'a success without a result link' };
   const good = { base_resp: { status_code: 0 } };
   for (const url of [undefined, null, '', 'javascript:alert(1)', 5]) {
-    assert.deepEqual(arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: url } })), unclear);
-    assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'succeeded', content: { url } } })), unclear);
-    assert.deepEqual(minimaxVideoV1.readLookup(answer({ file: { download_url: url }, ...good })), unclear);
+    assert.deepEqual(progressOf(arkVideo, answer({ status: 'succeeded', content: { video_url: url } })), unclear);
+    assert.deepEqual(progressOf(minimaxVideoV2, answer({ task: { status: 'succeeded', content: { url } } })), unclear);
+    assert.deepEqual(found(answer({ file: { download_url: url }, ...good })), unclear);
   }
-  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'Success', ...good })).kind, 'unclear');
-  assert.equal(minimaxVideoV1.readLookup(answer({ base_resp: { status_code: 1002 } })).kind, 'queryError');
+  assert.equal(progressOf(minimaxVideoV1, answer({ status: 'Success', ...good })).kind, 'unclear');
+  assert.equal(found(answer({ base_resp: { status_code: 1002 } })).kind, 'queryError');
 });
 
 test('provider options are checked for each Channel', () => {
@@ -346,23 +376,22 @@ test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the f
       assert.equal(accepted(none).kind, 'unclear', none);
   }
   for (const base of [{ base_resp: { status_code: 0, status_msg: 'success' } }, {}])
-    assert.deepEqual(minimaxVideoV1.readProgress(answer({ status: 'Fail', ...base })), {
+    assert.deepEqual(progressOf(minimaxVideoV1, answer({ status: 'Fail', ...base })), {
       kind: 'failed',
       error: { code: 'generation_failed', message: 'The upstream could not make the video.' },
     });
-  const progress = minimaxVideoV1.readProgress(
-    answer('{"task_id":"10","status":"Success","file_id":9007199254740993,"base_resp":{"status_code":0}}'),
+  const progress = progressOf(
+    minimaxVideoV1,
+    answer(`{"task_id":"${TASK}","status":"Success","file_id":${FILE},"base_resp":{"status_code":0}}`),
   );
-  assert.deepEqual(progress, { kind: 'lookup', call: { method: 'GET', path: '/files/retrieve?file_id=9007199254740993' } });
-  assert.deepEqual(minimaxVideoV1.readLookup(answer({ file: { download_url: 'https://r.example/v.mp4' } })), {
+  assert.deepEqual(progress, { kind: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${FILE}` }, id: FILE });
+  assert.deepEqual(found(answer({ file: { download_url: 'https://r.example/v.mp4' } })), {
     kind: 'succeeded',
     url: 'https://r.example/v.mp4',
     report: {},
   });
-  assert.equal(minimaxVideoV1.readLookup(answer({}, 500)).kind, 'queryError');
-  const backup = minimaxVideoV1.readLookup(
-    answer({ file: { download_url: '', backup_download_url: 'https://b.example/v.mp4' } }),
-  );
+  assert.equal(found(answer({}, 500)).kind, 'queryError');
+  const backup = found(answer({ file: { download_url: '', backup_download_url: 'https://b.example/v.mp4' } }));
   assert.deepEqual(backup, { kind: 'succeeded', url: 'https://b.example/v.mp4', report: {} });
 });
 
