@@ -1,0 +1,131 @@
+/** What goes to an upstream beside the body of a request, what its list of models says of it, and what clients are told of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { askModelList, hasModelList, judgeModelList } from '../../../src/http/dispatch/model-list.ts';
+import { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
+import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
+import type { UpstreamHead } from '../../../src/http/dispatch/upstream-call.ts';
+import { systemClock } from '../../../src/streams/clock.ts';
+import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, MODELS, testConfig, testGateway } from '../../support/test-gateway.ts';
+
+const signal = new AbortController().signal;
+const sending = { stream: false, signal, clientHeaders: {}, upstreamModel: 'up' };
+
+const nothing = (): undefined => undefined;
+
+function channelOf(url: string, changes: object = {}) {
+  const [made] = testConfig({ channels: [channel(url, changes)], models: MODELS }).channels;
+  assert.ok(made);
+  return made;
+}
+
+test('a whole answer and a stream are asked for by their types, uncompressed, with the credential where the Channel has it', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(200, {}));
+  const upstreams = new Upstreams(systemClock);
+  const credentials = ['authorization', 'x-api-key', 'x-goog-api-key'];
+  for (const [auth, name, value] of [
+    ['bearer', 'authorization', 'Bearer sk-upstream'],
+    ['x-api-key', 'x-api-key', 'sk-upstream'],
+    ['x-goog-api-key', 'x-goog-api-key', 'sk-upstream'],
+    ['none', undefined, undefined],
+  ] as const) {
+    const to = channelOf(upstream.url, { options: { auth } });
+    await upstreams.send(to, { path: '/messages', headers: {}, body: '{}' }, { ...sending, stream: auth === 'bearer' });
+    const headers = upstream.requests.at(-1)?.headers;
+    assert.deepEqual(
+      credentials.flatMap((each) => (headers?.has(each) === true ? [[each, headers.get(each)]] : [])),
+      name === undefined ? [] : [[name, value]],
+    );
+    assert.equal(headers?.get('accept'), auth === 'bearer' ? 'text/event-stream' : 'application/json');
+    assert.equal(headers?.get('accept-encoding'), 'identity');
+  }
+  await upstreams.close();
+});
+
+test('a path of the operator’s own takes the query of the endpoint, unless it has one', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(200, {}));
+  const upstreams = new Upstreams(systemClock);
+  for (const [path, sent] of [
+    ['/own/{model}', '/own/up?beta=true'],
+    ['/own?key=1', '/own?key=1'],
+  ]) {
+    const to = channelOf(upstream.url, { options: { path } });
+    await upstreams.send(to, { path: '/messages?beta=true', headers: {}, body: '{}' }, sending);
+    assert.equal(upstream.requests.at(-1)?.path, sent);
+  }
+  await upstreams.close();
+});
+
+test('a list of models is asked for where each kind of upstream has it, and videos have none', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(200, {}));
+  const upstreams = new Upstreams(systemClock);
+  for (const [type, path, version] of [
+    ['messages', '/v1/models', '2023-06-01'],
+    ['chat_completion', '/v1/models', undefined],
+    ['openrouter_image', '/v1/images/models', undefined],
+  ] as const) {
+    assert.equal(hasModelList(type), true);
+    // A path of its own is one for requests.
+    const to = channelOf(`${upstream.url}/v1`, { type, options: { path: '/own' } });
+    await askModelList(upstreams, to, signal, systemClock);
+    const sent = upstream.requests.at(-1);
+    assert.deepEqual([sent?.method, sent?.path, sent?.headers.get('anthropic-version')], ['GET', path, version]);
+  }
+  assert.deepEqual([hasModelList('ark_video'), hasModelList('minimax_video')], [false, false]);
+  await upstreams.close();
+});
+
+test('what the answer to a list says of a Channel', () => {
+  const to = channelOf('http://127.0.0.1:1');
+  const judged = (status: number, contentType = 'application/json') => {
+    const body = new ReceivedBody({ pause: nothing, resume: nothing, abort: nothing }, systemClock);
+    const head: UpstreamHead = { status, headers: { 'content-type': contentType }, body };
+    return judgeModelList(head, to);
+  };
+  assert.deepEqual(judged(200), { result: 'good', note: 'reached' });
+  assert.equal(judged(299).result, 'good');
+  assert.match(judged(200, 'text/html; charset=utf-8').note, /web page/);
+  for (const status of [300, 308, 399]) assert.match(judged(status).note, /redirects/, String(status));
+  for (const status of [400, 500, 503]) assert.deepEqual(judged(status), { result: 'bad', note: 'the upstream failed' });
+  for (const status of [401, 403]) assert.equal(judged(status).note, 'the key was refused');
+  assert.equal(judged(402).result, 'bad');
+  for (const status of [404, 405]) assert.equal(judged(status).result, 'good');
+  assert.equal(judged(429).result, 'unsure');
+});
+
+test('clients are told which Channel answered where the operator wants it, and which model where others may answer', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('hi')));
+  const models = { m: MODELS.m, other: { ...MODELS.m, fallbacks: ['m'] } };
+  const channels = [channel(upstream.url, { models: ['m', 'other'] })];
+  const told = async (model: string): Promise<(string | null)[]> => {
+    const response = await gateway.post('/v1/messages', ask({ model }));
+    assert.equal(response.status, 200, await response.text());
+    return ['x-mizu-channel', 'x-mizu-model'].map((name) => response.headers.get(name));
+  };
+  await using gateway = await testGateway({ channels, models });
+  assert.deepEqual(
+    [await told('m'), await told('other')],
+    [
+      [null, null],
+      [null, 'other'],
+    ],
+  );
+  gateway.configure({ channels, models, channel_header: true });
+  assert.deepEqual(
+    [await told('m'), await told('other')],
+    [
+      ['one', null],
+      ['one', 'other'],
+    ],
+  );
+});
+
+test('the body of a chat answer says when it was made, in seconds', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('hi')));
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const before = Math.floor(Date.now() / 1000);
+  const response = await gateway.post('/v1/chat/completions', ask());
+  const { created } = (await response.json()) as { created: number };
+  assert.ok(created >= before && created <= Date.now() / 1000, String(created));
+});
