@@ -20,6 +20,8 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\bAIza[\w-]{20,}/g, '[redacted]'],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[redacted]'],
   [/\barn:aws[\w-]*:\S+/gi, '[redacted]'],
+  // What stays of it is the model's name whole, for which the caller puts the client's.
+  [/\bprojects\/[\w-]+\/(?:locations\/[\w-]+\/)?publishers\/[\w-]+\/models\//gi, 'projects/[redacted]/models/'],
   [/\bprojects\/[\w-]+/gi, 'projects/[redacted]'],
   [/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, '[address]'],
   [/\[?\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{0,4}\b\]?/gi, '[address]'],

@@ -43,6 +43,8 @@ test('hosts of all kinds, account ids and what only a terminal or a browser woul
       'by [redacted], [redacted], [redacted] and [redacted]',
     'arn:aws:bedrock:us-east-1:123456789012:model/x is not there': '[redacted] is not there',
     'projects/my-project-1/locations/us': 'projects/[redacted]/locations/us',
+    'no `projects/my-project-1/locations/us-east5/publishers/anthropic/models/claude-sonnet-4-5@20250929`':
+      'no `projects/[redacted]/models/claude-sonnet-4-5@20250929`',
     '\u001b[1;31mtoo long\u001b[0m': 'too long',
     'too long <script>alert("x")</script> for <STYLE>p{}': 'too long   for',
     '<h1>Bad</h1><hr><span onclick="x()">request</span>': 'Bad   request',
