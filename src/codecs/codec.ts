@@ -8,7 +8,7 @@ import type { GatewayError } from './canonical/error.ts';
 import type { Native, Step } from './canonical/event.ts';
 import type { RequestLosses, ResponseFeature, ResponseLosses } from './canonical/features.ts';
 import type { Whole } from './canonical/fold.ts';
-import type { JsonObject } from './canonical/json.ts';
+import type { JsonObject, JsonValue } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
 import type { Steps } from './steps.ts';
 import type { CanonicalRequest, Refusable, SentRequest } from './canonical/request.ts';
@@ -20,6 +20,8 @@ export interface Frame {
   readonly data: string;
   /** `data` is known to hold no line break, as everything that JSON.stringify wrote: it need not be searched for one. */
   readonly oneLine?: boolean;
+  /** What `data` holds, where it was parsed already. */
+  readonly json?: JsonValue;
 }
 
 /** Makes a new id: the prefix and 32 hexadecimal characters. It is passed in, so that codecs are deterministic. */
@@ -81,6 +83,8 @@ export interface ClientCodec {
    * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.
    */
   encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
+  /** What the gateway calls: the same in steps. */
+  encodeResponseInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string>;
   /**
    * A failure as one frame that holds whatever its stream has written: for when the encoder itself can write nothing any more.
    */
@@ -191,6 +195,8 @@ export interface UpstreamCodec {
   decodeEvents(context: DecodeContext): EventDecoder;
   /** Decodes a whole JSON body as one step. Throws GatewayError blaming the upstream. */
   decodeResponse(text: string, context: DecodeContext): Step;
+  /** What the gateway calls: the same in steps. */
+  decodeResponseInSteps(text: string, context: DecodeContext): Steps<Step>;
   /** Decodes an error answer. Clients may see the message; the full text is in `details.upstream`, for the log. */
   decodeError(answer: UpstreamAnswer): GatewayError;
 }

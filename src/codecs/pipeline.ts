@@ -14,6 +14,7 @@ import type { GatewayError } from './canonical/error.ts';
 import type { Step } from './canonical/event.ts';
 import type { Fold } from './canonical/fold.ts';
 import { Order } from './canonical/order.ts';
+import { LargeEvents } from './answers/large-events.ts';
 import type { ClientEncoder, EventDecoder, Frame } from './codec.ts';
 
 /** Something that gives the steps of an answer, with the fold of those that it has given. */
@@ -30,16 +31,18 @@ export type Wording = (error: GatewayError) => GatewayError;
 
 /**
  * Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws
- * GatewayError.
+ * GatewayError. With `mayWait` the caller parses large events: see {@link LargeEvents}.
  */
 export function readAnswer(
   decoder: EventDecoder,
   maxEventBytes: number,
   word?: Wording,
   framing: Framing = sseDecode,
-): Answer<Stage<Uint8Array, Step>> {
+  mayWait = false,
+): Answer<Stage<Uint8Array, Step>> & { readonly large: LargeEvents | undefined } {
   const order = new Order(word);
-  return { steps: chain(new Reading(decoder, maxEventBytes, framing), order), fold: order.fold };
+  const large = mayWait ? new LargeEvents(decoder) : undefined;
+  return { steps: chain(new Reading(decoder, maxEventBytes, framing, large), order), fold: order.fold, large };
 }
 
 /**
@@ -50,11 +53,13 @@ class Reading implements Stage<Uint8Array, Step> {
   readonly #decoder: EventDecoder;
   readonly #mayEndInside: boolean;
   readonly #stages: Stage<Uint8Array, Step>;
+  readonly #large: LargeEvents | undefined;
 
-  constructor(decoder: EventDecoder, maxEventBytes: number, framing: Framing) {
+  constructor(decoder: EventDecoder, maxEventBytes: number, framing: Framing, large?: LargeEvents) {
     this.#decoder = decoder;
     this.#mayEndInside = framing === sseDecode;
-    this.#stages = chain(framing({ maxEventBytes }), decoder);
+    this.#stages = chain(framing({ maxEventBytes }), large ?? decoder);
+    this.#large = large;
   }
 
   get ended(): boolean {
@@ -62,6 +67,7 @@ class Reading implements Stage<Uint8Array, Step> {
   }
 
   push(bytes: Uint8Array, out: Step[]): void {
+    this.#large?.goOn(out);
     this.#stages.push(bytes, out);
   }
 

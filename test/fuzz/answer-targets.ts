@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { decodeEmbeddingAnswer, decodeEmbeddingError, readEmbeddingRequest } from '../../src/codecs/embeddings/index.ts';
 import { encodeImageAnswer, encodeImageEvents, IMAGE_UPSTREAMS, type ImageAnswer } from '../../src/codecs/images/index.ts';
 import { readCompaction } from '../../src/codecs/responses/answer/compact.ts';
+import { atOnce } from '../../src/codecs/steps.ts';
 import { videoUpstream } from '../../src/codecs/videos/registry.ts';
 import type { Progress, VideoUpstream } from '../../src/codecs/videos/upstream.ts';
 import { parseJsonBody } from '../../src/http/request/body.ts';
@@ -161,7 +162,7 @@ export const ANSWER_TARGETS: readonly Target[] = [
         { id: 'r', object: 'response.compaction', output: [{ type: 'compaction', encrypted_content: 'x' }], usage: USAGE },
       ];
       refusable(() => {
-        const { output, usage } = readCompaction(changed(seeds, value as Input));
+        const { output, usage } = atOnce(readCompaction(changed(seeds, value as Input)));
         assert.ok(Array.isArray(output) && (usage?.output ?? 0) >= 0);
       });
     },

@@ -113,6 +113,8 @@ export const WEIGHTS: readonly Weight[] = [
       ['slow/linear/requests.test.ts', 'affordable:'],
       ['slow/steps.test.ts', 'steps:'],
       [STALLS, 'F47: $'],
+      ['slow/faults/echoes.test.ts', 'F47: $'],
+      ['http/text/large-events.test.ts', '$'],
     ],
   },
   {

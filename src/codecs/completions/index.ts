@@ -4,7 +4,8 @@ import { openAiErrorBody, openAiErrorFrame } from '../errors/openai.ts';
 import { CompletionsEncoder } from './answer/encode.ts';
 import { responseLosses } from './losses.ts';
 import { decodeRequest } from './request/decode.ts';
-import { encodeResponse } from './answer/whole.ts';
+import { encodeInSteps as encodeResponseInSteps } from './answer/whole.ts';
+import { whole } from '../steps.ts';
 
 export const completionsClient: ClientCodec = {
   dialect: 'completions',
@@ -16,7 +17,8 @@ export const completionsClient: ClientCodec = {
     return decodeRequest(text, json);
   },
   encodeEvents: (context) => new CompletionsEncoder(context),
-  encodeResponse,
+  encodeResponse: whole(encodeResponseInSteps),
+  encodeResponseInSteps,
   errorFrame: openAiErrorFrame,
   encodeError: (error) => JSON.stringify(openAiErrorBody(error)),
 };

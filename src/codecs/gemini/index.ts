@@ -1,7 +1,7 @@
 /** The generative-content protocol, upstream side only: the gateway offers it to no client. */
 import type { UpstreamCodec } from '../codec.ts';
 import { GenerateContentDecoder } from './answer/decode.ts';
-import { decodeResponse } from './answer/whole.ts';
+import { decodeInSteps as decodeResponseInSteps } from './answer/whole.ts';
 import { whole } from '../steps.ts';
 import { encodeInSteps } from './request/encode.ts';
 import { decodeError } from './errors.ts';
@@ -16,6 +16,7 @@ export const geminiUpstream: UpstreamCodec = {
   encodeRequest: whole(encodeInSteps),
   encodeInSteps,
   decodeEvents: (context) => new GenerateContentDecoder(context),
-  decodeResponse,
+  decodeResponse: whole(decodeResponseInSteps),
+  decodeResponseInSteps,
   decodeError,
 };

@@ -34,6 +34,16 @@ export function parseInSteps(text: string): Steps<JsonValue> {
   return read(text, true);
 }
 
+/** The parsed value; undefined for text that is not JSON. */
+export function* tryInSteps(text: string): Steps<JsonValue | undefined> {
+  try {
+    return yield* parseInSteps(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
 /** Deeper than the arguments of any real call: what is nested deeper is taken for none. */
 const MAX_DEPTH = 500;
 

@@ -117,13 +117,18 @@ export function sliceJson(text: string, path: JsonPath): string | undefined {
 
 /** The range of the value at `path`; otherwise like {@link sliceJson}. */
 export function spanOf(text: string, path: JsonPath): { readonly start: number; readonly end: number } | undefined {
+  const start = startOf(text, path);
+  return start === undefined ? undefined : { start, end: skipValue(text, start) };
+}
+
+function startOf(text: string, path: JsonPath): number | undefined {
   let at = skipSpace(text, 0);
   for (const step of path) {
     const next = find(text, at, step);
     if (next === undefined) return undefined;
     at = next;
   }
-  return { start: at, end: skipValue(text, at) };
+  return at;
 }
 
 function find(text: string, start: number, step: string | number): number | undefined {
@@ -199,15 +204,20 @@ export function eachChild(
 }
 
 /** The exact texts of the elements of the array at `path`; undefined where there is no array. */
-export function sliceElements(text: string, path: JsonPath): string[] | undefined {
-  const span = spanOf(text, path);
-  if (span === undefined || text.charCodeAt(span.start) !== OPEN_BRACKET) return undefined;
+export const sliceElements = whole(sliceElementsInSteps);
+
+export function* sliceElementsInSteps(text: string, path: JsonPath): Steps<string[] | undefined> {
+  const start = startOf(text, path);
+  if (start === undefined || text.charCodeAt(start) !== OPEN_BRACKET) return undefined;
+  yield;
   const elements: string[] = [];
-  eachChild(text, span.start, (_key, at) => {
+  for (let at = skipSpace(text, start + 1); at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; ) {
     const end = skipValue(text, at);
     elements.push(text.slice(at, end));
-    return end;
-  });
+    if (endsStep(elements.length)) yield;
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
   return elements;
 }
 

@@ -7,7 +7,7 @@ import { encodeInSteps } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
 import { decodeInSteps } from './request/decode.ts';
-import { decodeResponse, encodeResponse } from './answer/whole.ts';
+import { decodeInSteps as decodeResponseInSteps, encodeInSteps as encodeResponseInSteps } from './answer/whole.ts';
 
 export { DEFAULT_VERSION } from './wire.ts';
 
@@ -18,7 +18,8 @@ export const messagesClient: ClientCodec = {
   decodeRequest: whole(decodeInSteps),
   decodeInSteps,
   encodeEvents,
-  encodeResponse,
+  encodeResponse: whole(encodeResponseInSteps),
+  encodeResponseInSteps,
   errorFrame,
   encodeError,
 };
@@ -30,6 +31,7 @@ export const messagesUpstream: UpstreamCodec = {
   encodeRequest: whole(encodeInSteps),
   encodeInSteps,
   decodeEvents,
-  decodeResponse,
+  decodeResponse: whole(decodeResponseInSteps),
+  decodeResponseInSteps,
   decodeError,
 };

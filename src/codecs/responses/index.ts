@@ -2,16 +2,17 @@
  * The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a
  * WebSocket can carry them.
  */
-import type { ClientCodec, UpstreamCodec } from '../codec.ts';
+import type { Step } from '../canonical/event.ts';
+import type { ClientCodec, DecodeContext, UpstreamCodec } from '../codec.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { decodeEvents } from './answer/decode.ts';
 import { encodeEvents } from './answer/encode.ts';
-import { whole } from '../steps.ts';
+import { type Steps, whole } from '../steps.ts';
 import { encodeInSteps } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
 import { decodeInSteps } from './request/decode.ts';
-import { decodeResponse, encodeResponse } from './answer/whole.ts';
+import { decodeInSteps as decodeAnswer, encodeInSteps as encodeResponseInSteps } from './answer/whole.ts';
 
 export const responsesClient: ClientCodec = {
   dialect: 'responses',
@@ -20,10 +21,16 @@ export const responsesClient: ClientCodec = {
   decodeRequest: whole(decodeInSteps),
   decodeInSteps,
   encodeEvents,
-  encodeResponse,
+  encodeResponse: whole(encodeResponseInSteps),
+  encodeResponseInSteps,
   errorFrame,
   encodeError,
 };
+
+function* decodeResponseInSteps(text: string, context: DecodeContext): Steps<Step> {
+  const step = yield* decodeAnswer(text, context);
+  return expandedStep(step, 'responses', context);
+}
 
 export const responsesUpstream: UpstreamCodec = {
   dialect: 'responses',
@@ -32,6 +39,7 @@ export const responsesUpstream: UpstreamCodec = {
   encodeRequest: whole(encodeInSteps),
   encodeInSteps,
   decodeEvents: (context) => expandingDecoder(decodeEvents(context), 'responses', context),
-  decodeResponse: (text, context) => expandedStep(decodeResponse(text, context), 'responses', context),
+  decodeResponse: whole(decodeResponseInSteps),
+  decodeResponseInSteps,
   decodeError,
 };

@@ -14,7 +14,7 @@ import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
-import { sliceElements, sliceJson } from '../json/text.ts';
+import { sliceElementsInSteps, sliceJson } from '../json/text.ts';
 import { endsStep, type Steps } from '../steps.ts';
 import type { Compaction } from './answer/compact.ts';
 
@@ -50,7 +50,9 @@ interface Body {
 /** The body that asks for the summary: the conversation, and the instruction as the last message of the user. */
 export function* summaryRequest(text: string, { input }: JsonObject): Steps<Body> {
   const last = JSON.stringify(userMessage(INSTRUCTION));
-  const before = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : (sliceElements(text, ['input']) ?? []);
+  const before =
+    typeof input === 'string' ? [JSON.stringify(userMessage(input))] : ((yield* sliceElementsInSteps(text, ['input'])) ?? []);
+  yield;
   const items = [...before.filter((item) => !TRIGGER.test(item)), last];
   yield;
   const asking = editJson(text, [
@@ -140,7 +142,7 @@ export function compactionStep(whole: Whole, context: SealingContext): Step {
 export function* compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Steps<Compaction> {
   const { usage } = whole;
   const item = summaryItem(whole, context);
-  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : userTexts(text, input);
+  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : yield* userTexts(text, input);
   const own: string[] = [];
   for (const [index, message] of kept.entries()) {
     if (endsStep(index)) yield;
@@ -156,9 +158,9 @@ export function* compactionOf(whole: Whole, text: string, { input }: JsonObject,
 }
 
 /** The exact texts of the messages of the user. */
-function userTexts(text: string, input: JsonValue | undefined): readonly string[] {
+function* userTexts(text: string, input: JsonValue | undefined): Steps<readonly string[]> {
   if (!Array.isArray(input)) return [];
-  const texts = sliceElements(text, ['input']) ?? [];
+  const texts = (yield* sliceElementsInSteps(text, ['input'])) ?? [];
   return texts.filter((_, at) => {
     const item = input[at];
     return isObject(item) && item['role'] === 'user' && (item['type'] ?? 'message') === 'message';
@@ -205,6 +207,7 @@ export function* withSummaries(request: Body, open: (sealed: string) => Opaque |
   if (!Array.isArray(input)) return request;
   const edits: JsonEdit[] = [];
   for (const [at, item] of input.entries()) {
+    if (endsStep(at)) yield;
     if (!isObject(item) || (item['type'] !== 'compaction' && item['type'] !== 'compaction_summary')) continue;
     const sealed = item['encrypted_content'];
     if (typeof sealed !== 'string' || !isEnvelope(sealed)) continue;

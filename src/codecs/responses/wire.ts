@@ -63,8 +63,7 @@ export interface NamedEvent {
 }
 
 /** Throws GatewayError blaming the upstream for anything but an object. */
-export function parseEvent(text: string): EventText {
-  const json = tryJson(text);
+export function parseEvent(text: string, json = tryJson(text)): EventText {
   if (!isObject(json)) throw malformed('event');
   return { text, json };
 }

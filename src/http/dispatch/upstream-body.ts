@@ -7,6 +7,8 @@ import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import type { BodyReader } from '../../streams/body-source.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
+import { readUtf8 } from '../../codecs/bodies/utf8.ts';
+import { isLarge, type LargeWork } from '../request/large-work.ts';
 import { headerOf, type UpstreamHead } from './upstream-call.ts';
 
 /** An error body is read no further than this: the rest adds nothing. */
@@ -14,30 +16,38 @@ const MAX_ERROR_BYTES = 256 * 1024;
 /** Nor for longer: whoever asked waits for the next Channel. */
 const ERROR_BODY_MS = 5_000;
 
-/** Throws reason `too_many_bytes`, `encoded_body`, or what the connection failed with. */
-export async function readWhole({ headers, body }: Pick<UpstreamHead, 'headers' | 'body'>, maxBytes: number): Promise<string> {
-  const { bytes, cut } = await read(body, maxBytes);
+/**
+ * Throws reason `too_many_bytes`, `encoded_body`, or what the connection failed with. A large body is read as text in turns of
+ * `work`; absent: at once.
+ */
+export async function readWhole(
+  { headers, body }: Pick<UpstreamHead, 'headers' | 'body'>,
+  maxBytes: number,
+  work?: LargeWork,
+): Promise<string> {
+  const { chunks, size, cut } = await read(body, maxBytes);
   if (cut) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
   const encoding = encodingOf(headers);
   // What is JSON as it stands is not encoded, whatever its header claims.
-  if (encoding === '' || isJson(bytes)) return textOf(bytes);
-  return await decoded(bytes, encoding, maxBytes).catch((cause: unknown) => {
+  if (encoding === '' || isJson(chunks)) return await textOf(chunks, size, work);
+  const bytes = await decoded(joined(chunks), encoding, maxBytes).catch((cause: unknown) => {
     if (cause instanceof RangeError) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
     throw new StreamError('encoded_body', `the body is not what its encoding ${encoding.slice(0, 20)} says`);
   });
+  return await textOf([bytes], bytes.length, work);
 }
 
-function isJson(bytes: Buffer): boolean {
-  return /^\s*[[{]/.test(bytes.toString('latin1', 0, 64));
+function isJson([first]: readonly Uint8Array[]): boolean {
+  return first !== undefined && /^\s*[[{]/.test(Buffer.from(first.subarray(0, 64)).toString('latin1'));
 }
 
 /** What can be had of an error body in a short time; never throws, since the status already shows that it is one. */
 export async function readErrorText({ headers, body }: UpstreamHead, clock: Clock): Promise<string> {
   const patience = clock.setTimeout(() => body.cancel(), ERROR_BODY_MS);
   try {
-    const { bytes } = await read(body, MAX_ERROR_BYTES);
+    const bytes = joined((await read(body, MAX_ERROR_BYTES)).chunks);
     const encoding = encodingOf(headers);
-    return encoding === '' ? textOf(bytes) : await decoded(bytes, encoding, MAX_ERROR_BYTES);
+    return unmarked(encoding === '' ? bytes : await decoded(bytes, encoding, MAX_ERROR_BYTES));
   } catch {
     // The status line is the failure; a body that breaks off, or is not what it claims to be, adds nothing.
     return '';
@@ -64,33 +74,45 @@ function encodingOf(headers: UpstreamHead['headers']): string {
  * Proxies before an upstream compress what they send, whatever was asked for. Rejects for what does not fit its name, and for a
  * bomb.
  */
-async function decoded(bytes: Buffer, encoding: string, maxOutputLength: number): Promise<string> {
+async function decoded(bytes: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
   const decode = DECODERS[encoding];
   if (decode === undefined) throw new Error('nobody knows this encoding');
-  return textOf(await decode(bytes, { maxOutputLength }));
+  return await decode(bytes, { maxOutputLength });
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
+function textOf(chunks: readonly Uint8Array[], size: number, work: LargeWork | undefined): string | Promise<string> {
+  if (work === undefined || !isLarge({ length: size })) return unmarked(joined(chunks));
+  return work.run(readUtf8(chunks, new TextDecoder()));
+}
+
 /** Without the mark that some servers put before JSON, and that no JSON parser takes. */
-function textOf(bytes: Buffer): string {
+function unmarked(bytes: Buffer): string {
   const isMarked = bytes[0] === BYTE_ORDER_MARK[0] && bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   return bytes.toString('utf8', isMarked ? BYTE_ORDER_MARK.length : 0);
 }
 
-async function read(body: BodyReader, maxBytes: number): Promise<{ readonly bytes: Buffer; readonly cut: boolean }> {
+interface Received {
+  readonly chunks: readonly Uint8Array[];
+  readonly size: number;
+  /** There was more. */
+  readonly cut: boolean;
+}
+
+async function read(body: BodyReader, maxBytes: number): Promise<Received> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for (;;) {
     const batch = body.take();
-    if (batch === null) return { bytes: joined(chunks), cut: false };
+    if (batch === null) return { chunks, size, cut: false };
     if (batch === undefined) await body.wait();
     else
       for (const bytes of batch) {
         size += bytes.length;
         if (size > maxBytes) {
           body.cancel();
-          return { bytes: joined([...chunks, bytes.subarray(0, bytes.length - (size - maxBytes))]), cut: true };
+          return { chunks: [...chunks, bytes.subarray(0, bytes.length - (size - maxBytes))], size: maxBytes, cut: true };
         }
         chunks.push(bytes);
       }

@@ -3,7 +3,9 @@
  * is decided, then ended. After the commit there is no method that sets a status.
  */
 import type { ServerResponse } from 'node:http';
+import { bodyBytes } from '../../codecs/bodies/pieces.ts';
 import type { Frame } from '../../codecs/codec.ts';
+import type { Steps } from '../../codecs/steps.ts';
 import { advance, illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 import {
   createResponseWriter,
@@ -36,12 +38,15 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
+/** Longer bodies are written in several turns of the event loop: each character takes the engine some nanoseconds. */
+const LONG_CHARS = 1024 * 1024;
 /** Smaller bodies nearly always fit the socket's send buffer at once. */
 const LARGE_BYTES = 64 * 1024;
 
 /** Where an exchange is answered, before anything was sent. */
 export interface Reply {
-  answer(answer: Answer): void;
+  /** A promise where the body is so large that it is written in several turns of the event loop. */
+  answer(answer: Answer): Promise<void> | undefined;
   commit(options: ResponseWriterOptions, headers?: Readonly<Record<string, string>>): Committed;
 }
 
@@ -57,10 +62,21 @@ export class Waiting implements Reply {
   }
 
   /** A whole answer: a body with its status, or an error. */
-  answer(answer: Answer): void {
+  answer(answer: Answer): Promise<void> | undefined {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'answer');
+    const { body } = answer;
+    if (typeof body === 'string' && body.length >= LONG_CHARS) return this.#answerInTurns(answer, body);
     writeAnswer(this.#response, answer);
     if (this.#response.writableLength >= LARGE_BYTES) this.#watchReader(answer.writeStallMs);
+    return undefined;
+  }
+
+  async #answerInTurns(answer: Answer, body: string): Promise<void> {
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    writeHead(response, answer);
+    await this.#call.gateway.largeWork.run(writeInPieces(response, body));
+    this.#watchReader(answer.writeStallMs);
   }
 
   /** A client that does not read a large answer must not hold its memory and its key's slot for ever. */
@@ -113,15 +129,27 @@ export class Committed {
   }
 }
 
+function* writeInPieces(response: ServerResponse, body: string): Steps<void> {
+  for (const bytes of bodyBytes([body])) {
+    if (response.destroyed) return;
+    response.write(bytes);
+    yield;
+  }
+  response.end();
+}
+
 /** Writes one whole answer; nothing when the client has left or the headers are out. */
 export function writeAnswer(response: ServerResponse, answer: Answer): void {
   if (response.headersSent || response.destroyed) return;
-  const { body } = answer;
-  response.writeHead(answer.status, {
-    'content-type': answer.contentType ?? 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    ...answer.headers,
-  });
+  writeHead(response, answer);
   // A string is sent in one packet with the head; a buffer would be a second write.
-  response.end(body);
+  response.end(answer.body);
+}
+
+function writeHead(response: ServerResponse, { status, body, contentType, headers }: Answer): void {
+  response.writeHead(status, {
+    'content-type': contentType ?? 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  });
 }

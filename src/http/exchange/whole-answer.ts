@@ -27,7 +27,7 @@ export interface WholeBody {
 export interface WholeExchange<Answer> extends Billing<Answer> {
   readonly search: Search;
   readonly attempt: Attempt<Answer>;
-  encode(accepted: Accepted<Answer>): WholeBody;
+  encode(accepted: Accepted<Answer>): WholeBody | Promise<WholeBody>;
 }
 
 /** Throws the error for the client, once the exchange is settled. */
@@ -38,14 +38,16 @@ export async function answerWhole<Answer extends Answered>(
 ): Promise<void> {
   try {
     const accepted = await exchange.dispatch(search, attempt, billing);
-    const { body, failure, remember } = encode(accepted);
+    const encoded = encode(accepted);
+    const { body, failure, remember } = encoded instanceof Promise ? await encoded : encoded;
     const ending = { error: failure, status: 200 };
     const settled = exchange.endFirst(ending);
     if (settled !== undefined) await settled;
     const remembered = remember?.();
     if (remembered !== undefined) await remembered;
     const { writeStallMs } = accepted.channel.timeouts;
-    reply.answer({ status: 200, body, headers: exchange.answerHeaders(), writeStallMs });
+    const written = reply.answer({ status: 200, body, headers: exchange.answerHeaders(), writeStallMs });
+    if (written !== undefined) await written;
     exchange.outputWritten();
     const ended = exchange.end(ending);
     if (ended !== undefined) await ended;
@@ -69,6 +71,6 @@ export function ask<Answer>(call: Call, target: Target, outgoing: Outgoing, code
     target,
     outgoing,
     { stream: false, decodeError: (refused) => namingField(codec.decodeError(refused)) },
-    async (head) => codec.decode(await readWhole(head, call.config.limits.answerBytes)),
+    async (head) => codec.decode(await readWhole(head, call.config.limits.answerBytes, call.gateway.largeWork)),
   );
 }

@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
-import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
+import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
 
 /**
@@ -84,7 +84,7 @@ export function* inputItems(text: string, json: JsonObject): Steps<ItemTexts> {
   if (typeof input === 'string') {
     return itemTexts([`{"type":"message","role":"user","content":${sliceJson(text, ['input']) ?? JSON.stringify(input)}}`]);
   }
-  const items = Array.isArray(input) ? (sliceElements(text, ['input']) ?? []) : [];
+  const items = Array.isArray(input) ? ((yield* sliceElementsInSteps(text, ['input'])) ?? []) : [];
   yield;
   return itemTexts(items);
 }

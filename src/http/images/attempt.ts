@@ -93,7 +93,7 @@ async function readAnswer(
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
   }
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
-  if (!isStream) return upstream.decodeWhole(await readWhole(head, config.limits.answerBytes));
+  if (!isStream) return upstream.decodeWhole(await readWhole(head, config.limits.answerBytes, gateway.largeWork));
   const events = upstream.decodeEvents();
   const timed: Stage<Frame, ImageAnswer> = {
     get ended() {

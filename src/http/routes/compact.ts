@@ -130,15 +130,16 @@ async function summarise(target: Target, call: Call, { client, prepared, facts }
     target,
     { path, headers, body: applyParameters(encoded.body, channel) },
     {
-      decode: (answer) => {
-        const steps = compactionOf(fold(codec.decodeResponse(answer, context).events), prepared.text, prepared.json, {
+      decode: async (answer) => {
+        const summary = await gateway.largeWork.of(answer, codec.decodeResponseInSteps(answer, context), target.signal);
+        const steps = compactionOf(fold(summary.events), prepared.text, prepared.json, {
           responseId: prepared.responseId ?? mint(client.idPrefix),
           createdAt: Math.floor(startedAtMs / 1000),
           seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
           mint,
           owner,
         });
-        return gateway.largeWork.of(prepared.text, steps, target.signal);
+        return await gateway.largeWork.of(prepared.text, steps, target.signal);
       },
       decodeError: (answer) => codec.decodeError(answer),
     },
@@ -159,7 +160,7 @@ async function attempt(target: Target, call: Call, request: CanonicalRequest, pr
   const { path, body, headers } = await largeWork.of(request.text, steps, target.signal);
   const outgoing = { path: `${path}/compact`, headers, body };
   return await ask(call, { ...named, channel: atCompact(channel) }, outgoing, {
-    decode: readCompaction,
+    decode: (answer) => largeWork.of(answer, readCompaction(answer), target.signal),
     decodeError: (answer) => codec.decodeError(answer),
   });
 }

@@ -3,9 +3,11 @@
  * arrived before a failure. Its timers measure the upstream only: they pause while the client is slow.
  */
 import { append } from '../../codecs/append.ts';
+import type { LargeEvents } from '../../codecs/answers/large-events.ts';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
+import type { JsonValue } from '../../codecs/canonical/json.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
 import { type Answer, type Framing, readAnswer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
@@ -15,7 +17,9 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { PumpSource } from '../../streams/pump.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
+import { tryInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { upstreamFailure } from '../errors.ts';
+import type { LargeWork } from '../request/large-work.ts';
 
 export interface AnswerStreamOptions {
   readonly clock: Clock;
@@ -28,7 +32,12 @@ export interface AnswerStreamOptions {
   readonly word?: Wording;
   /** Default: SSE. */
   readonly framing?: Framing | undefined;
+  /** Parses large events in steps. Absent: they are parsed at once. */
+  readonly work?: LargeWork;
 }
+
+const NOTHING = new Uint8Array(0);
+const NO_BYTES: readonly Uint8Array[] = [NOTHING];
 
 /** After the dialect's finish, a silence of this length is the end of the stream (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
@@ -37,6 +46,8 @@ const FINISHED_SILENCE_MS = 5_000;
 export interface AnswerSource extends PumpSource<Step> {
   /** The answer so far. */
   readonly fold: Fold;
+  /** Bytes or characters of it that were read. */
+  readonly length: number;
 }
 
 export class AnswerStream implements AnswerSource {
@@ -51,6 +62,14 @@ export class AnswerStream implements AnswerSource {
   #silence: Deadline | undefined;
   readonly #maxBytes: number;
   #bytes = 0;
+  readonly #large: LargeEvents | undefined;
+  readonly #work: LargeWork | undefined;
+  /** A large event is parsed, in turns of its own. */
+  #isParsing = false;
+  #wake: (() => void) | undefined;
+  /** What was read behind a large event, and how the bytes failed behind it. */
+  #rest: readonly Uint8Array[] | undefined;
+  #late: { readonly thrown: unknown } | undefined;
   #failed: GatewayError | undefined;
   #over = false;
   /** The dialect's finish was seen, and the silence is being counted. */
@@ -59,9 +78,12 @@ export class AnswerStream implements AnswerSource {
   constructor(body: BodyReader, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = body;
     this.#decoder = decoder;
-    const { steps, fold } = readAnswer(decoder, options.maxEventBytes, options.word, options.framing);
+    const { work } = options;
+    const { steps, fold, large } = readAnswer(decoder, options.maxEventBytes, options.word, options.framing, work !== undefined);
     this.#stages = steps;
     this.fold = fold;
+    this.#large = large;
+    this.#work = work;
     this.#timers = options.timers;
     this.#maxBytes = options.maxBytes;
     this.#clock = options.clock;
@@ -72,15 +94,19 @@ export class AnswerStream implements AnswerSource {
     return this.#over;
   }
 
+  get length(): number {
+    return this.#bytes;
+  }
+
   take(out: Step[]): boolean {
     if (this.#over) return true;
     if (this.#failed !== undefined) throw this.#failed;
     const before = out.length;
     try {
-      const batch = this.#reader.take();
+      const batch = this.#batch();
       if (batch === undefined) return false;
       if (batch === null) this.#stages.end(out);
-      else for (const bytes of batch) if (!this.#stages.ended) this.#push(bytes, out);
+      else this.#pushAll(batch, out);
       this.#over = batch === null || this.#stages.ended;
     } catch (thrown) {
       const failure = upstreamFailure(thrown);
@@ -94,7 +120,51 @@ export class AnswerStream implements AnswerSource {
     return true;
   }
 
+  /** What is to be read next: nothing while a large event is parsed, no bytes once it was, and then what had come with it. */
+  #batch(): readonly Uint8Array[] | undefined | null {
+    if (this.#isParsing) return undefined;
+    if (this.#large?.waiting !== undefined) return NO_BYTES;
+    const rest = this.#rest;
+    this.#rest = undefined;
+    return rest ?? this.#reader.take();
+  }
+
+  #pushAll(batch: readonly Uint8Array[], out: Step[]): void {
+    for (let at = 0; at < batch.length && !this.#stages.ended; at++) {
+      this.#push(batch[at] ?? NOTHING, out);
+      if (this.#large?.waiting === undefined) continue;
+      if (at + 1 < batch.length) this.#rest = [...batch.slice(at + 1), ...(this.#rest ?? [])];
+      this.#parse(this.#large, this.#large.waiting);
+      return;
+    }
+    const late = this.#late;
+    if (late !== undefined && !this.#stages.ended) throw late.thrown;
+  }
+
+  #parse(large: LargeEvents, text: string): void {
+    if (this.#work === undefined) throw new Error('nobody parses large events');
+    this.#isParsing = true;
+    const parsed = (json: JsonValue | undefined): void => {
+      this.#isParsing = false;
+      large.parsed(json);
+      const wake = this.#wake;
+      this.#wake = undefined;
+      wake?.();
+    };
+    this.#work.run(tryInSteps(text)).then(parsed, () => parsed(undefined));
+  }
+
   #push(bytes: Uint8Array, out: Step[]): void {
+    try {
+      this.#pushBytes(bytes, out);
+    } catch (thrown) {
+      // It came behind a large event that is not decoded yet.
+      if (this.#large?.waiting === undefined) throw thrown;
+      this.#late = { thrown };
+    }
+  }
+
+  #pushBytes(bytes: Uint8Array, out: Step[]): void {
     const room = this.#maxBytes - this.#bytes;
     this.#bytes += bytes.length;
     const isTooMuch = bytes.length > room;
@@ -104,7 +174,8 @@ export class AnswerStream implements AnswerSource {
   }
 
   ready(wake: () => void): void {
-    this.#reader.ready(wake);
+    if (this.#isParsing) this.#wake = wake;
+    else this.#reader.ready(wake);
   }
 
   pause(): void {
@@ -139,17 +210,19 @@ export class AnswerStream implements AnswerSource {
 }
 
 /** A whole JSON answer to a request for a stream, as a stream that arrives at once. */
-export function wholeAsSource(step: Step, word: Wording): AnswerSource {
+export function wholeAsSource(step: Step, word: Wording, length = 0): AnswerSource {
   // Without its text: that is a whole body and not an event, so the client's events are built from the canonical ones.
-  return new WholeSource(readWhole({ events: step.events }, word));
+  return new WholeSource(readWhole({ events: step.events }, word), length);
 }
 
 class WholeSource implements AnswerSource {
   readonly fold: Fold;
+  readonly length: number;
   readonly #steps: readonly Step[];
   #taken = false;
 
-  constructor({ steps, fold }: Answer<readonly Step[]>) {
+  constructor({ steps, fold }: Answer<readonly Step[]>, length: number) {
+    this.length = length;
     this.#steps = steps;
     this.fold = fold;
   }

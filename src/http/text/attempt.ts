@@ -60,6 +60,8 @@ export interface StreamStart {
 
 export interface WholeAnswer {
   readonly kind: 'whole';
+  /** Characters or bytes of the upstream's answer. */
+  readonly length: number;
   readonly owner: Owner;
   readonly whole: Whole;
   readonly native: Native | undefined;
@@ -74,6 +76,8 @@ interface Sent {
   readonly timers: IdleTimers;
   readonly word: Wording;
   readonly framing: Framing | undefined;
+  /** The attempt is over once it is aborted. */
+  readonly signal: AbortSignal;
   /** A summary was asked for, which answers as a compaction. */
   readonly isSummary: boolean;
 }
@@ -105,11 +109,15 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
 async function wholeAnswer(sent: Sent, options: TextAttemptOptions): Promise<WholeAnswer> {
   const { context, encoded, head, timers } = sent;
   let answer: Answer<readonly Step[]>;
+  let length: number;
   if (contentTypeOf(head) === 'text/event-stream') {
     const source = await openSource(sent, options);
     answer = { steps: await readToEnd(source), fold: source.fold };
+    ({ length } = source);
   } else {
-    answer = readWhole(decodeWhole(sent, await readBody(head, options.call.config.limits.answerBytes)), sent.word);
+    const decoded = await decodeWhole(sent, options);
+    answer = readWhole(decoded.step, sent.word);
+    ({ length } = decoded);
   }
   timers.stop();
   const { steps, fold } = answer;
@@ -117,7 +125,7 @@ async function wholeAnswer(sent: Sent, options: TextAttemptOptions): Promise<Who
   const whole = wholeOf(fold);
   const [only] = steps;
   const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
-  return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
+  return { kind: 'whole', length, owner: context.owner, whole, native, losses: encoded.losses };
 }
 
 function sealing({ context: { owner, mint } }: Sent, { seal }: TextAttemptOptions): SealingContext {
@@ -152,7 +160,17 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       (head, timers) => {
         const context = decodeContext(call.gateway, goal, request, encoded);
         const word = wordingOf(upstreamModel, request.model);
-        return read({ codec, context, encoded, head, timers, word, isSummary, framing: head.framing ?? framingOf(channel) });
+        return read({
+          codec,
+          context,
+          encoded,
+          head,
+          timers,
+          word,
+          isSummary,
+          framing: head.framing ?? framingOf(channel),
+          signal: target.signal,
+        });
       },
     );
   const { text } = options.request;
@@ -212,6 +230,7 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
     timers,
     word: sent.word,
     framing,
+    work: gateway.largeWork,
   });
 }
 
@@ -221,13 +240,21 @@ async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
 }
 
 async function openWhole(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
-  const text = await readBody(sent.head, options.call.config.limits.answerBytes);
-  sent.timers.stop();
-  return wholeAsSource(decodeWhole(sent, text), sent.word);
+  const { step, length } = await decodeWhole(sent, options);
+  return wholeAsSource(step, sent.word, length);
 }
 
-function decodeWhole({ codec, context, encoded }: Sent, text: string): Step {
-  return stoppedStep(codec.decodeResponse(text, context), encoded.ownStops);
+async function decodeWhole(
+  { codec, context, encoded, head, timers, signal }: Sent,
+  { call }: TextAttemptOptions,
+): Promise<{ readonly step: Step; readonly length: number }> {
+  const { largeWork } = call.gateway;
+  const text = await readBody(head, call.config.limits.answerBytes, largeWork);
+  // All of it has arrived.
+  timers.stop();
+  const decoded = largeWork.of(text, codec.decodeResponseInSteps(text, context), signal);
+  const step = stoppedStep(decoded instanceof Promise ? await decoded : decoded, encoded.ownStops);
+  return { step, length: text.length };
 }
 
 async function readUntilCommit(source: AnswerSource, { call, party }: TextAttemptOptions): Promise<Step[]> {

@@ -13,7 +13,7 @@ import type { Attempt, Target } from '../dispatch/plan.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import type { Billing, Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
-import { answerWhole } from '../exchange/whole-answer.ts';
+import { answerWhole, type WholeBody } from '../exchange/whole-answer.ts';
 import type { CallContext } from '../gateway.ts';
 import { rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import type { PreparedRequest } from './prepared-request.ts';
@@ -104,14 +104,20 @@ export class TextAnswer {
     );
   }
 
-  #encode({ answer, channel }: Accepted<WholeAnswer>, exchange: Exchange) {
+  #encode({ answer, channel }: Accepted<WholeAnswer>, exchange: Exchange): WholeBody | Promise<WholeBody> {
     const { whole, native, owner } = answer;
     const { outcome } = whole;
     const failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
     if (failure !== undefined && this.#codec.dialect !== 'responses') throw failure;
-    const body = this.#codec.encodeResponse(whole, native, this.#context(owner, exchange));
     const options = this.#rememberOptions(channel);
-    return { body, failure, remember: () => this.#keep(() => options && rememberBody(body, outcome.status, options)) };
+    const answered = (body: string): WholeBody => ({
+      body,
+      failure,
+      remember: () => this.#keep(() => options && rememberBody(body, outcome.status, options)),
+    });
+    const steps = this.#codec.encodeResponseInSteps(whole, native, this.#context(owner, exchange));
+    const body = this.#call.gateway.largeWork.of(answer, steps, this.#call.gone);
+    return body instanceof Promise ? body.then(answered) : answered(body);
   }
 
   async #stream(exchange: Exchange): Promise<void> {

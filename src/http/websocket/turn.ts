@@ -115,7 +115,10 @@ async function answerRequest(
     return eventText(frame, spelling);
   };
   const reply: Reply = {
-    answer: ({ body }) => outlet.send(typeof body === 'string' ? body : Buffer.from(body).toString()),
+    answer({ body }) {
+      outlet.send(typeof body === 'string' ? body : Buffer.from(body).toString());
+      return undefined;
+    },
     commit: () => new Committed(outlet.writer(), spell),
   };
   await answerText(call, codec, prepared, reply);

@@ -6,7 +6,7 @@
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
@@ -14,6 +14,7 @@ import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import type { JsonPath } from '../../json/text.ts';
 import { TokenUsageReports } from '../../answers/token-usage.ts';
+import { jsonOf } from '../../json/frame.ts';
 import { beginsCalls, continuesCall } from './call-pieces.ts';
 import { Answer, type PieceMember } from './decode-message.ts';
 import { readDetail } from '../details.ts';
@@ -99,7 +100,7 @@ export class ChatDecoder implements EventDecoder {
     }
     this.#continuation = undefined;
     const repeated = repeat === undefined ? undefined : new RepeatedNative('chat', name, frame.data, repeat);
-    const chunk = repeated === undefined ? readChunk(frame.data) : objectAt(repeated.json, 'it is not an object');
+    const chunk = repeated === undefined ? readChunk(frame) : objectAt(repeated.json, 'it is not an object');
     this.#chunk(chunk, frame, events);
     const native = repeated ?? this.#native(name, frame.data, chunk, events);
     out.push({ native, events });
@@ -248,8 +249,8 @@ function continuationOf(chunk: JsonObject, name: string, shape: JsonShape): Cont
   return { shape, name, member: piece.member, hole };
 }
 
-function readChunk(data: string): JsonObject {
-  const chunk = tryJson(data);
+function readChunk(frame: Frame): JsonObject {
+  const chunk = jsonOf(frame);
   if (chunk === undefined) throw malformed('it is not JSON');
   return objectAt(chunk, 'it is not an object');
 }

@@ -6,11 +6,13 @@ import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { without } from '../../entries.ts';
 import { editJson } from '../../json/edit.ts';
+import { tryInSteps } from '../../json/parse-in-steps.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
 import { logprobsOf } from '../../answers/logprobs.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { readTokenUsage, writeTokenUsage } from '../../answers/token-usage.ts';
@@ -21,10 +23,12 @@ import { failureIn, undecodable } from '../errors.ts';
 import { responseLosses } from '../losses.ts';
 import { bodyEdits } from './splice.ts';
 import { finishOf, finishReason, lastItemStatus, outcomeOf, overrides } from './outcome.ts';
+import type { Steps } from '../../steps.ts';
 import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
-export function decodeResponse(text: string, context: DecodeContext): Step {
-  const body = readBody(text);
+export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
+  const body = yield* readBody(text);
+  yield;
   const native: Native = { dialect: 'chat', name: 'response', text, json: body };
   const events: CanonicalEvent[] = [startOf(body)];
   const tier = nonEmptyString(body['service_tier']);
@@ -81,8 +85,8 @@ function hasOutput(events: readonly CanonicalEvent[]): boolean {
   return events.some((event) => event.type === 'item.start' && event.head.kind !== 'reasoning' && event.head.kind !== 'native');
 }
 
-function readBody(text: string): JsonObject {
-  const body = tryJson(text);
+function* readBody(text: string): Steps<JsonObject> {
+  const body = yield* tryInSteps(text);
   if (body === undefined) throw undecodable('it is not JSON');
   if (!isObject(body)) throw undecodable('it is not an object');
   return body;
@@ -94,7 +98,7 @@ function startOf(body: JsonObject): CanonicalEvent {
 }
 
 /** The body for a client that does not stream. */
-export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+export function* encodeInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string> {
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, bodyEdits(native.json, whole, context));
   const sink = new MessageSink();
@@ -107,7 +111,8 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     logprobs: sink.logprobs.length === 0 ? null : { content: sink.logprobs, refusal: null },
     ...finishOf(outcome, writer.hasCalls, context),
   };
-  return JSON.stringify({
+  yield;
+  return yield* writeInSteps({
     id: context.responseId,
     object: 'chat.completion',
     created: context.createdAt,

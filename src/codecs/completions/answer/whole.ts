@@ -5,16 +5,19 @@ import type { ResponseContext } from '../../codec.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
+import type { Steps } from '../../steps.ts';
 import { responseLosses } from '../losses.ts';
 import { finishReason, TextWriter } from './encode.ts';
 
-export function encodeResponse(whole: Whole, _native: Native | undefined, context: ResponseContext): string {
+export function* encodeInSteps(whole: Whole, _native: Native | undefined, context: ResponseContext): Steps<string> {
   const finish = finishReason(whole.outcome);
   const writer = new TextWriter();
   let text = '';
   const { items, usage } = new AnswerLosses('completions', responseLosses, context).keptWhole(whole);
   for (const [index, item] of items.entries()) for (const event of unfold(index, item)) text += writer.write(event);
-  return JSON.stringify({
+  yield;
+  return yield* writeInSteps({
     id: context.responseId,
     object: 'text_completion',
     created: context.createdAt,

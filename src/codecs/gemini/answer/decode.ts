@@ -4,10 +4,11 @@ import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Logprobs } from '../../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { compactJson, type JsonPath, jsonSlicer } from '../../json/text.ts';
+import { jsonOf } from '../../json/frame.ts';
 import { CitedSources } from './decode-citations.ts';
 import { ItemComposer } from './decode-items.ts';
 import { errorOf } from '../errors.ts';
@@ -57,7 +58,7 @@ export class GenerateContentDecoder implements EventDecoder {
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended || frame.data === '' || frame.data.trim() === '[DONE]') return;
-    const json = parseFrame(frame.data);
+    const json = parseFrame(frame);
     const events: CanonicalEvent[] = [];
     this.#read(json, frame.data, events);
     if (events.length > 0) out.push({ events });
@@ -271,8 +272,9 @@ const MODIFIERS = new Set([
   'partMetadata',
 ]);
 
-function parseFrame(data: string): JsonValue {
-  const json = tryJson(data);
-  if (json === undefined) throw upstreamFault('malformed_event', 'The upstream sent a chunk that is not JSON.', { text: data });
+function parseFrame(frame: Frame): JsonValue {
+  const json = jsonOf(frame);
+  if (json === undefined)
+    throw upstreamFault('malformed_event', 'The upstream sent a chunk that is not JSON.', { text: frame.data });
   return json;
 }

@@ -1,16 +1,19 @@
 /** A whole body: one chunk, or a JSON array with all chunks of a stream. */
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
-import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { tryInSteps } from '../../json/parse-in-steps.ts';
 import { sliceElements } from '../../json/text.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { GenerateContentDecoder } from './decode.ts';
 
 /**
  * Throws `undecodable` for what holds no object, `empty` for an answer without candidates, `truncated` without a finish reason.
  */
-export function decodeResponse(text: string, context: DecodeContext): Step {
-  const body = tryJson(text);
+export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
+  const body = yield* tryInSteps(text);
+  yield;
   const chunks = Array.isArray(body) ? body : [body];
   if (chunks.length === 0 || !chunks.every(isObject)) {
     throw upstreamFault('undecodable', "The upstream's answer is not a JSON object.", { text });
@@ -18,7 +21,11 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   const decoder = new GenerateContentDecoder(context);
   const steps: Step[] = [];
   const texts = Array.isArray(body) ? (sliceElements(text, []) ?? []) : [text];
-  for (const data of texts) decoder.push({ event: undefined, data }, steps);
+  for (const [at, data] of texts.entries()) {
+    if (endsStep(at)) yield;
+    const json = chunks[at];
+    decoder.push({ event: undefined, data, ...(json === undefined ? {} : { json }) }, steps);
+  }
   if (!decoder.ended && !chunks.some(hasCandidate)) {
     throw upstreamFault('empty', 'The upstream answered without a candidate.', { text });
   }

@@ -5,7 +5,7 @@
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
@@ -13,6 +13,7 @@ import { RepeatedNative } from '../../json/repeated-native.ts';
 import { type JsonPath, jsonSlicer, sliceJson } from '../../json/text.ts';
 import { empty } from '../../../streams/empty.ts';
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
+import { jsonOf } from '../../json/frame.ts';
 import { AnswerReader } from './answer-reader.ts';
 import type { Block } from './block.ts';
 import { reportedError } from '../errors.ts';
@@ -135,7 +136,7 @@ class MessagesDecoder implements EventDecoder {
    * connection open.
    */
   #parse(frame: Frame): JsonObject | undefined {
-    const json = tryJson(frame.data);
+    const json = jsonOf(frame);
     if (json === undefined) {
       const name = frame.event ?? 'message';
       if (name !== 'message' && !KNOWN.has(name)) return undefined;

@@ -4,10 +4,13 @@ import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
-import { isObject, isObjectText, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
+import { isObject, isObjectText, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { editJson } from '../../json/edit.ts';
+import { tryInSteps } from '../../json/parse-in-steps.ts';
 import { jsonSlicer } from '../../json/text.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { ContentSink } from './block-sinks.ts';
 import { BlockWriter } from './encode-blocks.ts';
@@ -20,23 +23,24 @@ import { encodeUsage } from './usage.ts';
 import { needString } from '../wire.ts';
 
 /** A whole body as one step. Throws GatewayError blaming the upstream. */
-export function decodeResponse(text: string, context: DecodeContext): Step {
-  const json = parseBody(text);
+export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
+  const json = yield* parseBody(text);
+  yield;
   const native: Native = { dialect: 'messages', name: 'response', text, json };
   if (json['type'] === 'error' || (json['content'] === undefined && isObject(json['error']))) {
     return { native, events: [{ type: 'response.end', outcome: { status: 'failed', error: reportedError(json, text) } }] };
   }
-  return { native, events: readMessage(json, text, context) };
+  return { native, events: yield* readMessage(json, text, context) };
 }
 
-function parseBody(text: string): JsonObject {
-  const json = tryJson(text);
+function* parseBody(text: string): Steps<JsonObject> {
+  const json = yield* tryInSteps(text);
   if (json === undefined) throw upstreamFault('undecodable', 'The upstream sent a body that is not JSON.');
   if (!isObject(json)) throw upstreamFault('undecodable', 'The upstream sent a body that is not an object.');
   return json;
 }
 
-function readMessage(json: JsonObject, text: string, context: DecodeContext): CanonicalEvent[] {
+function* readMessage(json: JsonObject, text: string, context: DecodeContext): Steps<CanonicalEvent[]> {
   const content = json['content'];
   if (!Array.isArray(content)) throw upstreamFault('undecodable', 'The upstream sent a message without content.');
   const answer = new AnswerReader(context);
@@ -44,10 +48,12 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
   answer.start(json, 'message', events);
   const stop = readStop(needString(json, 'stop_reason', 'message'), json);
   const slice = jsonSlicer(text);
-  content.forEach((block: JsonValue, at) => {
-    const status = at === content.length - 1 ? endOfLast(stop.reason) : 'completed';
+  const blocks: readonly JsonValue[] = content;
+  for (const [at, block] of blocks.entries()) {
+    if (endsStep(at)) yield;
+    const status = at === blocks.length - 1 ? endOfLast(stop.reason) : 'completed';
     answer.readBlock(block, status, () => slice(['content', at, 'input']), events);
-  });
+  }
   answer.readUsage(json['usage'] ?? {}, events);
   answer.end(stop, events);
   return events;
@@ -57,7 +63,7 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
  * The body for a client. Throws the error of an answer that failed, and `response_not_representable` for media and for
  * calls without whole arguments (spec rule 11).
  */
-export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+export function* encodeInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string> {
   if (native?.dialect === 'messages' && isObject(native.json)) {
     return editJson(native.text, messageEdits(native.json, [], context));
   }
@@ -66,6 +72,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const writer = new BlockWriter(context, sink);
   const { items, usage } = new AnswerLosses('messages', responseLosses, context).keptWhole(whole);
   for (const [index, entry] of items.entries()) {
+    if (endsStep(index)) yield;
     checkWhole(entry);
     for (const event of unfold(index, entry)) writer.write(event);
   }
@@ -79,7 +86,10 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     ...NO_FACTS,
     usage: encodeUsage(usage, context.inputEstimate),
   };
-  return editJson(JSON.stringify(body), sink.inputEdits);
+  yield;
+  const text = yield* writeInSteps(body);
+  yield;
+  return editJson(text, sink.inputEdits);
 }
 
 /** A call that was cut before its arguments must not become a call without arguments, which the client would run. */

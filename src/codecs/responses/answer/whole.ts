@@ -8,9 +8,12 @@ import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { Fold, type Whole } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
-import { isObject, type JsonObject, tryJson } from '../../canonical/json.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
+import { tryInSteps } from '../../json/parse-in-steps.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
+import { endsStep, type Steps } from '../../steps.ts';
 import { Assembler } from './assemble.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
@@ -27,8 +30,9 @@ const DIALECT = 'responses';
  * Spec rule 15: a non-null `error` without a valid status is an error, `{}` is refused, an `output` array without error and
  * status is a completed answer. An unfinished status (`queued`, `in_progress`) is no answer.
  */
-export function decodeResponse(text: string, context: DecodeContext): Step {
-  const json = parseBody(text);
+export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
+  const json = yield* parseBody(text);
+  yield;
   const { error, output } = json;
   const status = finalStatus(json);
   if (status === undefined) {
@@ -43,6 +47,7 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   const events: CanonicalEvent[] = [startOf(json)];
   const listed = output ?? [];
   for (const [index, item] of listed.entries()) {
+    if (endsStep(index)) yield;
     if (!isObject(item)) throw undecodable();
     const type = needString(item, 'type', 'output item');
     const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === listed.length - 1);
@@ -54,8 +59,8 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   return { native: { dialect: DIALECT, name: 'response', text, json }, events };
 }
 
-function parseBody(text: string): JsonObject {
-  const json = tryJson(text);
+function* parseBody(text: string): Steps<JsonObject> {
+  const json = yield* tryInSteps(text);
   if (!isObject(json)) throw undecodable();
   return json;
 }
@@ -73,7 +78,7 @@ function envelopeEdits({ object, created_at: createdAt }: JsonObject, context: R
 }
 
 /** Failed and cancelled answers have a body too, with their items, usage and the error. */
-export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+export function* encodeInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string> {
   if (native?.dialect === DIALECT && isObject(native.json)) {
     const edits = [...envelopeEdits(native.json, context), ...responseEdits([], native.json, context, whole.outcome)];
     for (const [index, item] of arrayOrEmpty(native.json, 'output', 'response').entries()) {
@@ -88,13 +93,15 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   const fold = new Fold();
   writer.fold = fold;
   for (const [index, item] of kept.items.entries()) {
+    if (endsStep(index)) yield;
     for (const event of unfold(index, item)) {
       fold.push(event);
       writer.write(event);
     }
   }
   writer.finish();
-  return JSON.stringify(
+  yield;
+  return yield* writeInSteps(
     finishedResponse(context, emptyResponse(context, kept.createdAt), finishedItems(writer.sent), kept.usage, kept.outcome),
   );
 }

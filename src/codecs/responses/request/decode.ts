@@ -46,8 +46,10 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
   const input = yield* readInput(reader, json);
   yield;
   const items = restoreSignatures([...instructions, ...input]);
+  yield;
   const texts = optionalObject(json, 'text') ?? {};
   const updates = updatesIn(json['input'], updateOf);
+  yield;
   const optional = defined<Partial<CanonicalRequest>>({
     toolChoice: readToolChoice(json['tool_choice'], tools),
     parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
