@@ -12,7 +12,7 @@ import { FIRST_HASH, type JournalRow, journalHash } from '../../src/store/ledger
 import { openLmdbArchive } from '../../src/store/lmdb/archive.ts';
 import { openPostgresArchive } from '../../src/store/postgres/archive.ts';
 import type { Store } from '../../src/store/store.ts';
-import { HOUR_MS } from '../../src/store/rollups.ts';
+import { HOUR_MS, noSums, type Rollup } from '../../src/store/rollups.ts';
 import type { VideoTask } from '../../src/store/videos.ts';
 import { options, T0 } from './support/store.ts';
 import { type Engine, eachStore, openPlace, postgresOptions } from './support/stores.ts';
@@ -66,6 +66,18 @@ const taskOf = (n: number): VideoTask => ({
   ...(n === 0 ? { state: 'queued', dueAtMs: T0 } : { state: 'cancelled', endedAtMs: T0 }),
 });
 
+const FIRST_HOUR = Math.ceil(T0 / HOUR_MS) + 100;
+/** All of one key: two models, each in every other hour. */
+const rollupOf = (n: number): Rollup => ({
+  keyId: idOf('key', 0),
+  accountId: idOf('acc', 0),
+  at: FIRST_HOUR + n,
+  model: `m${n % 2}`,
+  channelId: 'c',
+  code: '',
+  sums: { ...noSums(), requests: 1 },
+});
+
 function* journal(): Generator<JournalRow> {
   let hash = FIRST_HASH;
   for (let n = 0; n < COUNT; n++) {
@@ -87,6 +99,7 @@ async function largeStore(t: TestContext, { place }: Engine): Promise<Store> {
   const rows = journal();
   await write(() => ({ table: 'journal', row: rows.next().value }));
   await write((n) => ({ table: 'account', row: accountOf(n) }));
+  await write((n) => ({ table: 'rollup', row: rollupOf(n) }));
   await write((n) => ({ table: 'key', row: keyOf(n) }));
   await write((n) => ({ table: 'video', row: taskOf(n) }));
   await archive.write([{ table: 'heads', row: { logSeq: 0, logAtMs: 0, videoNumber: COUNT } }]);
@@ -151,6 +164,10 @@ eachStore((engine) => {
       'tasks in a rare state': async () => assert.deepEqual(await store.videos.all({ state: 'queued' }), [taskOf(0)]),
       'tasks that are open': async () => assert.deepEqual([...(await store.videos.openByState())], [['queued', 1]]),
       'use by account': async () => assert.deepEqual(await store.usageByHour(usage, {}, ['account', 'key']), []),
+      'hours and models of one key': async () => {
+        const month = { fromMs: FIRST_HOUR * HOUR_MS, toMs: (FIRST_HOUR + COUNT) * HOUR_MS };
+        assert.equal((await store.usageByHour(month, { keyId: idOf('key', 0) }, ['hour', 'model'])).length, COUNT);
+      },
       'the journal of an account': async () => assert.deepEqual(await store.ledger.journal({ accountId: 'nobody' }), []),
       // The records were written behind the journal's back: each is a difference, and so is what was spent.
       'a recount of everything': async () => {
@@ -159,7 +176,7 @@ eachStore((engine) => {
         assert.equal(rows, COUNT + 1);
         assert.deepEqual(
           new Set(differences.map(({ what }) => what)),
-          new Set(['account', 'balance', 'day', 'index', 'key', 'spend', 'task']),
+          new Set(['account', 'balance', 'day', 'index', 'key', 'rollup', 'spend', 'task']),
         );
         assert.ok(differences.length > 5 * COUNT, `${differences.length}`);
       },

@@ -103,9 +103,13 @@ export class Rig {
 
 /**
  * A gateway with the models `m`, `free` and `lowered` (a gemini Channel, for which schemas are rewritten) in a process of its
- * own, for as long as `run` takes.
+ * own, for as long as `run` takes; `more`: Channels beside those of the three.
  */
-export async function withRig<T>(file: object, run: (rig: Rig) => Promise<T>): Promise<T> {
+export async function withRig<T>(
+  file: object,
+  run: (rig: Rig) => Promise<T>,
+  more: (url: string) => readonly object[] = () => [],
+): Promise<T> {
   const simulator = await startSimulator();
   const child = fork('test/support/memory-gateway.ts', {
     execArgv: ['--expose-gc'],
@@ -124,7 +128,7 @@ export async function withRig<T>(file: object, run: (rig: Rig) => Promise<T>): P
     const price = { price: { input: '1', output: '2' } };
     const { options = {}, ...top } = file as { options?: object };
     child.send({
-      channels: [channel('m', { options }), channel('free', {}), channel('lowered', { type: 'gemini' })],
+      channels: [channel('m', { options }), channel('free', {}), channel('lowered', { type: 'gemini' }), ...more(simulator.url)],
       models: { m: price, free: price, lowered: price },
       ...top,
     });

@@ -115,6 +115,7 @@ export const WEIGHTS: readonly Weight[] = [
       [STALLS, 'F47: $'],
       ['slow/faults/echoes.test.ts', 'F47: $'],
       ['http/text/large-events.test.ts', '$'],
+      ['slow/faults/floods.test.ts', 'F47: $'],
     ],
   },
   {

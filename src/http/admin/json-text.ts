@@ -16,15 +16,18 @@ export async function jsonTextInSteps(value: unknown): Promise<string> {
   const members: string[] = [];
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue;
-    members.push(`${JSON.stringify(name)}:${Array.isArray(member) ? await listText(member, steps) : jsonText(member)}`);
+    members.push(
+      `${JSON.stringify(name)}:${Array.isArray(member) ? await listText(member, (row) => row, steps) : jsonText(member)}`,
+    );
   }
   return `{${members.join()}}`;
 }
 
-async function listText(rows: readonly unknown[], steps: Steps): Promise<string> {
+/** The text of a list that may be long, whose rows are shown as `of` makes them. */
+export async function listText<Row>(rows: readonly Row[], of: (row: Row) => unknown, steps = new Steps()): Promise<string> {
   const texts: string[] = [];
   for (const row of rows) {
-    texts.push(jsonText(row));
+    texts.push(jsonText(of(row)));
     if (steps.isOver) await steps.next();
   }
   return `[${texts.join()}]`;

@@ -14,11 +14,9 @@ import { principalOf } from '../request/authenticate.ts';
 export const models: Handler = async (call) => {
   const { config } = call;
   const principal = await principalOf(call);
-  const { models: allowed } = principal.key;
-  const data = [...config.models.values()]
-    .filter((model) => (allowed === undefined || allowed.includes(model.name)) && isOffered(config, principal, model))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map((model) => entryOf(config, model));
+  const { models } = principal.key;
+  const allowed = models === undefined ? undefined : new Set(models);
+  const data = offeredTo(config, principal).filter(({ id }) => allowed?.has(id) ?? true);
   answer(call, {
     object: 'list',
     data,
@@ -37,6 +35,26 @@ export const model: Handler = async (call) => {
     throw new GatewayError('model_not_found', 'The model is not offered.', { param: 'model' });
   answer(call, entryOf(config, found));
 };
+
+/** By configuration and class: with thousands of models, to look through all Channels for each takes tens of milliseconds. */
+const OFFERED = new WeakMap<Config, Map<string, readonly Entry[]>>();
+
+/** By name. */
+function offeredTo(config: Config, principal: Principal): readonly Entry[] {
+  const ofClasses = OFFERED.get(config) ?? new Map<string, readonly Entry[]>();
+  OFFERED.set(config, ofClasses);
+  const { class: of } = principal.account;
+  const known = ofClasses.get(of);
+  if (known !== undefined) return known;
+  const offered = [...config.models.values()]
+    .filter((model) => isOffered(config, principal, model))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((model) => entryOf(config, model));
+  ofClasses.set(of, offered);
+  return offered;
+}
+
+type Entry = ReturnType<typeof entryOf>;
 
 function isOffered(config: Config, { account }: Principal, { name, rates }: Model): boolean {
   return rates !== undefined && channelsOfModel(config, name, account.class).length > 0;

@@ -5,6 +5,7 @@
 import { invalid } from '../../codecs/canonical/error.ts';
 import { dayName, dayNumber, dayOf } from '../../store/spend-windows.ts';
 import type { UsageDimension } from '../../store/rollups.ts';
+import { listText } from '../admin/json-text.ts';
 import { fromStore } from '../from-store.ts';
 import { principalOf } from '../request/authenticate.ts';
 import { Waiting } from '../exchange/reply.ts';
@@ -31,7 +32,7 @@ export const usage: Handler = async (call) => {
   await fromStore(clock, store.settlements.caughtUp());
   if (groups === undefined) {
     const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
-    answer(call, (await fromStore(clock, store.spend.usageByDay(key.id, range))).map(usageDay));
+    await answer(call, await fromStore(clock, store.spend.usageByDay(key.id, range)), usageDay);
     return;
   }
   const last = to === undefined ? dayOf(clock.now()) : (dayNumber(to) ?? 0);
@@ -45,11 +46,12 @@ export const usage: Handler = async (call) => {
       groups satisfies readonly UsageDimension[],
     ),
   );
-  answer(call, found.map(usageGroup));
+  await answer(call, found, usageGroup);
 };
 
-function answer(call: Call, data: readonly object[]): void {
-  const body = JSON.stringify({ object: 'list', currency: 'USD', data });
+/** A month of hours is some hundred thousand rows where a key uses many models. */
+async function answer<Row>(call: Call, rows: readonly Row[], of: (row: Row) => object): Promise<void> {
+  const body = `{"object":"list","currency":"USD","data":${await listText(rows, of)}}`;
   new Waiting(call).answer({ status: 200, body, headers: { 'cache-control': 'no-store' } });
 }
 

@@ -27,7 +27,7 @@ export function createLedger(environment: Environment): Ledger {
         if ((accountId ?? row.accountId) === row.accountId) found.push(row);
         return found.length < limit;
       };
-      await scan(environment, ({ journal }) => journal, take, after + 1);
+      await scan(environment, ({ journal }) => journal, take, { start: after + 1 });
       return found;
     },
 

@@ -113,8 +113,11 @@ export function addAll(work: Pick<Writer, 'put' | 'remove'>, table: RollupTable,
   }
 }
 
-/** Rows of a key (`''`: of all keys together) from `from`, before `to`. */
+/** The keys of the rows of a key (`''`: of all keys together) from `from`, before `to`. */
+export function rangeBetween(keyId: string, from: number, to: number): { readonly start: RollupKey; readonly end: RollupKey } {
+  return { start: [keyId, from, '', '', ''], end: [keyId, to, '', '', ''] };
+}
+
 export function* rowsBetween(table: RollupTable, keyId: string, from: number, to: number): Generator<Rollup> {
-  const range = { start: [keyId, from, '', '', ''] as RollupKey, end: [keyId, to, '', '', ''] as RollupKey };
-  for (const { key, value } of table.getRange(range)) yield rollupOf(key, value);
+  for (const { key, value } of table.getRange(rangeBetween(keyId, from, to))) yield rollupOf(key, value);
 }

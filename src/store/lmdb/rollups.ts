@@ -3,9 +3,10 @@ import type { UsageByHour, UsageFilters } from '../rollups.ts';
 import { isWanted, planOf, UsageGroups } from '../usage-query.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { Environment } from './environment.ts';
-import { rowsBetween } from './rollup-rows.ts';
+import { rangeBetween, type RollupKey, type RollupTable, rollupOf, type StoredRollup } from './rollup-rows.ts';
 import { Steps } from '../steps.ts';
 import { scan } from './steps.ts';
+import type { Tables } from './tables.ts';
 
 export function createUsageByHour(environment: Environment): UsageByHour {
   return async (range, filters = {}, groupBy = []) => {
@@ -15,10 +16,12 @@ export function createUsageByHour(environment: Environment): UsageByHour {
     const steps = new Steps();
     for (const { unit, from, to } of spans) {
       for (const keyId of keyIds) {
-        environment.look(({ rollupDays, rollupHours }) => {
-          const table = unit === 'day' ? rollupDays : rollupHours;
-          for (const row of rowsBetween(table, keyId, from, to)) if (isWanted(row, filters)) groups.add(row, unit);
-        });
+        const add = (stored: StoredRollup, key: RollupKey): void => {
+          const row = rollupOf(key, stored);
+          if (isWanted(row, filters)) groups.add(row, unit);
+        };
+        const tableOf = (tables: Tables): RollupTable => (unit === 'day' ? tables.rollupDays : tables.rollupHours);
+        await scan(environment, tableOf, add, { ...rangeBetween(keyId, from, to), steps });
         if (steps.isOver) await steps.next();
       }
     }

@@ -8,15 +8,22 @@ import type { Tables } from './tables.ts';
 /** Longer words are no id; LMDB could not even look them up. */
 const MAX_ID = 256;
 
-/** Hands each row of a table to `visit` in the order of keys, until that gives false. */
+interface Range<K> {
+  readonly start?: K;
+  /** Rows before this one. */
+  readonly end?: K;
+  /** Those of whoever scans many ranges. */
+  readonly steps?: Steps;
+}
+
+/** Hands each row of a table, or of a range of it, to `visit` in the order of keys, until that gives false. */
 export async function scan<V, K extends Key>(
   environment: Environment,
   tableOf: (tables: Tables) => Database<V, K>,
   visit: (value: V, key: K) => unknown,
-  start?: K,
+  { steps = new Steps(), ...whole }: Range<K> = {},
 ): Promise<void> {
-  const steps = new Steps();
-  for (let range: { start?: K; exclusiveStart?: boolean } = start === undefined ? {} : { start }; ; ) {
+  for (let range: Range<K> & { readonly exclusiveStart?: boolean } = whole; ; ) {
     const last = environment.look((tables) => {
       for (const { key, value } of tableOf(tables).getRange(range)) {
         if (visit(value, key) === false) return undefined;
@@ -25,7 +32,7 @@ export async function scan<V, K extends Key>(
       return undefined;
     });
     if (last === undefined) return;
-    range = { start: last, exclusiveStart: true };
+    range = { ...whole, start: last, exclusiveStart: true };
     await steps.next();
   }
 }

@@ -12,17 +12,9 @@ import { figure } from '../../support/figures.ts';
 import { SCHEMAS } from '../../support/linear/schema-shapes.ts';
 import { type Rig, withRig } from '../../support/memory-law.ts';
 import { KEY } from '../../support/test-gateway.ts';
+import { flood, leastTurn, request } from './support/flood.ts';
 
 const TRIES = 4;
-
-/** The least of a few tries, each after it was done once. */
-async function longestTurn(rig: Rig, most: number, attack: () => Promise<void>): Promise<number> {
-  await attack();
-  let least = Number.POSITIVE_INFINITY;
-  for (let tried = 0; tried < TRIES && least > most; tried++) least = Math.min(least, await rig.longestTurn(attack));
-  return least;
-}
-
 const CLIENTS = 1_000;
 const LEAVING_MS = 20;
 
@@ -125,7 +117,7 @@ for (const [name, bodyOf] of Object.entries(ATTACKS)) {
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
     await withRig({ models: { m: CHEAP, free: CHEAP, lowered: CHEAP } }, async (rig) => {
       const body = await bodyOf(rig);
-      const least = await longestTurn(rig, STALL_MS, async () => {
+      const least = await leastTurn(rig, STALL_MS, async () => {
         const answer = await fetch(rig.url + (isChat(name) ? '/v1/chat/completions' : '/v1/messages'), {
           method: 'POST',
           headers: {
@@ -144,39 +136,6 @@ for (const [name, bodyOf] of Object.entries(ATTACKS)) {
   });
 }
 
-/** Sends the same to many connections at once, and waits for so many answers on each; returns their statuses. */
-async function flood(rig: Rig, connections: number, sent: string, answers: number): Promise<ReadonlySet<string>> {
-  const { hostname, port } = new URL(rig.url);
-  const sockets = await Promise.all(
-    Array.from({ length: connections }, async () => {
-      const socket = connect(Number(port), hostname);
-      await once(socket, 'connect');
-      return socket;
-    }),
-  );
-  const statuses = new Set<string>();
-  const answered = sockets.map(
-    (socket) =>
-      new Promise<void>((resolve, reject) => {
-        let seen = 0;
-        socket.on('close', () => reject(new Error(`the connection was closed after ${seen} answers`)));
-        socket.on('data', (data) => {
-          for (const [, status] of data.toString('latin1').matchAll(/HTTP\/1\.1 (\d+)/g)) {
-            statuses.add(status ?? '');
-            seen += 1;
-          }
-          if (seen >= answers) resolve();
-        });
-      }),
-  );
-  for (const socket of sockets) socket.write(sent);
-  await Promise.all(answered);
-  for (const socket of sockets) socket.destroy();
-  return statuses;
-}
-
-const request = (line: string, body = '', key = KEY): string =>
-  `${line} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 const branches = (count: number): string =>
   ask({ model: 'lowered', ...tool({ type: 'object', allOf: list(count, (at) => property(`p${at}`)) }) });
 
@@ -282,7 +241,7 @@ const SEQUENCES: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
 for (const [name, attack] of Object.entries(SEQUENCES)) {
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
     await withRig({ models: { m: CHEAP, free: CHEAP, lowered: { ...CHEAP, compaction: 'summary' } } }, async (rig) => {
-      const least = await longestTurn(rig, STALL_MS, () => attack(rig));
+      const least = await leastTurn(rig, STALL_MS, () => attack(rig));
       figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
       assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);
     });
