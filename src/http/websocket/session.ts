@@ -114,9 +114,8 @@ export class Session {
       this.#missedPings = 0;
     });
     // The limit of `ws` is fixed when the connection opens; a reload does not change it.
-    const { messageBytes } = gateway.config.current().websocket;
-    const onTooLarge = (): void =>
-      this.#tell(new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`));
+    const tooLarge = `A message may have at most ${gateway.config.current().websocket.messageBytes} bytes.`;
+    const onTooLarge = (): void => this.#tell(new GatewayError('request_too_large', tooLarge));
     ws.onTooLarge = onTooLarge;
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
     ws.on('close', (code) => this.#onClose(code));
@@ -188,9 +187,8 @@ export class Session {
       { client_request_id: clientRequestId, version: this.#version, turns: this.#turns, code },
       'websocket closed',
     );
-    this.#continuation.close();
     this.#link.drop();
-    this.#inbound.close();
+    for (const part of [this.#continuation, this.#steering, this.#inbound]) part.close();
     this.#refused?.cancel();
     this.#queued?.slot.release();
     this.#queued = undefined;
@@ -215,7 +213,8 @@ export class Session {
       if (event.kind === 'notice') return;
       streamId = streamIdOf(event.envelope);
       if (event.kind === 'cancel') this.#cancel();
-      else if (event.kind === 'steer') this.#steering.steer(event, this.#state === 'busy', this.#continuation.lastId);
+      else if (event.kind === 'steer')
+        isTaken = this.#steering.steer({ event, slot }, this.#state === 'busy', this.#continuation.lastId);
       else isTaken = this.#begin({ event, streamId, slot });
     } catch (thrown) {
       this.#tell(toGatewayError(thrown), streamId);

@@ -9,6 +9,7 @@ import { editJson } from '../../codecs/json/edit.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
 import { atOnce } from '../../codecs/steps.ts';
 import { inputItems, type ItemTexts, joinItems } from '../history/past-turn.ts';
+import type { KeySlot } from '../request/key-slots.ts';
 import type { ClientEvent } from './client-event.ts';
 import type { RequestText } from './continuation.ts';
 import type { SteerListener } from './upstream-link.ts';
@@ -32,12 +33,20 @@ const MESSAGES: Readonly<Record<SteerCode, string>> = {
 
 type SteerEvent = ClientEvent & { readonly kind: 'steer' };
 
+/** A steer that was read from a message, and what the message takes. */
+interface ReadSteer {
+  readonly event: SteerEvent;
+  readonly slot: Pick<KeySlot, 'release'>;
+}
+
 interface Steer {
   /** The client's own text of it. */
   readonly input: string;
   /** The response that it steers, by the client's id. */
   readonly responseId: string;
   readonly lane: string | undefined;
+  /** What it takes of its key, for as long as it is kept here. */
+  readonly slot: Pick<KeySlot, 'release'>;
   /** The upstream's, once it has accepted it. */
   id?: string | undefined;
   /** The client must answer calls of the response first. */
@@ -81,24 +90,33 @@ export class Steering implements SteerListener {
     return this.#accepted.length > 0;
   }
 
-  /** `isBusy`: a response is being generated; `lastId`: the last one that was completed. */
-  steer(event: SteerEvent, isBusy: boolean, lastId: string | undefined): void {
+  /**
+   * `isBusy`: a response is being generated; `lastId`: the last one that was completed. False where the steer is refused;
+   * otherwise its slot is released here, once nothing of it is kept any more.
+   */
+  steer({ event, slot }: ReadSteer, isBusy: boolean, lastId: string | undefined): boolean {
     const input = sliceJson(event.text, ['input']) ?? 'null';
-    const code = this.#pass(event.envelope, input, isBusy, lastId);
+    const code = this.#pass(event.envelope, { input, slot }, isBusy, lastId);
     if (code !== undefined) this.#options.send(refusal(event, input, code));
+    return code === undefined;
   }
 
   /** Why it is refused; undefined where the upstream has it. */
-  #pass({ previous_response_id: id, input }: JsonObject, text: string, isBusy: boolean, lastId?: string): SteerCode | undefined {
+  #pass(
+    { previous_response_id: id, input }: JsonObject,
+    own: Pick<Steer, 'input' | 'slot'>,
+    isBusy: boolean,
+    lastId?: string,
+  ): SteerCode | undefined {
     if (typeof id !== 'string' || !isSteerInput(input)) return 'invalid_input';
     const ended = id === lastId ? 'response_already_completed' : 'response_not_found';
     if (!isBusy) return ended;
     const response = this.#response?.id === id ? this.#response : undefined;
-    const isPassed = this.#options.link.steer(response && text);
+    const isPassed = this.#options.link.steer(response && own.input);
     if (isPassed === undefined) return 'steering_not_supported';
     if (response === undefined) return ended;
     if (!isPassed) return 'response_not_active';
-    this.#sent.push({ input: text, responseId: id, lane: response.lane });
+    this.#sent.push({ ...own, responseId: id, lane: response.lane });
     return undefined;
   }
 
@@ -128,6 +146,7 @@ export class Steering implements SteerListener {
   /** The client is sent the beginning of a response: what it was begun with is said. */
   responding(id: string, lane: string | undefined): void {
     this.#response = { id, lane };
+    release(this.#committing);
     this.#committing = [];
     this.#isOwn = false;
   }
@@ -179,6 +198,11 @@ export class Steering implements SteerListener {
     this.#giveBack(rest, 'successor_creation_failed');
   }
 
+  /** The connection of the client has closed: nobody hears what becomes of them. */
+  close(): void {
+    release([...this.#sent.splice(0), ...this.#accepted.splice(0), ...this.#committing]);
+  }
+
   #steerOf({ type, steer }: JsonObject): Steer | undefined {
     const id = isObject(steer) ? steer['id'] : undefined;
     const known = this.#accepted.findIndex((each) => each.id === id && id !== undefined);
@@ -187,12 +211,13 @@ export class Steering implements SteerListener {
       if (waits !== undefined) waits.isPending = true;
       return waits;
     }
-    if (type === 'response.steer.failed' && known >= 0) return this.#accepted.splice(known, 1)[0];
+    if (type === 'response.steer.failed' && known >= 0) return release(this.#accepted.splice(known, 1))[0];
     const answered = this.#sent.shift();
-    if (type === 'response.steer.accepted' && answered !== undefined) {
+    if (answered === undefined) return undefined;
+    if (type === 'response.steer.accepted') {
       if (typeof id === 'string') answered.id = id;
       this.#accepted.push(answered);
-    }
+    } else release([answered]);
     return answered;
   }
 
@@ -210,10 +235,17 @@ export class Steering implements SteerListener {
   }
 
   #giveBack(steers: readonly Steer[], code: SteerCode): void {
+    release(steers);
     for (const { id, responseId, input, lane } of steers) {
       this.#options.send(failed({ code, input, id, responseId: JSON.stringify(responseId), lane }));
     }
   }
+}
+
+/** Nothing of them is kept from here on. */
+function release(steers: readonly Steer[]): readonly Steer[] {
+  for (const { slot } of steers) slot.release();
+  return steers;
 }
 
 /** Of what was accepted, in order: a text is one message of the user. */
@@ -228,7 +260,7 @@ function refusal({ envelope }: SteerEvent, input: string, code: SteerCode): stri
   return failed({ code, input, id: undefined, responseId, lane: typeof lane === 'string' ? lane : undefined });
 }
 
-interface Failed extends Omit<Steer, 'isPending'> {
+interface Failed extends Omit<Steer, 'isPending' | 'slot'> {
   readonly code: SteerCode;
 }
 

@@ -120,6 +120,34 @@ test('a response that completes has a successor, too; input of two steers is sai
   assert.match(texts, /four.*"first".*"second".*five.*go on/);
 });
 
+test('steers that wait for the end of a response count as bodies of their key, until nothing of them is kept', async () => {
+  await using gateway = await testGateway({ ...configOf(simulator.url), limits: { key_body_bytes: 500_000 } });
+  const { keySlots } = gateway.running.gateway;
+  const steer = (client: SocketClient, id: string, bytes: number): void =>
+    client.send({ type: 'response.steer', previous_response_id: id, input: 'x'.repeat(bytes) });
+
+  const answered = await connect(gateway);
+  simulator.enqueue(slow('word '.repeat(50)), saying('five'));
+  steer(answered, await steered(answered, 'first'), 100_000);
+  await answered.next(isType('response.steer.accepted'));
+  await answered.next(isType('response.steer.accepted'));
+  assert.ok(keySlots.bytes > 100_000, `${keySlots.bytes} bytes`);
+  await answered.next(isType('response.completed'));
+  await answered.next(isType('response.completed'));
+  await eventually(() => keySlots.bytes === 0, 'what was answered is let go');
+  answered.ws.close();
+
+  simulator.reset();
+  const left = await connect(gateway);
+  simulator.enqueue(slow('word '.repeat(50)));
+  const id = await steered(left, 'first');
+  for (let n = 0; n < 6; n++) steer(left, id, 100_000);
+  assert.equal((await left.next(isType('error')))['status'], 429);
+  left.ws.close();
+  await Promise.all([answered.closed, left.closed]);
+  await eventually(() => keySlots.bytes === 0, 'and what nobody waits for');
+});
+
 test('behind a call the input stays queued: pending comes after the end, and stands in front of the results', async () => {
   await using gateway = await testGateway(configOf(simulator.url));
   const client = await connect(gateway);
