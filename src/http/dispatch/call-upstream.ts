@@ -95,7 +95,7 @@ async function callOnce<Answer>(
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();
       const receivedAtMs = clock.now();
-      const text = withoutKey(await readErrorText(head, clock), channel.apiKey);
+      const text = withoutCredentials(await readErrorText(head, clock), channel);
       const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
       const told = isHosted(channel) ? upstreams.session(channel).platform.refused(withoutTokens(raw), call) : undefined;
       if (told?.again === true && first) return await callOnce(asker, target, outgoing, options, read, false);
@@ -138,9 +138,22 @@ const STREAM_TYPES: ReadonlySet<string> = new Set(['text/event-stream', 'applica
 /** Shorter ones are parts of ordinary words, and guessed before they are read. */
 const MIN_KEY_CHARS = 8;
 
-/** Servers quote the key that they were given; one of an operator's own making looks like no key. */
-export function withoutKey(text: string, key = ''): string {
-  return key.length < MIN_KEY_CHARS ? text : text.replaceAll(key, '[redacted]');
+/** Headers of an operator that hold a credential beside the key; what others hold may be a word that an error is about. */
+const CREDENTIAL_HEADER = /auth|cookie|credential|key|password|secret|token/i;
+
+/** Servers quote the credentials that they were given; one of an operator's own making looks like none. */
+export function withoutCredentials(
+  text: string,
+  { apiKey = '', options: { headers } }: Pick<Channel, 'apiKey' | 'options'>,
+): string {
+  const secrets = [apiKey];
+  for (const [name, value] of headers) {
+    // Behind the scheme of an `authorization`.
+    if (CREDENTIAL_HEADER.test(name)) secrets.push(value?.replace(/^(?:basic|bearer)\s+/i, '') ?? '');
+  }
+  return secrets
+    .filter((secret) => secret.length >= MIN_KEY_CHARS)
+    .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text);
 }
 
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */

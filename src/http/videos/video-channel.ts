@@ -10,7 +10,7 @@ import type { VideoRequest } from '../../codecs/videos/request.ts';
 import type { Progress, Submission, VideoCall, VideoUpstream } from '../../codecs/videos/upstream.ts';
 import { toGatewayError, upstreamFailure } from '../errors.ts';
 import type { Channel, Config } from '../config/config.ts';
-import { type Asker, callUpstream, withoutKey } from '../dispatch/call-upstream.ts';
+import { type Asker, callUpstream, withoutCredentials } from '../dispatch/call-upstream.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
@@ -148,11 +148,12 @@ export async function pollTask(
 
 async function answerOf(
   { status, headers, body }: UpstreamHead,
-  { apiKey }: Channel,
+  channel: Channel,
   clock: Asker['gateway']['clock'],
 ): Promise<UpstreamAnswer> {
   const receivedAtMs = clock.now();
-  return { status, headers, text: withoutKey(await readWhole({ headers, body }, MAX_ANSWER_BYTES), apiKey), receivedAtMs };
+  const text = withoutCredentials(await readWhole({ headers, body }, MAX_ANSWER_BYTES), channel);
+  return { status, headers, text, receivedAtMs };
 }
 
 /**

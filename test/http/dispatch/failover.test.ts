@@ -312,6 +312,16 @@ test('F42: a refusal that quotes our key shows it to nobody, whatever it looks l
   }
 });
 
+test('F42: nor is a credential shown that stands in a header of the operator; what another header holds is a word like any', async () => {
+  const headers = { Authorization: 'Bearer Tr0ub4dor&3', 'x-proxy-token': 'correct-horse', 'x-tenant': 'battery-staple' };
+  const message = 'no such user: Tr0ub4dor&3 correct-horse battery-staple';
+  await using upstream = await fakeUpstream(jsonAnswer(400, { error: { message } }));
+  await using gateway = await testGateway({ channels: [channel(upstream.url, { options: { headers } })], models: MODELS });
+  const text = await (await gateway.post('/v1/messages', ask())).text();
+  assert.match(text, /no such user: \[redacted\] \[redacted\] battery-staple/);
+  assert.doesNotMatch(JSON.stringify([gateway.store.settled, gateway.logLines]), /Tr0ub4dor|correct-horse/);
+});
+
 test('F42: a key of eight characters is one, a shorter one may be a word', async () => {
   for (const [key, shown] of [
     ['Tr0ub4d&', '[redacted]'],
