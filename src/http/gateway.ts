@@ -8,7 +8,7 @@ import type { chargeFor } from '../store/charge.ts';
 import type { Principal } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
-import type { StreamTurns } from '../streams/stream-turns.ts';
+import type { Turns } from '../streams/turns.ts';
 import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/plan.ts';
@@ -21,7 +21,6 @@ import type { Metrics } from './operations/metrics.ts';
 import type { UnfinishedBytes } from './websocket/inbound.ts';
 import type { OneATurn } from './one-a-turn.ts';
 import type { LargeWork } from './request/large-work.ts';
-import type { Turns } from './turns.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
@@ -61,7 +60,7 @@ export interface Gateway {
   /** The work of requests, whatever their size. */
   readonly turns: Turns;
   /** The work on the streams of upstreams; a key is a party. */
-  readonly streamTurns: StreamTurns;
+  readonly streamTurns: Turns;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */

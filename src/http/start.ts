@@ -5,7 +5,7 @@ import { createEnvelopes } from '../codecs/envelope.ts';
 import { USD } from '../store/money.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
-import { StreamTurns } from '../streams/stream-turns.ts';
+import { Turns } from '../streams/turns.ts';
 import type { Logger } from 'pino';
 import { type AdminApiOptions, createAdminApi } from './admin/admin-api.ts';
 import type { Config, OperationsAddress } from './config/config.ts';
@@ -36,7 +36,6 @@ import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
 import { OneATurn } from './one-a-turn.ts';
 import { LargeWork } from './request/large-work.ts';
-import { Turns } from './turns.ts';
 import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
@@ -236,7 +235,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     processFigures: options.processFigures,
   });
   const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new OneATurn()];
-  const [largeWork, turns, streamTurns] = [new LargeWork(), new Turns(), new StreamTurns()];
+  const [largeWork, turns, streamTurns] = [new LargeWork(), new Turns(), new Turns()];
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,

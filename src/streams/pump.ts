@@ -5,8 +5,8 @@
  */
 import { empty } from './empty.ts';
 import type { Sealed } from './seal.ts';
-import type { StreamTurns } from './stream-turns.ts';
 import { ENDED } from './stream-error.ts';
+import type { Turns } from './turns.ts';
 
 export interface PumpSource<In> {
   /**
@@ -43,7 +43,7 @@ export interface PumpOptions<In, Out> {
    */
   readonly held?: In[];
   /** What arrives is processed in these turns of the event loop, as a stream of `party`. Absent: as soon as it arrives. */
-  readonly turns?: StreamTurns;
+  readonly turns?: Turns;
   readonly party?: string;
   /** Awaited before the last words are written. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;

@@ -121,14 +121,14 @@ export const WEIGHTS: readonly Weight[] = [
   {
     what: 'many requests that come at once',
     metric: held('waiting_requests'),
-    tests: [['http/turns.test.ts', 'F47: a hundred that come at once']],
+    tests: [['streams/turns.test.ts', 'F47: a hundred that come at once']],
   },
   {
     what: 'streams whose upstreams speak at once',
     metric: held('waiting_streams'),
     tests: [
-      ['streams/stream-turns.test.ts', 'F47: a thousand streams of one party'],
-      ['streams/stream-turns.test.ts', 'F47: a stream of another party'],
+      ['streams/turns.test.ts', 'F47: a thousand streams of one party'],
+      ['streams/turns.test.ts', 'F47: a stream of another party'],
       ['slow/faults/chorus.test.ts', 'F47: a thousand streams whose upstream says $'],
     ],
   },

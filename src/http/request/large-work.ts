@@ -4,7 +4,7 @@
  * them.
  */
 import { atOnce, type Steps } from '../../codecs/steps.ts';
-import { Turns } from '../turns.ts';
+import { Turns } from '../../streams/turns.ts';
 
 /** Characters or bytes. All steps on less take a few milliseconds at most. */
 const LARGE = 32 * 1024;

@@ -265,11 +265,8 @@ async function readUntilCommit(source: AnswerSource, { call, party }: TextAttemp
     let broken = false;
     const entered = turns.enter(party);
     if (entered !== undefined) await entered;
-    const from = performance.now();
     try {
-      const isTaken = source.take(held);
-      turns.worked(from);
-      if (!isTaken) {
+      if (!source.take(held)) {
         await arrival(source);
         continue;
       }
