@@ -63,12 +63,7 @@ async function* rowsOf(
 
 function addRow(sums: Map<string, Sum>, { endUser = '', usage, charge }: RequestLogRow): void {
   const sum = sums.get(endUser) ?? { requests: 0, inputTokens: 0, outputTokens: 0, nanos: 0n };
-  const {
-    inputTokens = 0,
-    cachedInputTokens = 0,
-    cacheWriteTokens = 0,
-    outputTokens = 0,
-  } = usage === undefined ? {} : countsOf(usage);
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
   sum.requests += 1;
   sum.inputTokens += inputTokens + cachedInputTokens + cacheWriteTokens;
   sum.outputTokens += outputTokens;

@@ -30,8 +30,12 @@ export function addCounts(counts: DayCounts, more: Partial<DayCounts>): DayCount
   };
 }
 
-/** As an owner reads them: reasoning is a part of the output (known failure U14), caches stand beside the input. */
-export function countsOf(usage: BillableUsage): Partial<DayCounts> {
+/**
+ * As an owner reads them: reasoning is a part of the output (known failure U14), caches stand beside the input. None where there
+ * is no usage.
+ */
+export function countsOf(usage: BillableUsage | undefined): Partial<DayCounts> {
+  if (usage === undefined) return {};
   const { reasoning = 0, passes = NO_PASSES } = usage;
   let input = inputOf(usage);
   let cachedInput = usage.cachedInput ?? 0;

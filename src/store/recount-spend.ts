@@ -56,7 +56,7 @@ export class SpendRecount {
 
   /** A stored row of the log. */
   logged({ keyId, usage }: RequestLogRow): void {
-    const counts = usage === undefined ? {} : countsOf(usage);
+    const counts = countsOf(usage);
     addUses(this.#logged, keyId, { ...counts, requests: 1 });
   }
 

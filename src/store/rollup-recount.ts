@@ -33,7 +33,7 @@ export class RollupRecount {
 
   logged(row: RequestLogRow): void {
     if (this.#oldest === undefined || row.seq < this.#oldest.seq) this.#oldest = row;
-    this.#counted.exchange(row, row.usage === undefined ? {} : countsOf(row.usage), row.loggedAtMs);
+    this.#counted.exchange(row, countsOf(row.usage), row.loggedAtMs);
   }
 
   video(video: SettledVideo): void {

@@ -5,9 +5,10 @@
  */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { type ImageAnswer, type ImageUsage, type MadeImage, pictureOf } from './answer.ts';
+import { UntilAnswer } from './until-answer.ts';
 import { errorIn } from './upstream.ts';
 import { withClientUsage } from './usage.ts';
 
@@ -24,48 +25,20 @@ const ONE_REFUSED = /^image_(generation|edit)\.partial_failed$/;
 export function nativeEvents(options: NativeEventOptions): Stage<Frame, ImageAnswer> {
   const told: MadeImage[] = [];
   let refused: GatewayError | undefined;
-  let ended = false;
-  return {
-    get ended() {
-      return ended;
-    },
-    push(frame, out) {
-      if (ended) return;
-      if (frame.data === '[DONE]') throw cutOff();
-      const json = readEvent(frame);
-      const type = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
-      const failure = errorIn(json, frame.data);
-      if (failure !== undefined && ONE_REFUSED.test(type)) {
-        refused ??= failure;
-        return;
-      }
-      if (failure !== undefined) throw failure;
-      if (type === 'error') throw upstreamFault('error_event', 'The upstream reported an error.', { text: frame.data });
-      if (ONE_MADE.test(type)) told.push(readImage(json));
-      if (!COMPLETED.test(type)) return;
-      const counts = !hasPicture(json);
-      if (counts && told.length === 0 && refused !== undefined) throw refused;
-      const answer = counts && told.length > 0 ? readCount(told, json, options) : readCompletion(json, frame.data, options);
-      ended = true;
-      out.push(answer);
-    },
-    end() {
-      if (!ended) throw cutOff();
-    },
-  };
-}
-
-function cutOff(): GatewayError {
-  return upstreamFault('truncated', 'The upstream ended its stream without an image.');
-}
-
-/** One event as an object. Throws an upstream fault for anything else. */
-export function readEvent(frame: Frame): JsonObject {
-  const json = tryJson(frame.data);
-  if (json === undefined)
-    throw upstreamFault('malformed_event', 'The upstream sent an event that is not JSON.', { text: frame.data.slice(0, 4096) });
-  if (!isObject(json)) throw upstreamFault('malformed_event', 'The upstream sent an event that is no object.');
-  return json;
+  return new UntilAnswer('The upstream ended its stream without an image.', (json, type, text) => {
+    const failure = errorIn(json, text);
+    if (failure !== undefined && ONE_REFUSED.test(type)) {
+      refused ??= failure;
+      return undefined;
+    }
+    if (failure !== undefined) throw failure;
+    if (type === 'error') throw upstreamFault('error_event', 'The upstream reported an error.', { text });
+    if (ONE_MADE.test(type)) told.push(readImage(json));
+    if (!COMPLETED.test(type)) return undefined;
+    const counts = !hasPicture(json);
+    if (counts && told.length === 0 && refused !== undefined) throw refused;
+    return counts && told.length > 0 ? readCount(told, json, options) : readCompletion(json, text, options);
+  });
 }
 
 function readCompletion(json: JsonObject, text: string, options: NativeEventOptions): ImageAnswer {

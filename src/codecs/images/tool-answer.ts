@@ -7,8 +7,8 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
-import { readEvent } from './native-events.ts';
 import { readJsonAnswer } from '../json/answer.ts';
+import { UntilAnswer } from './until-answer.ts';
 import { responsesUsage } from './usage.ts';
 
 const FACTS = ['background', 'model', 'output_format', 'quality', 'size'] as const;
@@ -41,31 +41,14 @@ const NOTHING: Told = { images: [], drawn: [], text: '' };
 /** Items are taken as they finish; the terminal repeats them, not always with their pictures, and each picture counts once. */
 export function toolEvents(): Stage<Frame, ImageAnswer> {
   let told = NOTHING;
-  let ended = false;
-  const cutOff = (): GatewayError => upstreamFault('truncated', 'The upstream ended its stream before its answer was complete.');
-  return {
-    get ended() {
-      return ended;
-    },
-    push(frame, out) {
-      if (ended) return;
-      if (frame.data === '[DONE]') throw cutOff();
-      const event = readEvent(frame);
-      const type = typeof event['type'] === 'string' ? event['type'] : (frame.event ?? '');
-      if (type === 'response.output_item.done') told = add(told, readItems([event['item']]));
-      else if (type === 'error') throw failureOf(isObject(event['error']) ? event['error'] : event, frame.data);
-      else if (TERMINALS.has(type)) {
-        const response = event['response'];
-        if (!isObject(response)) throw upstreamFault('malformed_event', 'The upstream ended its answer without the answer.');
-        const answer = readResponse(response, told, frame.data);
-        ended = true;
-        out.push(answer);
-      }
-    },
-    end() {
-      if (!ended) throw cutOff();
-    },
-  };
+  return new UntilAnswer('The upstream ended its stream before its answer was complete.', (event, type, text) => {
+    if (type === 'response.output_item.done') told = add(told, readItems([event['item']]));
+    if (type === 'error') throw failureOf(isObject(event['error']) ? event['error'] : event, text);
+    if (!TERMINALS.has(type)) return undefined;
+    const response = event['response'];
+    if (!isObject(response)) throw upstreamFault('malformed_event', 'The upstream ended its answer without the answer.');
+    return readResponse(response, told, text);
+  });
 }
 
 function readResponse(response: JsonObject, told: Told, text: string): ImageAnswer {

@@ -49,8 +49,31 @@ export function lastFrameLink(report: JsonValue): string | undefined {
   return isObject(content) ? resultLink(content['last_frame_url']) : undefined;
 }
 
+/** A task in the words that Ark and MiniMax v2 share. `link`: the member of its `content` that has the link to the video. */
+export function readTask(task: JsonObject, link: string): Progress {
+  switch (task['status']) {
+    case 'queued':
+    case 'running':
+      return { kind: 'pending' };
+    case 'succeeded': {
+      const content = task['content'];
+      const url = isObject(content) ? resultLink(content[link]) : undefined;
+      if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
+      return { kind: 'succeeded', url, report: task };
+    }
+    case 'failed':
+      return { kind: 'failed', error: failureOf(task, 'generation_failed') };
+    case 'cancelled':
+      return { kind: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
+    case 'expired':
+      return { kind: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
+    default:
+      return unreadStatus(task['status']);
+  }
+}
+
 /** `{error: {code, message}}` as clients may read it. */
-export function failureOf(body: JsonObject | undefined, fallbackCode: string): VideoFailure {
+function failureOf(body: JsonObject | undefined, fallbackCode: string): VideoFailure {
   const members = readErrorMembers(body);
   return {
     code: [members.code, members.type].find(isCode) ?? fallbackCode,

@@ -1,7 +1,6 @@
 /** Ark (Seedance) video tasks: https://ark.cn-beijing.volces.com/api/v3, `/contents/generations/tasks`. */
-import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { aboutAnother, bodyOf, failureOf, idText, resultLink, submissionRefusal, unreadStatus } from './answers.ts';
+import { aboutAnother, bodyOf, idText, readTask, submissionRefusal } from './answers.ts';
 import { contentOf } from './content.ts';
 import { boolean, checkProviderOptions, integer, type OptionRule, oneOf } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -58,23 +57,5 @@ function readProgress(answer: UpstreamAnswer, upstreamId: string): Progress {
     return { kind: 'queryError', reason: `HTTP ${answer.status}` };
   const another = aboutAnother(answer, ['id'], upstreamId);
   if (another !== undefined) return another;
-  switch (body['status']) {
-    case 'queued':
-    case 'running':
-      return { kind: 'pending' };
-    case 'succeeded': {
-      const content = body['content'];
-      const url = isObject(content) ? resultLink(content['video_url']) : undefined;
-      if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
-      return { kind: 'succeeded', url, report: body };
-    }
-    case 'failed':
-      return { kind: 'failed', error: failureOf(body, 'generation_failed') };
-    case 'cancelled':
-      return { kind: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
-    case 'expired':
-      return { kind: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
-    default:
-      return unreadStatus(body['status']);
-  }
+  return readTask(body, 'video_url');
 }

@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { aboutAnother, bodyOf, failureOf, resultLink, unreadStatus } from './answers.ts';
+import { aboutAnother, bodyOf, readTask } from './answers.ts';
 import { contentOf } from './content.ts';
 import { readSubmission } from './minimax-codes.ts';
 import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
@@ -46,23 +46,5 @@ function readProgress(answer: UpstreamAnswer, upstreamId: string): Progress {
     return { kind: 'queryError', reason: `HTTP ${answer.status}` };
   const another = aboutAnother(answer, ['task', 'id'], upstreamId);
   if (another !== undefined) return another;
-  switch (task['status']) {
-    case 'queued':
-    case 'running':
-      return { kind: 'pending' };
-    case 'succeeded': {
-      const content = task['content'];
-      const url = isObject(content) ? resultLink(content['url']) : undefined;
-      if (url === undefined) return { kind: 'unclear', reason: 'a success without a result link' };
-      return { kind: 'succeeded', url, report: task };
-    }
-    case 'failed':
-      return { kind: 'failed', error: failureOf(task, 'generation_failed') };
-    case 'cancelled':
-      return { kind: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
-    case 'expired':
-      return { kind: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
-    default:
-      return unreadStatus(task['status']);
-  }
+  return readTask(task, 'url');
 }

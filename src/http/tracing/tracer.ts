@@ -147,12 +147,7 @@ function isChannelType(type: string): type is ChannelType {
 
 /** Input with its cached part, output with its reasoning, as the conventions count. */
 function answerAttributes({ model, stream, usage, upstreamModel, firstByteMs }: RequestLogEntry): Attributes {
-  const {
-    inputTokens = 0,
-    cachedInputTokens = 0,
-    cacheWriteTokens = 0,
-    outputTokens = 0,
-  } = usage === undefined ? {} : countsOf(usage);
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
   return {
     'gen_ai.request.model': model,
     'gen_ai.response.model': upstreamModel,

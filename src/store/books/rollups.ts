@@ -39,7 +39,7 @@ function* rebuildDay(books: Books, day: number): Rule<number> {
   const counted = new RollupChanges();
   for (let after = 0; ; ) {
     const rows = yield* got(books.logged(from * HOUR_MS, to * HOUR_MS, after, PAGE));
-    for (const row of rows) counted.exchange(row, row.usage === undefined ? {} : countsOf(row.usage), row.loggedAtMs);
+    for (const row of rows) counted.exchange(row, countsOf(row.usage), row.loggedAtMs);
     after = rows.at(-1)?.seq ?? after;
     if (rows.length < PAGE) break;
   }

@@ -49,7 +49,7 @@ function settle(books: Books, entry: RequestLogEntry, text: string, nowMs: numbe
     books.move({ ...cause, from: payer.from, to: 'revenue', nanos: chargedNanos });
     books.addSpend(keyId, chargedNanos, nowMs);
   }
-  const counts = entry.usage === undefined ? {} : countsOf(entry.usage);
+  const counts = countsOf(entry.usage);
   books.addUsage(keyId, nowMs, { requests: late === undefined ? 1 : 0, chargedNanos, ...counts });
   if (late === undefined) books.rollups.exchange(entry, counts, books.appendLog(entry, nowMs, text));
   else {
