@@ -3,6 +3,7 @@
  * `memory-law.ts`. Its first message is the configuration.
  */
 import { testGateway } from './test-gateway.ts';
+import { TurnWatch } from './turn-watch.ts';
 
 const SETTLE_ROUNDS = 4;
 
@@ -13,22 +14,7 @@ async function settle(): Promise<void> {
   }
 }
 
-/**
- * The processor time of the longest turn since it was asked last, milliseconds: what others do to the machine counts for nothing.
- */
-let longestMs = 0;
-let isWatching = false;
-function watchTurns(): void {
-  let before = process.threadCpuUsage();
-  const turn = (): void => {
-    const { user, system } = process.threadCpuUsage(before);
-    before = process.threadCpuUsage();
-    longestMs = Math.max(longestMs, (user + system) / 1000);
-    if (isWatching) setImmediate(turn);
-  };
-  isWatching = true;
-  setImmediate(turn);
-}
+const watch = new TurnWatch();
 
 process.once('message', async (file: object) => {
   const gateway = await testGateway(file, { level: 'silent' });
@@ -46,13 +32,11 @@ process.once('message', async (file: object) => {
       process.send?.({ held: Number(new RegExp(`^mizu_held\\{kind="${asked.value}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]) });
     }
     if (asked.do === 'watch') {
-      longestMs = 0;
-      watchTurns();
+      watch.start();
       process.send?.({});
     }
     if (asked.do === 'longest') {
-      isWatching = false;
-      process.send?.({ longestMs });
+      process.send?.({ longestMs: watch.stop() });
     }
     if (asked.do === 'seal') {
       const owner = { channelType: 'messages', scope: 's', model: 'm' } as const;

@@ -79,7 +79,7 @@ for (const [name, { connections, sent, answers, statuses }] of Object.entries(FL
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
     const models = { m: PRICE, free: PRICE, lowered: PRICE, ...MODELS, picture: { kind: 'image', ...PRICE } };
     const attack = async (rig: Rig): Promise<void> => {
-      assert.deepEqual([...(await flood(rig, connections, Buffer.from(sent, 'latin1'), answers))], statuses);
+      assert.deepEqual([...(await flood(rig, Array<Buffer>(connections).fill(Buffer.from(sent, 'latin1')), answers))], statuses);
     };
     await withRig(
       { models },

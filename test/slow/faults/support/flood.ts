@@ -7,18 +7,22 @@ import { KEY } from '../../../support/test-gateway.ts';
 const TRIES = 4;
 
 /** The least of a few tries, each after it was done once. */
-export async function leastTurn(rig: Rig, most: number, attack: () => Promise<void>): Promise<number> {
+export async function leastTurn(rig: Pick<Rig, 'longestTurn'>, most: number, attack: () => Promise<void>): Promise<number> {
   await attack();
   let least = Number.POSITIVE_INFINITY;
   for (let tried = 0; tried < TRIES && least > most; tried++) least = Math.min(least, await rig.longestTurn(attack));
   return least;
 }
 
-/** Sends the same to many connections at once, and waits for so many answers on each; returns their statuses. */
-export async function flood(rig: Rig, connections: number, sent: string | Buffer, answers: number): Promise<ReadonlySet<string>> {
+/** Sends to many connections at once, a packet each, and waits for so many answers on each; returns their statuses. */
+export async function flood(
+  rig: Pick<Rig, 'url'>,
+  packets: readonly (string | Buffer)[],
+  answers: number,
+): Promise<ReadonlySet<string>> {
   const { hostname, port } = new URL(rig.url);
   const sockets = await Promise.all(
-    Array.from({ length: connections }, async () => {
+    packets.map(async () => {
       const socket = connect(Number(port), hostname);
       await once(socket, 'connect');
       return socket;
@@ -39,7 +43,7 @@ export async function flood(rig: Rig, connections: number, sent: string | Buffer
         });
       }),
   );
-  for (const socket of sockets) socket.write(sent);
+  for (const [at, socket] of sockets.entries()) socket.write(packets[at] ?? '');
   await Promise.all(answered);
   for (const socket of sockets) socket.destroy();
   return statuses;
