@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
+import type { Dialect } from '../../src/codecs/canonical/dialect.ts';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import { CLIENTS as CODECS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import { refusalOf } from '../support/upstream-checks.ts';
@@ -18,7 +18,7 @@ interface Asked {
   /** Which of the variants it is, for whoever reads a failure. */
   readonly about: string;
   /** The place of the refusal, or {@link VENDOR}; absent: an answer. */
-  readonly at?: (type: ChannelType) => string | undefined;
+  readonly at?: (dialect: Dialect) => string | undefined;
 }
 
 const VENDOR = 'the vendor';
@@ -120,7 +120,7 @@ function blankTexts(client: Client): Asked[] {
 function nothingElse(client: Client): Asked[] {
   const first = client === 'responses' ? 'input[0]' : 'messages[0]';
   const whole = client === 'responses' ? first : `${first}.content`;
-  const only = (at: string) => (type: ChannelType) => (type === 'messages' ? at : undefined);
+  const only = (at: string) => (dialect: Dialect) => (dialect === 'messages' ? at : undefined);
   return BLANKS.flatMap((blank): Asked[] => [
     { client, body: conversation(client, [turn('user', blank)]), about: `${JSON.stringify(blank)} alone`, at: only(whole) },
     {
@@ -133,8 +133,8 @@ function nothingElse(client: Client): Asked[] {
 }
 
 /** A name that the client chose itself is the vendor's to judge where the dialect stays. */
-const ownVendor = (client: Client) => (type: ChannelType) =>
-  type === (client === 'chat' ? 'chat_completion' : client) ? VENDOR : undefined;
+const ownVendor = (client: Client) => (dialect: Dialect) =>
+  dialect === client ? VENDOR : undefined;
 
 /** Ids that another vendor, or nobody, gave. */
 function foreignIds(client: Client): Asked[] {
@@ -270,7 +270,7 @@ const GROUPS: Readonly<Record<string, (client: Client) => readonly Asked[]>> = {
       }),
       about: 'where the protocol of the client has it',
       // The vendor judges what a client of its own protocol asks for.
-      at: (type) => (client === 'responses' && type === 'responses' ? VENDOR : undefined),
+      at: (dialect) => (client === 'responses' && dialect === 'responses' ? VENDOR : undefined),
     },
   ],
 };
@@ -282,7 +282,7 @@ function told({ client, body }: Asked, upstream: (typeof UPSTREAMS)[number]): st
   try {
     const request = codec.decodeRequest(text, JSON.parse(text), { open: openForTests });
     const sent = upstream.encodeRequest(request, targetOf(ownerOf(upstream))).body;
-    const refusal = refusalOf(upstream.channelType, sent);
+    const refusal = refusalOf(upstream.dialect, sent);
     return refusal === undefined ? undefined : `${VENDOR}: ${refusal} ${sent}`;
   } catch (error) {
     if (!(error instanceof GatewayError) || error.status !== 400) throw error;
@@ -297,7 +297,7 @@ for (const [about, group] of Object.entries(GROUPS)) {
       for (const asked of group(client)) {
         for (const upstream of UPSTREAMS) {
           const heard = told(asked, upstream);
-          const at = asked.at?.(upstream.channelType);
+          const at = asked.at?.(upstream.dialect);
           if (at === undefined ? heard !== undefined : heard?.startsWith(`${at}: `) !== true)
             wrong.push(`${client} to ${upstream.dialect}, ${asked.about}: ${heard}; wanted ${at ?? 'an answer'}`);
         }

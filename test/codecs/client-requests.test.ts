@@ -44,7 +44,7 @@ describe('requests of real clients', { skip: skipWithoutFixtures }, () => {
             const { body } = upstream.encodeRequest(request, target);
             assert.equal(upstream.encodeRequest(request, target).body, body, 'not deterministic');
             if (upstream.dialect === client.dialect) continue;
-            assert.equal(refusalOf(upstream.channelType, body), undefined, `${upstream.dialect}: ${body.slice(0, 2000)}`);
+            assert.equal(refusalOf(upstream.dialect, body), undefined, `${upstream.dialect}: ${body.slice(0, 2000)}`);
           } catch (error) {
             if (!(error instanceof GatewayError)) throw error;
             assert.equal(error.code, 'unsupported_conversion');

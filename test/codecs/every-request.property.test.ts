@@ -29,7 +29,7 @@ for (const upstream of UPSTREAMS) {
           return;
         }
         const { body, losses } = encode();
-        assert.equal(refusalOf(upstream.channelType, body), undefined, body);
+        assert.equal(refusalOf(upstream.dialect, body), undefined, body);
         assert.doesNotMatch(body, /FOREIGN/);
         assert.equal(encode().body, body, 'the same bytes again');
         const silent = held.filter((one) => upstream.losses[one].does === 'drop' && !losses.includes(one) && !UNNAMED.has(one));

@@ -64,7 +64,7 @@ for (const { client } of DIALECTS) {
         fc.property(talk, (said) => {
           const request = read(client, write(client, said));
           const body = encode(upstream, request);
-          assert.equal(refusalOf(upstream.channelType, body), undefined, body);
+          assert.equal(refusalOf(upstream.dialect, body), undefined, body);
           assert.equal(encode(upstream, request), body);
         }),
         { numRuns: 150 },
@@ -110,7 +110,7 @@ for (const { client } of DIALECTS) {
           }
           items.push({ kind: 'text', role: 'user', text: 'go on', citations: [], turn: items.length });
           const { body } = upstream.encodeRequest({ ...request, items }, targetOf(ownerOf(upstream)));
-          assert.equal(refusalOf(upstream.channelType, body), undefined, body);
+          assert.equal(refusalOf(upstream.dialect, body), undefined, body);
         }),
         { numRuns: 100 },
       );
@@ -151,6 +151,6 @@ test('the dialects of this file are those of the matrix', () => {
 });
 
 test('the simulated vendors refuse what is wrong, so that the laws above can fail', () => {
-  for (const { channelType } of UPSTREAMS)
-    assert.notEqual(refusalOf(channelType, '{"model":"m","contents":[],"messages":[]}'), undefined);
+  for (const { dialect } of UPSTREAMS)
+    assert.notEqual(refusalOf(dialect, '{"model":"m","contents":[],"messages":[]}'), undefined);
 });

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
+import type { Dialect } from '../../src/codecs/canonical/dialect.ts';
 import { refusalOf } from '../support/upstream-checks.ts';
 
 const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
@@ -27,8 +27,8 @@ interface Vendor {
   readonly refused: readonly (readonly [object, RegExp])[];
 }
 
-const VENDORS: Partial<Record<ChannelType, Vendor>> = {
-  chat_completion: {
+const VENDORS: Partial<Record<Dialect, Vendor>> = {
+  chat: {
     base: { model: 'm', messages: [user] },
     taken: [
       { temperature: 2, top_p: 1, n: 128, logprobs: true, top_logprobs: 20, user: 'u'.repeat(64) },
@@ -154,7 +154,7 @@ const VENDORS: Partial<Record<ChannelType, Vendor>> = {
   },
 };
 
-for (const [type, vendor] of Object.entries(VENDORS) as [ChannelType, Vendor][]) {
+for (const [type, vendor] of Object.entries(VENDORS) as [Dialect, Vendor][]) {
   test(`${type}: what the vendor's limits allow and refuse`, () => {
     const why = (more: object) => refusalOf(type, JSON.stringify({ ...vendor.base, ...more }), 'm') ?? 'taken';
     for (const more of [{}, ...vendor.taken]) assert.equal(why(more), 'taken', JSON.stringify(more));

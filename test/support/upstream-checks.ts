@@ -1,7 +1,7 @@
 /** Whether an upstream would take a request body: the simulator's own checks, which share no code with the codecs. */
-import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
+import type { Dialect } from '../../src/codecs/canonical/dialect.ts';
 import { chat } from '../../src/simulator/chat.ts';
-import type { Dialect, Turn } from '../../src/simulator/dialect.ts';
+import type { Dialect as Vendor, Turn } from '../../src/simulator/dialect.ts';
 import { gemini } from '../../src/simulator/gemini.ts';
 import { messages } from '../../src/simulator/messages.ts';
 import { ResponseMemory } from '../../src/simulator/response-memory.ts';
@@ -9,12 +9,12 @@ import { responses } from '../../src/simulator/responses.ts';
 import { VendorError } from '../../src/simulator/vendor-error.ts';
 import { countingMint } from './wire.ts';
 
-const VENDORS: Partial<Record<ChannelType, Dialect>> = { chat_completion: chat, responses, messages, gemini };
+const VENDORS: Partial<Record<Dialect, Vendor>> = { chat, responses, messages, gemini };
 
-/** What the vendor would answer, or undefined when it takes the body. Every opaque value counts as its own. */
-export function refusalOf(channelType: ChannelType, body: string, model = 'up-model'): string | undefined {
-  const vendor = VENDORS[channelType];
-  if (vendor === undefined) throw new Error(`no vendor speaks ${channelType}`);
+/** What a vendor of the dialect would answer, or undefined when it takes the body. Every opaque value counts as its own. */
+export function refusalOf(dialect: Dialect, body: string, model = 'up-model'): string | undefined {
+  const vendor = VENDORS[dialect];
+  if (vendor === undefined) throw new Error(`no vendor speaks ${dialect}`);
   const turn: Turn = {
     body: JSON.parse(body),
     model,
