@@ -9,7 +9,7 @@ import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
 import { Order } from '../../src/codecs/canonical/order.ts';
-import type { UpstreamCodec } from '../../src/codecs/codec.ts';
+import type { ClientCodec, UpstreamCodec } from '../../src/codecs/codec.ts';
 import { UPSTREAMS } from '../../src/codecs/registry.ts';
 import { bedrockFraming } from '../../src/http/platforms/bedrock/frames.ts';
 import { asBedrock, DIALECTS } from '../support/dialects.ts';
@@ -37,7 +37,8 @@ type Verdict =
 const list = new URL('recordings.expected.json', import.meta.url);
 const expected: Record<string, Verdict> = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : {};
 const actual: Record<string, Verdict> = {};
-const request = requestOf('chat', { logprobs: { top: 20 } });
+/** As a client of this dialect asks: a decoder keeps what it read in its own form for clients of its dialect alone. */
+const asking = (client: ClientCodec) => ({ request: requestOf(client.dialect, { logprobs: { top: 20 } }) });
 
 function upstreamOf({ dialect }: Recording): UpstreamCodec {
   const found = UPSTREAMS.find((codec) => codec.dialect === dialect);
@@ -46,17 +47,22 @@ function upstreamOf({ dialect }: Recording): UpstreamCodec {
 }
 
 /** The answer as steps, or how it failed. */
-function decode(recording: Recording, text: string): { steps: readonly Step[]; failure: GatewayError | undefined } {
+function decode(
+  recording: Recording,
+  text: string,
+  client: ClientCodec,
+): { steps: readonly Step[]; failure: GatewayError | undefined } {
   const upstream = upstreamOf(recording);
   if (recording.kind === 'stream') {
-    const decoded = decodeBytes(upstream, [bytesOf(text)], { request });
-    if (recording.dialect === 'messages') assertSameBehindBedrock(upstream, text, decoded);
+    const decoded = decodeBytes(upstream, [bytesOf(text)], asking(client));
+    if (recording.dialect === 'messages' && client.dialect === 'messages')
+      assertSameBehindBedrock(upstream, text, client, decoded);
     return decoded;
   }
   const order = new Order();
   const steps: Step[] = [];
   try {
-    order.push(upstream.decodeResponse(text, decodeContext(ownerOf(upstream), { request })), steps);
+    order.push(upstream.decodeResponse(text, decodeContext(ownerOf(upstream), asking(client))), steps);
     order.end();
     return { steps, failure: undefined };
   } catch (error) {
@@ -65,20 +71,27 @@ function decode(recording: Recording, text: string): { steps: readonly Step[]; f
   }
 }
 
-function assertSameBehindBedrock(upstream: UpstreamCodec, text: string, plain: ReturnType<typeof decodeBytes>): void {
-  const framed = decodeBytes(upstream, [asBedrock(bytesOf(text))], { request }, bedrockFraming);
+function assertSameBehindBedrock(
+  upstream: UpstreamCodec,
+  text: string,
+  client: ClientCodec,
+  plain: ReturnType<typeof decodeBytes>,
+): void {
+  const framed = decodeBytes(upstream, [asBedrock(bytesOf(text))], asking(client), bedrockFraming);
   assert.deepEqual(framed.events, plain.events);
   assert.equal(framed.failure?.code, plain.failure?.code);
 }
 
 function replay(recording: Recording, text: string): Verdict {
-  const { steps, failure } = decode(recording, text);
-  const events = steps.flatMap((step) => step.events);
-  const end = events.at(-1);
-  const said = end?.type === 'response.end' && 'error' in end.outcome ? end.outcome.error : undefined;
-  const fault = failure ?? said;
+  let fault: GatewayError | undefined;
+  let common: Whole | undefined;
   const refusedFor: Record<string, string> = {};
   for (const client of DIALECTS) {
+    const { steps, failure } = decode(recording, text, client.client);
+    const events = steps.flatMap((step) => step.events);
+    const end = events.at(-1);
+    const said = end?.type === 'response.end' && 'error' in end.outcome ? end.outcome.error : undefined;
+    fault = failure ?? said;
     const context = responseContext(client.client, ownerOf(upstreamOf(recording)));
     const isSame = client.client.dialect === recording.dialect;
     const frames = encodeSteps(client.client, recording.kind === 'stream' ? steps : bare(steps), context, failure);
@@ -88,6 +101,8 @@ function replay(recording: Recording, text: string): Verdict {
       continue;
     }
     const whole = fold(events);
+    common ??= whole;
+    assert.deepEqual(whole, common, 'what was said depends on who hears it');
     let body: string;
     try {
       const native = isSame ? steps[0]?.native : undefined;

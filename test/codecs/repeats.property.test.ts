@@ -13,7 +13,8 @@ import type { TwoSided, UpstreamSide } from '../support/laws.ts';
 import { bytesOf, decodeBytes, encodeSteps, ownerOf, requestOf, responseContext, sseText } from '../support/wire.ts';
 import { sseDecode, type SseEvent } from '../../src/streams/sse-decode.ts';
 
-const ASKING = { request: requestOf('chat', { logprobs: { top: 20 } }) };
+/** As a client of this dialect asks: a decoder keeps what it read in its own form for clients of its dialect alone. */
+const asking = ({ client }: TwoSided) => ({ request: requestOf(client.dialect, { logprobs: { top: 20 } }) });
 
 function framesOf(bytes: Uint8Array): SseEvent[] {
   const frames: SseEvent[] = [];
@@ -32,7 +33,7 @@ function parsed(frames: readonly Frame[]): unknown[] {
 }
 
 function said(upstream: UpstreamSide, client: TwoSided, frames: readonly Frame[]): unknown {
-  const { events, steps, failure } = decodeBytes(upstream.upstream, [bytesOf(sseText(frames))], ASKING);
+  const { events, steps, failure } = decodeBytes(upstream.upstream, [bytesOf(sseText(frames))], asking(client));
   const context = responseContext(client.client, ownerOf(upstream.upstream));
   return { events, failure: failure?.message, frames: parsed(encodeSteps(client.client, steps, context, failure)) };
 }
