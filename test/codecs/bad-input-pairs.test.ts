@@ -133,8 +133,7 @@ function nothingElse(client: Client): Asked[] {
 }
 
 /** A name that the client chose itself is the vendor's to judge where the dialect stays. */
-const ownVendor = (client: Client) => (dialect: Dialect) =>
-  dialect === client ? VENDOR : undefined;
+const ownVendor = (client: Client) => (dialect: Dialect) => (dialect === client ? VENDOR : undefined);
 
 /** Ids that another vendor, or nobody, gave. */
 function foreignIds(client: Client): Asked[] {

@@ -179,7 +179,7 @@ const messageStream = (stop: string, block: object, ending = 'data: {"type":"mes
     ending,
   );
 const responseOf = (status: string, item: object, more: object = {}) => ({
-  ...{ id: 'resp_up', object: 'response', status, output: [item], usage: null },
+  ...{ id: 'resp_up', object: 'response', created_at: 1, status, output: [item], usage: null },
   ...more,
 });
 const responseStream = (type: string, response: ReturnType<typeof responseOf>) =>

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Dialect } from '../../src/codecs/canonical/dialect.ts';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import type { Step } from '../../src/codecs/canonical/event.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
@@ -65,15 +66,16 @@ export function writtenBy(client: ClientCodec, upstream: UpstreamCodec): Upstrea
   };
 }
 
-/** What a request must ask for, so that everything in the answer counts. */
-const ASKING = { request: requestOf('chat', { logprobs: { top: 20 } }) };
+/** What a request of this dialect must ask for, so that everything in the answer counts. */
+const asking = (dialect: Dialect) => ({ request: requestOf(dialect, { logprobs: { top: 20 } }) });
 
 export function nameOf({ name, upstream }: UpstreamSide): string {
   return name ?? upstream.dialect;
 }
 
-function decodeFrom(side: UpstreamSide, chunks: Iterable<Uint8Array>) {
-  return decodeBytes(side.upstream, chunks, ASKING, side.framing);
+/** `client`: who asks; for its own dialect a decoder keeps what it read in its own form. */
+function decodeFrom(side: UpstreamSide, chunks: Iterable<Uint8Array>, client?: TwoSided) {
+  return decodeBytes(side.upstream, chunks, asking(client?.client.dialect ?? 'chat'), side.framing);
 }
 
 function arbitraryAnswer(dialect: UpstreamSide): fc.Arbitrary<Answer> {
@@ -122,7 +124,7 @@ export function lawAlwaysSealed(upstream: UpstreamSide, client: TwoSided): void 
   test(`laws 2 and 10: whatever a ${nameOf(upstream)} upstream sends, a ${client.client.dialect} client gets a legal stream with one ending and documented errors`, () => {
     fc.assert(
       fc.property(damaged(upstream), (bytes) => {
-        const decoded = decodeFrom(upstream, [bytes]);
+        const decoded = decodeFrom(upstream, [bytes], client);
         if (decoded.failure !== undefined) assert.equal(decoded.failure.blame, 'upstream');
         const frames = encodeSteps(
           client.client,
@@ -144,7 +146,7 @@ export function lawNoSuccessFromFailure(upstream: UpstreamSide, client: TwoSided
       fc.property(arbitraryAnswer(upstream), fractions, fc.double({ min: 0, max: 1, noNaN: true }), (said, cuts, at) => {
         const bytes = upstream.write(said, cuts, false);
         const terminal = terminalStart(bytes, upstream.terminal);
-        const decoded = decodeFrom(upstream, [bytes.subarray(0, Math.floor(at * terminal))]);
+        const decoded = decodeFrom(upstream, [bytes.subarray(0, Math.floor(at * terminal))], client);
         assert.ok(decoded.failure !== undefined, 'a truncated stream was accepted');
         const frames = encodeSteps(
           client.client,
@@ -165,7 +167,7 @@ export function lawEndingsCanBeTakenBack(upstream: UpstreamSide, client: TwoSide
   test(`laws 2 and 3: a good ending for a ${client.client.dialect} client, made of a ${nameOf(upstream)} stream, can be taken back`, () => {
     fc.assert(
       fc.property(spokenByBoth, fractions, fc.boolean(), (said, cuts, isWhole) => {
-        const { steps, events } = decodeFrom(upstream, [upstream.write(said, cuts, false)]);
+        const { steps, events } = decodeFrom(upstream, [upstream.write(said, cuts, false)], client);
         const encoder = client.client.encodeEvents(responseContext(client.client, ownerOf(upstream.upstream)));
         const sent: Frame[] = [];
         // What stands before the ending may be in hand with it, or long gone.
@@ -201,7 +203,7 @@ export function lawWholeIsFold(upstream: UpstreamSide, client: TwoSided): void {
     fc.assert(
       fc.property(arbitraryAnswer(upstream), fractions, fc.boolean(), (said, cuts, interleave) => {
         const owner = ownerOf(upstream.upstream);
-        const decoded = decodeFrom(upstream, [upstream.write(said, cuts, interleave)]);
+        const decoded = decodeFrom(upstream, [upstream.write(said, cuts, interleave)], client);
         assert.equal(decoded.failure, undefined);
         const frames = encodeSteps(client.client, decoded.steps, responseContext(client.client, owner));
         let body: string;
@@ -294,7 +296,7 @@ export function lawOpaqueMeansOpaque(upstream: UpstreamSide, client: TwoSided): 
     fc.assert(
       fc.property(answer({ ...upstream.features, opaque: true }, ownerOf(upstream.upstream)), fractions, (said, cuts) => {
         const owner: Owner = ownerOf(upstream.upstream);
-        const decoded = decodeFrom(upstream, [upstream.write(said, cuts, false)]);
+        const decoded = decodeFrom(upstream, [upstream.write(said, cuts, false)], client);
         assert.equal(decoded.failure, undefined);
         const frames = encodeSteps(client.client, decoded.steps, responseContext(client.client, owner));
         const sent = sseText(frames);
@@ -326,7 +328,7 @@ export function lawInterleavingDoesNotMatter(upstream: UpstreamSide, client: Two
         const asEvents = (interleave: boolean) => callsOf(client, stepsOf(eventsOf(said, cuts, interleave)), owner);
         assert.deepEqual(asEvents(true), asEvents(false));
         const asBytes = (interleave: boolean) => {
-          const { steps, failure } = decodeFrom(upstream, [upstream.write(said, cuts, interleave)]);
+          const { steps, failure } = decodeFrom(upstream, [upstream.write(said, cuts, interleave)], client);
           assert.equal(failure, undefined);
           return callsOf(client, steps, owner);
         };

@@ -27,7 +27,7 @@ export function lawSameDialectIsLossless(dialect: TwoSided): void {
         const sent = Buffer.from(dialect.write(said, cuts, false))
           .toString()
           .replaceAll(/^data: \{(?=")/gm, `data: {${extra},`);
-        const decoded = decodeBytes(dialect.upstream, [Buffer.from(sent)]);
+        const decoded = decodeBytes(dialect.upstream, [Buffer.from(sent)], { request: requestOf(dialect.client.dialect) });
         assert.equal(decoded.failure, undefined);
         const context = responseContext(dialect.client, ownerOf(dialect.upstream), { seal: (opaque) => opaque.value });
         const received = sseText(encodeSteps(dialect.client, decoded.steps, context));

@@ -109,7 +109,8 @@ async function callOnce<Answer>(
     return answer;
   } catch (thrown) {
     timers.stop();
-    throw call.abortedFor ?? thrown;
+    const failure: unknown = call.abortedFor ?? thrown;
+    throw failure instanceof GatewayError ? quotingNoCredentials(failure, channel) : failure;
   }
 }
 
@@ -154,6 +155,16 @@ export function withoutCredentials(
   return secrets
     .filter((secret) => secret.length >= MIN_KEY_CHARS)
     .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text);
+}
+
+/** The same of an error that an answer reported: of what its client is told, and of what its row keeps. */
+export function quotingNoCredentials(error: GatewayError, channel: Pick<Channel, 'apiKey' | 'options'>): GatewayError {
+  const message = withoutCredentials(error.message, channel);
+  const { param, shownCode, upstream = {} } = error.details;
+  const given = JSON.stringify({ param, shownCode, upstream });
+  const shown = withoutCredentials(given, channel);
+  if (message === error.message && shown === given) return error;
+  return new GatewayError(error.code, message, { ...error.details, ...JSON.parse(shown) });
 }
 
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */

@@ -18,10 +18,10 @@ import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts'
 import { asksForCompaction, compactionStep, type SealingContext, summaryRequestOf } from '../../codecs/responses/summary.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
-import type { Model } from '../config/config.ts';
+import type { Channel, Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/plan.ts';
-import { type Asker, callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
+import { type Asker, callUpstream, contentTypeOf, quotingNoCredentials, type UpstreamLink } from '../dispatch/call-upstream.ts';
 import { joinList, applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
@@ -159,7 +159,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       },
       (head, timers) => {
         const context = decodeContext(call.gateway, goal, request, encoded);
-        const word = wordingOf(upstreamModel, request.model);
+        const word = wordingOf(channel, upstreamModel, request.model);
         return read({
           codec,
           context,
@@ -178,8 +178,8 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
 }
 
 /** It lasts as long as a stream: made where the request is in scope, it would keep that and the encoded body in memory. */
-function wordingOf(upstreamModel: string, model: string): Wording {
-  return (error) => namingModel(error, upstreamModel, model);
+function wordingOf(channel: Channel, upstreamModel: string, model: string): Wording {
+  return (error) => quotingNoCredentials(namingModel(error, upstreamModel, model), channel);
 }
 
 interface Encoded {

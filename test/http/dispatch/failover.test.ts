@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import {
   type FakeAnswer,
@@ -309,6 +310,73 @@ test('F42: a refusal that quotes our key shows it to nobody, whatever it looks l
     const text = await response.text();
     assert.match(text, /no such user: \[redacted\]/);
     assert.ok(!JSON.stringify([text, ...response.headers, gateway.store.settled, gateway.logLines]).includes(key), model);
+  }
+});
+
+test('F42: nor does an error inside a 200 show it: whole, as the first event of a stream, and behind the first words', async () => {
+  const key = 'Tr0ub4dor&3';
+  const error = { type: 'invalid_request_error', code: key, message: `no such user: ${key}` };
+  const event = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  const data = (json: object): string => `data: ${JSON.stringify(json)}\n\n`;
+  const message = {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
+  const response = { id: 'r', object: 'response', created_at: 1, model: 'm', output: [], error: null };
+  const ANSWERS: Readonly<Record<string, { readonly whole: object; readonly words: string; readonly event: string }>> = {
+    messages: {
+      whole: { type: 'error', error },
+      words:
+        event('message_start', { type: 'message_start', message }) +
+        event('content_block_start', { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }) +
+        event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } }),
+      event: event('error', { type: 'error', error }),
+    },
+    chat_completion: {
+      whole: { error },
+      words: data({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'hi' } }] }),
+      event: data({ error }),
+    },
+    responses: {
+      whole: { ...response, status: 'failed', error },
+      words: event('response.created', { type: 'response.created', response: { ...response, status: 'in_progress' } }),
+      event: event('response.failed', { type: 'response.failed', response: { ...response, status: 'failed', error } }),
+    },
+    gemini: {
+      whole: { error: { code: 400, message: error.message, status: key } },
+      words: data({ candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] } }] }),
+      event: data({ error: { code: 400, message: error.message, status: key } }),
+    },
+  };
+  await using upstream = await fakeUpstream(jsonAnswer(500, {}));
+  const types = Object.keys(ANSWERS);
+  const channels = types.map((type) => channel(upstream.url, { id: type, type, api_key: key, models: [type] }));
+  const models = Object.fromEntries(types.map((type) => [type, MODELS.m]));
+  await using gateway = await testGateway({ channels, models });
+  const sse = { 'content-type': 'text/event-stream' };
+  for (const [model, { whole, words, event }] of Object.entries(ANSWERS)) {
+    for (const [stream, answer] of [
+      [false, jsonAnswer(200, whole)],
+      [true, rawAnswer(200, sse, event)],
+      [true, rawAnswer(200, sse, words + event)],
+    ] as const) {
+      for (const [path, asked] of [
+        ['/v1/messages', ask({ model, stream })],
+        ['/v1/chat/completions', ask({ model, stream })],
+        ['/v1/responses', { model, stream, input: 'hi' }],
+      ] as const) {
+        upstream.answer = answer;
+        const said = await gateway.post(path, asked);
+        const rows = gateway.store.settled.map(({ errorText, attempts }) => [errorText, attempts]);
+        const shown = [await said.text(), ...said.headers, ...gateway.logLines, inspect(rows, { depth: 5 })].join('\n');
+        assert.match(shown, /no such user: \[redacted\]/, `${model} ${path}`);
+        assert.ok(!shown.includes(key), `${model} ${path} ${shown.slice(0, 2000)}`);
+      }
+    }
   }
 });
 
