@@ -13,7 +13,7 @@ import type { OutputItem } from '../../src/codecs/canonical/item.ts';
 import type { Owner } from '../../src/codecs/canonical/opaque.ts';
 import { UNSIGNED } from '../../src/codecs/messages/message-parts.ts';
 import type { ClientCodec, Frame, UpstreamCodec } from '../../src/codecs/codec.ts';
-import type { Framing } from '../../src/codecs/pipeline.ts';
+import { type Framing, readWhole } from '../../src/codecs/pipeline.ts';
 import { type Answer, answer, eventsOf, fractions, type ResponseFeatures, stepsOf } from './arbitraries/response.ts';
 import {
   bytesOf,
@@ -172,7 +172,7 @@ export function lawEndingsCanBeTakenBack(upstream: UpstreamSide, client: TwoSide
         const sent: Frame[] = [];
         // What stands before the ending may be in hand with it, or long gone.
         let batch: Frame[] = [];
-        for (const step of isWhole ? [{ events }] : steps) {
+        for (const step of isWhole ? readWhole({ events }).steps : steps) {
           sent.push(...batch);
           batch = [];
           encoder.push(step, batch);
