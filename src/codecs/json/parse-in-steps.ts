@@ -26,6 +26,8 @@ const PIECE = 32 * 1024;
 const LONG = 1024 * 1024;
 /** How many characters are looked at in a step. */
 const STEP = 2 * 1024 * 1024;
+/** Deeper than any real request, or the arguments of any call. */
+const MAX_DEPTH = 500;
 /** The longest escape. */
 const ESCAPE = '\\u0000'.length;
 
@@ -43,9 +45,6 @@ export function* tryInSteps(text: string): Steps<JsonValue | undefined> {
     throw error;
   }
 }
-
-/** Deeper than the arguments of any real call: what is nested deeper is taken for none. */
-const MAX_DEPTH = 500;
 
 /** True for the text of a JSON object. Nothing of it is kept, so however many values it has, they take no memory together. */
 export function* isObjectInSteps(text: string): Steps<boolean> {
@@ -77,7 +76,10 @@ function malformed(at: number): SyntaxError {
   return new SyntaxError(`Malformed JSON at position ${at}`);
 }
 
-/** Where each large container and each long string ends, by its start. */
+/**
+ * Where each large container and each long string ends, by its start. A container that lies too deep is read with the one around it:
+ * each level costs a call within the calls of all levels above it, and no request that comes so far has one.
+ */
 function* largeValues(text: string): Steps<ReadonlyMap<number, number>> {
   const ends = new Map<number, number>();
   const open: number[] = [];
@@ -96,7 +98,7 @@ function* largeValues(text: string): Steps<ReadonlyMap<number, number>> {
       const start = open.pop();
       // In ASCII a closing bracket stands two behind its opening one.
       if (start === undefined || text.charCodeAt(start) + 2 !== code) throw malformed(at);
-      if (at - start >= PIECE) ends.set(start, at + 1);
+      if (at - start >= PIECE && open.length < MAX_DEPTH) ends.set(start, at + 1);
     }
   }
   return ends;

@@ -105,6 +105,21 @@ test('it takes as many steps as the text has pieces, however it is nested', () =
   }
 });
 
+test('what is nested hundreds of thousands deep is read as the parser reads it, and takes no call for each level', () => {
+  const deep = 200_000;
+  for (const text of [
+    `${'{"a":'.repeat(deep)}1${'}'.repeat(deep)}`,
+    `{"content":"x","extra":${'['.repeat(deep)}${']'.repeat(deep)}}`,
+    `[${'['.repeat(400)}${filler(40_000)}${']'.repeat(400)},${'['.repeat(600)}${filler(40_000)}${']'.repeat(600)}]`,
+  ]) {
+    const value = atOnce(parseInSteps(text));
+    let depth = 0;
+    // Comparing, and writing, would take a call for each level.
+    for (let each: unknown = value; typeof each === 'object' && each !== null; depth++) each = Object.values(each).at(-1);
+    assert.ok(depth > 600 && isObject(value) === text.startsWith('{'));
+  }
+});
+
 test('a text is an object exactly where the parser says so, however broken it is, and nothing of it is kept', () => {
   const verdict = (text: string): boolean => isObject(tryJson(text));
   for (const text of SAMPLES) {
