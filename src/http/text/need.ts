@@ -1,6 +1,6 @@
 /** What a text request needs of the Channel that serves it. */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
-import type { Item, Media } from '../../codecs/canonical/item.ts';
+import { hasOpaque, type Item, type Media } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, Refusable } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
@@ -59,7 +59,7 @@ export function refusablesIn(request: CanonicalRequest, channels: readonly Chann
   if (asksForCaching(request) || channels.some(({ codec }) => codec.cacheBreakpoints === 'auto')) kinds.add('breakpoints');
   if (request.dialect === 'responses' && namesItems(request.json['input'])) kinds.add('ids');
   for (const item of request.items) {
-    if ('opaque' in item && item.opaque !== undefined) kinds.add('opaque');
+    if (hasOpaque(item)) kinds.add('opaque');
     if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) kinds.add('raw');
   }
   return kinds;

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.
 import { isEnvelope, type Opaque } from '../../canonical/opaque.ts';
 import type { RequestContext } from '../../codec.ts';
 import { arrayAt, optionalString, present } from '../../requests/members.ts';
-import { endsStep, type Steps } from '../../steps.ts';
+import type { Steps } from '../../steps.ts';
 import {
   type Detail,
   type DetailIdentity,
@@ -57,10 +57,11 @@ export class HistoryReasoning {
     const details = message['reasoning_details'];
     if (!present(details)) return reasoning;
     const callIds = callIdsOf(message);
-    for (const [index, entry] of arrayAt(details, `${at}.reasoning_details`).entries()) {
-      if (endsStep(index)) yield;
+    for (const entry of arrayAt(details, `${at}.reasoning_details`)) {
       // Clients that store entries by index leave null where an index was not used.
       if (present(entry)) reasoning.#add(entry, callIds, context);
+      // It may have opened a value of megabytes.
+      yield;
     }
     return reasoning;
   }

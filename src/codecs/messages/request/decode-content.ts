@@ -7,6 +7,7 @@ import { append } from '../../append.ts';
 import { invalid } from '../../canonical/error.ts';
 import {
   type Citation,
+  hasOpaque,
   type Item,
   type ItemFacts,
   isRole,
@@ -107,6 +108,7 @@ export class ConversationReader {
       if (before === 'compaction' && block['type'] === 'text') endParagraph(items);
       append(items, read);
       before = block['type'];
+      if (read.some(hasOpaque)) yield;
     }
   }
 

@@ -4,7 +4,7 @@
  */
 import { append } from '../../append.ts';
 import { GatewayError, invalid } from '../../canonical/error.ts';
-import type { Item } from '../../canonical/item.ts';
+import { hasOpaque, type Item } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool } from '../../canonical/request.ts';
 import type { RequestContext } from '../../codec.ts';
@@ -126,7 +126,9 @@ function* readInput(reader: InputReader, json: JsonObject): Steps<Item[]> {
     const items: Item[] = [];
     for (const [index, item] of input.entries()) {
       if (endsStep(index)) yield;
-      append(items, yield* readInputItem(reader, item, ['input', index], first + index));
+      const read = yield* readInputItem(reader, item, ['input', index], first + index);
+      append(items, read);
+      if (read.some(hasOpaque)) yield;
     }
     return items;
   }
