@@ -139,7 +139,10 @@ export type Item = TextItem | RefusalItem | ReasoningItem | ToolCallItem | ToolR
 export type OutputItem = Exclude<Item, ToolResultItem>;
 export type ItemStatus = 'completed' | 'incomplete';
 
-/** Whether it has an opaque value. In a request that may be one of megabytes, which took milliseconds to open: a step ends behind it. */
+/**
+ * Whether it has an opaque value. In a request that may be one of megabytes, which took milliseconds to open: a step ends behind
+ * it.
+ */
 export function hasOpaque(item: Item): boolean {
   return 'opaque' in item && item.opaque !== undefined;
 }

@@ -77,8 +77,8 @@ function malformed(at: number): SyntaxError {
 }
 
 /**
- * Where each large container and each long string ends, by its start. A container that lies too deep is read with the one around it:
- * each level costs a call within the calls of all levels above it, and no request that comes so far has one.
+ * Where each large container and each long string ends, by its start. A container that lies too deep is read with the one
+ * around it: each level costs a call within the calls of all levels above it, and no request that comes so far has one.
  */
 function* largeValues(text: string): Steps<ReadonlyMap<number, number>> {
   const ends = new Map<number, number>();
