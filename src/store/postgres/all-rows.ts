@@ -31,7 +31,7 @@ export interface Look {
   task?(task: VideoTask, row: Row): void;
 }
 
-const PAGE = 5_000;
+const PAGE = 1_000;
 
 /** Pages by a unique column; $1: the last one seen, $2: how many. */
 interface Paged {

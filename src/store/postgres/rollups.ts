@@ -1,5 +1,6 @@
 /** Asking the rollups of PostgreSQL. */
 import { FIRST_TOKEN_BUCKETS, SUM_NAMES, type UsageByHour, type UsageDimension, type UsageFilters } from '../rollups.ts';
+import { Steps } from '../steps.ts';
 import { storable } from '../storable.ts';
 import { planOf, type RollupSpan, UsageGroups } from '../usage-query.ts';
 import type { Database } from './database.ts';
@@ -10,10 +11,17 @@ export function createUsageByHour(database: Database): UsageByHour {
   return async (range, filters = {}, groupBy = []) => {
     const { spans, byKey } = planOf(range, filters, groupBy);
     const groups = new UsageGroups(groupBy);
+    const steps = new Steps();
     for (const span of spans) {
       const { statement, values } = sumsOf(span, filters, groupBy, byKey);
-      for (const row of await database.run(statement, values)) groups.add(rollupOf(row), span.unit);
+      const rows = await database.run(statement, values);
+      await steps.next();
+      for (const row of rows) {
+        groups.add(rollupOf(row), span.unit);
+        if (steps.isOver) await steps.next();
+      }
     }
+    await steps.next();
     return groups.result();
   };
 }
