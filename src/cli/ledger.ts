@@ -23,7 +23,7 @@ export interface BalanceView {
  * Wallets and sub-accounts, of all accounts or of the one that is named. Throws `too_many_rows` where there are more than `most`.
  */
 export async function balances(
-  context: VerbContext,
+  context: Pick<VerbContext, 'store'>,
   { account: only }: Static<typeof AnyAccount>,
   most = Number.POSITIVE_INFINITY,
 ): Promise<BalanceView[]> {

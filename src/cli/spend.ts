@@ -19,7 +19,7 @@ export interface SpendView extends UsageDay {
 
 /** Throws `too_many_rows` where there are more than `most`. */
 export async function spendByDay(
-  context: VerbContext,
+  context: Pick<VerbContext, 'store'>,
   query: Static<typeof SpendQuery>,
   most = Number.POSITIVE_INFINITY,
 ): Promise<SpendView[]> {
@@ -38,7 +38,10 @@ export async function spendByDay(
   return days;
 }
 
-async function wantedKeys(context: VerbContext, { account, key: id }: Static<typeof SpendQuery>): Promise<KeyRecord[]> {
+async function wantedKeys(
+  context: Pick<VerbContext, 'store'>,
+  { account, key: id }: Static<typeof SpendQuery>,
+): Promise<KeyRecord[]> {
   const store = await context.store();
   const found = await store.keys.list(account === undefined ? undefined : (await accountNamed(context, account)).id);
   const keys = id === undefined ? found : found.filter((key) => key.id === id);

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { balances } from '../../src/cli/ledger.ts';
 import { spendByDay } from '../../src/cli/spend.ts';
-import type { VerbContext } from '../../src/cli/verb.ts';
 import { jsonText, jsonTextInSteps } from '../../src/http/admin/json-text.ts';
 import { entry, funded, openStore } from '../store/support/store.ts';
 import { adminGateway } from './admin-gateway.ts';
@@ -33,7 +32,7 @@ test('one recount runs at a time: another is told so, and may run when it is ove
 test('what has no pages lists so many rows and no more', async (t) => {
   const store = await openStore(t);
   for (const id of ['a', 'b', 'c']) await store.settlements.settle({ entry: entry(await funded(store, 1_000n), id, 7n) });
-  const context = { store: async () => store } as unknown as VerbContext;
+  const context = { store: async () => store };
   const refusal = { name: 'RefusedError', kind: 'invalid', code: 'too_many_rows' };
   assert.equal((await spendByDay(context, {}, 3)).length, 3);
   await assert.rejects(spendByDay(context, {}, 2), refusal);
