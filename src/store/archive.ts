@@ -64,7 +64,7 @@ export interface BackupSource {
 export interface Archive extends BackupSource {
   /**
    * Every row, table by table in a fixed order, the journal first, each table in the order of its key (bytes of UTF-8, numbers by
-   * size).
+   * size). Who stops before the end returns the iterator, as `for await` does: it holds a snapshot.
    */
   rows(): AsyncIterable<ArchiveRow>;
   /** True when it holds no account, no journal row and no secret. */

@@ -71,11 +71,16 @@ export async function writeAll(
 /** Reads both from the beginning, in step. */
 async function firstDifference(from: Archive, to: Archive): Promise<NotCopied | undefined> {
   const copies = to.rows()[Symbol.asyncIterator]();
-  for await (const row of from.rows()) {
-    const copy = await copies.next();
-    const [expected, found] = [archiveText(row), copy.done === true ? 'nothing' : archiveText(copy.value)];
-    if (expected !== found) return { reason: 'rows_differ', expected, found };
+  try {
+    for await (const row of from.rows()) {
+      const copy = await copies.next();
+      const [expected, found] = [archiveText(row), copy.done === true ? 'nothing' : archiveText(copy.value)];
+      if (expected !== found) return { reason: 'rows_differ', expected, found };
+    }
+    const rest = await copies.next();
+    return rest.done === true ? undefined : { reason: 'rows_differ', expected: 'nothing', found: archiveText(rest.value) };
+  } finally {
+    // What is read to no end holds its snapshot, and no store closes before that is given back.
+    await copies.return?.();
   }
-  const rest = await copies.next();
-  return rest.done === true ? undefined : { reason: 'rows_differ', expected: 'nothing', found: archiveText(rest.value) };
 }

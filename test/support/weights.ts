@@ -227,7 +227,7 @@ export const WEIGHTS: readonly Weight[] = [
       ['http/limits/workers-limits.test.ts', 'two workers share one bucket'],
       ['http/limits/limit-exchange.test.ts', 'machines pass a limit by no more'],
       ['slow/processes/limits.test.ts', 'two workers count as one'],
-      ['slow/postgres/limits.test.ts', 'two gateways count as one within two seconds'],
+      ['slow/postgres/limits.test.ts', 'two gateways count as one once they have told each other'],
     ],
   },
   {

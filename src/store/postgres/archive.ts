@@ -51,7 +51,7 @@ export async function openPostgresArchive(options: PostgresOptions): Promise<Arc
   const one = async (asked: Statement): Promise<Row> => (await database.run(asked))[0] ?? {};
   return {
     ...backupOf(database),
-    rows: () => allRows(database),
+    rows: () => database.rows((session) => allRows(session)),
     isEmpty: async () => (await one(EMPTY))['empty'] === true,
     begin: async () => void (await database.change(BEGIN)),
     write: (rows) =>

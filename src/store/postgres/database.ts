@@ -38,6 +38,11 @@ interface Attempted<T> {
   readonly work: PostgresBooks;
 }
 
+interface Lent {
+  readonly session: Session;
+  readonly giveBack: (broken: boolean) => void;
+}
+
 export class Database {
   readonly options: PostgresOptions;
   readonly cache = new Cache();
@@ -138,6 +143,23 @@ export class Database {
     );
   }
 
+  /**
+   * Rows of one and the same state, read as they are taken. Not tried again, since some may have been taken; its connection is
+   * not used again either. Rejects with `StoreError`.
+   */
+  async *rows<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T> {
+    let lent: Lent | undefined;
+    try {
+      lent = await this.#lend();
+      await lent.session.command(SNAPSHOT);
+      yield* read(lent.session);
+    } catch (error) {
+      throw error instanceof DatabaseFailure ? this.#failed(error) : error;
+    } finally {
+      lent?.giveBack(true);
+    }
+  }
+
   health(): StoreHealth {
     if (this.#closed) return { healthy: false, reason: 'closed', message: 'the store is closed' };
     if (this.#lineFailure !== undefined) return { healthy: false, reason: 'unreachable', message: this.#lineFailure };
@@ -210,6 +232,19 @@ export class Database {
 
   /** Lends a connection. One that failed in a way that leaves its state unknown is not used again. */
   async #borrow<T>(use: (session: Session) => Promise<T>, changes = false): Promise<T> {
+    const { session, giveBack } = await this.#lend(changes);
+    let broken = false;
+    try {
+      return await use(session);
+    } catch (error) {
+      broken = !(await this.#rolledBack(session, error));
+      throw error;
+    } finally {
+      giveBack(broken);
+    }
+  }
+
+  async #lend(changes = false): Promise<Lent> {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
     let client: PoolClient;
     try {
@@ -221,17 +256,13 @@ export class Database {
     const ignore = (): undefined => undefined;
     client.on('error', ignore);
     const { beforeStatement: _seam, ...quiet } = this.#seams;
-    const session = new Session(client, changes ? this.#seams : quiet);
-    let broken = false;
-    try {
-      return await use(session);
-    } catch (error) {
-      broken = !(await this.#rolledBack(session, error));
-      throw error;
-    } finally {
-      client.off('error', ignore);
-      client.release(broken);
-    }
+    return {
+      session: new Session(client, changes ? this.#seams : quiet),
+      giveBack(broken) {
+        client.off('error', ignore);
+        client.release(broken);
+      },
+    };
   }
 
   async #rolledBack(session: Session, error: unknown): Promise<boolean> {

@@ -10,6 +10,9 @@ export interface Statement {
   readonly text: string;
 }
 
+/** Rows of one answer of a cursor: the driver reads an answer that has come whole in one turn of the event loop. */
+const FETCHED = 1_000;
+
 export type Value = string | number | bigint | boolean | null | Uint8Array | readonly string[] | undefined;
 
 /** What the driver or the server reported, with what it means. Never leaves this folder. */
@@ -50,12 +53,31 @@ export class Session {
     }
   }
 
+  /**
+   * All rows of a query without parameters, a thousand at a time, within the transaction that is under way. The database sorts
+   * them once, whatever their order; pages by key would sort them anew for each page where no index has that order. A cursor that
+   * was not read to its end is closed with the transaction.
+   */
+  async *rows({ name, text }: Statement): AsyncGenerator<Row> {
+    await this.#send(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`);
+    for (;;) {
+      const rows = await this.#send(`FETCH ${FETCHED} FROM ${name}`);
+      yield* rows;
+      if (rows.length < FETCHED) break;
+    }
+    await this.#send(`CLOSE ${name}`);
+  }
+
   /** Commands without parameters: `BEGIN`, `COMMIT`, migrations. */
   async command(text: string): Promise<void> {
     if (text !== 'ROLLBACK') this.#seams.onQuery?.(text);
     if (text === 'COMMIT') this.#seams.beforeStatement?.(text);
+    await this.#send(text);
+  }
+
+  async #send(text: string): Promise<Row[]> {
     try {
-      await this.#client.query(text);
+      return (await this.#client.query<Row>(text)).rows;
     } catch (error) {
       throw new DatabaseFailure(error);
     }

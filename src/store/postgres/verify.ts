@@ -5,15 +5,17 @@ import type { RequestLogRow } from '../request-log.ts';
 import { inSteps, Steps } from '../steps.ts';
 import { dueAt } from '../video-rules.ts';
 import type { VideoTask } from '../videos.ts';
-import { allRows, openIds } from './all-rows.ts';
+import { allRows } from './all-rows.ts';
 import { rollupOf } from './rollup-rows.ts';
 import { filterColumns, nameColumns } from './record-tables.ts';
 import { big, int, maybeText, type Row, text } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 
 export const HEAD: Statement = { name: 'verify_head', text: 'SELECT * FROM ledger_head' };
+/** In no order, which is no matter here. */
 const HOURS_OF_ALL: Statement = { name: 'verify_hours_of_all', text: `SELECT * FROM usage_hours WHERE key_id = ''` };
-const ROLLUP_DAYS: Statement = { name: 'verify_rollup_days', text: 'SELECT * FROM usage_days' };
+const DAYS_OF_ROLLUPS: Statement = { name: 'verify_rollup_days', text: 'SELECT * FROM usage_days' };
+const OPEN: Statement = { name: 'verify_open', text: 'SELECT exchange_id FROM open_exchanges' };
 
 export async function verify(session: Session, kept?: JournalHead): Promise<Verification> {
   const recount = new Recount(kept);
@@ -29,13 +31,13 @@ export async function verify(session: Session, kept?: JournalHead): Promise<Veri
   for (const row of await session.run(HEAD)) recount.head(int(row, 'seq'), text(row, 'hash'));
   for (const [unit, statement] of [
     ['hour', HOURS_OF_ALL],
-    ['day', ROLLUP_DAYS],
+    ['day', DAYS_OF_ROLLUPS],
   ] as const)
-    for (const row of await session.run(statement)) {
+    for await (const row of session.rows(statement)) {
       recount.rollup(unit, rollupOf(row));
       if (steps.isOver) await steps.next();
     }
-  for await (const id of openIds(session)) recount.open(id);
+  for await (const row of session.rows(OPEN)) recount.open(text(row, 'exchange_id'));
   return await inSteps(recount.finish());
 }
 

@@ -1,7 +1,7 @@
 /** Two whole gateways on one database: what a key has taken of its limits on one of them is taken on the other. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
 import { fixedConfig } from '../../../src/http/config/source.ts';
@@ -9,13 +9,15 @@ import { createLogger } from '../../../src/http/operations/logger.ts';
 import { startGateway } from '../../../src/http/start.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import { parsePrice } from '../../../src/store/prices.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { heldUpstream } from '../../support/held-upstream.ts';
 import { funded } from '../../store/support/store.ts';
 import { onPostgres, openPlace } from '../../store/support/stores.ts';
 
-async function gatewayOn(t: TestContext, place: string, upstreamUrl: string) {
+async function gatewayOn(ends: AsyncDisposableStack, place: string, upstreamUrl: string) {
   const store = await openPlace(place);
+  ends.defer(() => store.close());
   const file = {
     listen: { port: 0 },
     operations: null,
@@ -23,9 +25,17 @@ async function gatewayOn(t: TestContext, place: string, upstreamUrl: string) {
     models: { m: { price: { input: '1', output: '2' } } },
   };
   const options = { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: Date.now() };
+  let rounds = 0;
+  const limitCounts: Store['limitCounts'] = {
+    async exchange(member, counts) {
+      const others = await store.limitCounts.exchange(member, counts);
+      rounds += 1;
+      return others;
+    },
+  };
   const running = await startGateway({
     config: fixedConfig(parseConfig(JSON.stringify(file), options)),
-    store,
+    store: { ...store, limitCounts },
     codecs,
     clock: systemClock,
     mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
@@ -34,10 +44,9 @@ async function gatewayOn(t: TestContext, place: string, upstreamUrl: string) {
     log: createLogger('silent', { write: () => undefined }),
     processFigures: false,
   });
-  t.after(async () => {
+  ends.defer(async () => {
     running.cut();
     await running.stop();
-    await store.close();
   });
   const ask = async (secret: string): Promise<number> => {
     const response = await fetch(`http://127.0.0.1:${running.port}/v1/chat/completions`, {
@@ -48,7 +57,13 @@ async function gatewayOn(t: TestContext, place: string, upstreamUrl: string) {
     await response.text();
     return response.status;
   };
-  return { store, ask };
+  /** It has said all that it counted until now, and has heard all that others had said until now. */
+  const exchanged = async (): Promise<void> => {
+    // The next one that ends may have begun already.
+    const wanted = rounds + 2;
+    await until(async () => rounds >= wanted, 'the counts are not exchanged');
+  };
+  return { store, ask, exchanged };
 }
 
 const PATIENCE_MS = 30_000;
@@ -61,19 +76,23 @@ async function until(reached: () => Promise<boolean>, what: string): Promise<voi
   }
 }
 
-onPostgres(({ place }) => {
-  test('two gateways count as one within two seconds: requests, tokens, and requests at once', {
+onPostgres(({ makePlace, dropPlace }) => {
+  test('two gateways count as one once they have told each other: requests, tokens, and requests at once', {
     timeout: 120_000,
   }, async (t) => {
-    const url = await place(t);
+    // Last in, first out, and all of them whatever fails: the gateways stop, their stores close, and then the place is dropped.
+    const ends = new AsyncDisposableStack();
+    t.after(() => ends.disposeAsync());
+    const url = await makePlace();
+    ends.defer(() => dropPlace(url));
     const behind = await heldUpstream(t, { input: 400, output: 600 });
-    const [one, two] = [await gatewayOn(t, url, behind.url), await gatewayOn(t, url, behind.url)];
+    const [one, two] = [await gatewayOn(ends, url, behind.url), await gatewayOn(ends, url, behind.url)];
     const owner = (rateLimits: object) => funded(one.store, 10n ** 12n, { rateLimits });
 
     const { secret: perMinute } = await owner({ requestsPerMinute: 2 });
     assert.deepEqual([await one.ask(perMinute), await one.ask(perMinute), await one.ask(perMinute)], [200, 200, 429]);
-    // Two a minute are one in 30 s: that nobody admits it here is what the other took.
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    await one.exchanged();
+    await two.exchanged();
     assert.equal(await two.ask(perMinute), 429);
 
     const { secret: tokens } = await owner({ tokensPerMinute: 500 });
@@ -84,7 +103,8 @@ onPostgres(({ place }) => {
     behind.holds = true;
     const open = one.ask(atOnce);
     await until(async () => behind.held.length === 1, 'it never arrived');
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    await one.exchanged();
+    await two.exchanged();
     assert.equal(await two.ask(atOnce), 429);
     behind.release();
     assert.equal(await open, 200);
