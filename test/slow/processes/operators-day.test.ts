@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -68,9 +68,12 @@ test('the commands of the operator’s day print what the document says', { time
   const commands = day.map(
     ({ command }) => `${command.replaceAll(':8080', `:${port}`).replaceAll(':8081', `:${operations}`)}\necho '${END}'\n`,
   );
-  const mizu = `mizu() { '${process.execPath}' '${resolve('src/main.ts')}' "$@"; }\n`;
-  const env = { PATH: process.env['PATH'] ?? '', OPENAI_API_KEY: 'sk-one', ANTHROPIC_API_KEY: 'sk-two' };
-  const input = `exec 2>&1\n${mizu}${commands.join('')}`;
+  // A file, as where it is installed: of a function in the background `kill %1` ends the shell around it and leaves the gateway.
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'mizu'), `#!/bin/sh\nexec '${process.execPath}' '${resolve('src/main.ts')}' "$@"\n`, { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, OPENAI_API_KEY: 'sk-one', ANTHROPIC_API_KEY: 'sk-two' };
+  const input = `exec 2>&1\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n${commands.join('')}`;
   const { stdout } = spawnSync('bash', ['-s'], { cwd: folder, env, input, encoding: 'utf8', timeout: 280_000 });
   const printed = stdout.split(`${END}\n`).map((part) => part.trimEnd());
   const wrong: string[] = [];
@@ -80,4 +83,6 @@ test('the commands of the operator’s day print what the document says', { time
     if (!fits) wrong.push(`$ ${command}\n${lines.join('\n')}\n--- the document:\n${expected.join('\n')}`);
   }
   assert.deepEqual(wrong, []);
+  for (const url of [`http://127.0.0.1:${port}`, `http://127.0.0.1:${operations}`])
+    await assert.rejects(fetch(url), { name: 'TypeError', message: 'fetch failed' }, 'the gateway has outlived its day');
 });
