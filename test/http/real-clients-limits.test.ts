@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/codecs/canonical/json.ts';
+import { defaultOf } from '../support/defaults.ts';
 import { clientRequests, skipWithoutFixtures } from '../support/fixtures.ts';
 import { testGateway } from '../support/test-gateway.ts';
 import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
@@ -140,4 +141,52 @@ test('a session of a megabyte, 200 turns, 300 tools and sixteen pictures is refu
       assert.equal(answer.status, 200, `${path} to ${model}: ${text.slice(0, 300)}`);
     }
   }
+});
+
+const [SECOND_MS, MINUTE_MS, MB] = [1_000, 60_000, 1_000_000];
+/** About what four bytes a token make of a million tokens. */
+const LONGEST_CONTEXT = 4 * MB;
+/** Tokens that a model says at most in one answer, and bytes of the longest events that carry one: with ids, and padding on purpose. */
+const [LONGEST_ANSWER, EVENT_BYTES] = [128_000, 700];
+/** Agents that one user has running at once, with the agents that these start. */
+const [AGENTS, AGENTS_OF_EACH] = [10, 6];
+
+/** What clients are known to do, and how much at least the default is of the option that would keep them from it. */
+const NEEDS: readonly (readonly [what: string, option: string, atLeast: number])[] = [
+  ['a request as large as vendors take, pictures and documents included', 'limits.json_bytes', 32 * MB],
+  ['a picture that is edited by sixteen others of 4 MB', 'limits.multipart_bytes', 64 * MB],
+  ['a context of a million tokens: 10,000 messages of ten values, and 300 tools of a hundred', 'limits.json_values', 130_000],
+  ['a batch of embeddings: 2,048 texts of a hundred token ids', 'limits.json_values', 2_048 * 101],
+  ['arguments of a tool with a member for each line of a long file', 'limits.object_members', 20_000],
+  ['the longest answer as a stream, one token an event', 'limits.answer_bytes', LONGEST_ANSWER * EVENT_BYTES],
+  ['an event with a whole picture in base64', 'limits.event_bytes', 30 * MB],
+  ['32 MB over a line of five megabits a second', 'limits.body_ms', (32 * 8 * SECOND_MS) / 5],
+  [
+    'a user’s agents at once, each with the longest context',
+    'limits.key_body_bytes',
+    AGENTS * AGENTS_OF_EACH * 4 * LONGEST_CONTEXT,
+  ],
+  ['a batch of a thousand requests at once', 'limits.key_exchanges', 1_000],
+  [
+    'whole answers: official SDKs wait ten minutes for one, and should be the first to give up',
+    'timeouts.first_data_ms',
+    10 * MINUTE_MS,
+  ],
+  ['thinking between two events of an upstream that says nothing of it', 'timeouts.idle_ms', 2 * MINUTE_MS],
+  ['a client in a debugger, or on a laptop that changes its network', 'timeouts.write_stall_ms', MINUTE_MS],
+  ['a user’s agents at once, each with a WebSocket of its own', 'websocket.per_key', AGENTS * AGENTS_OF_EACH],
+  ['a hundred calls of tools in one task over a WebSocket; then agents open another', 'websocket.turns', 100],
+  ['a user who reads for some minutes before the next turn', 'websocket.idle_ms', 10 * MINUTE_MS],
+  ['a large message that comes while another session sends one', 'websocket.unfinished_bytes', 2 * 32 * MB],
+  ['a conversation over a WebSocket that is as long as a request may be', 'history.entry_bytes', defaultOf('limits.json_bytes')],
+  ['what agents at once keep to be continued: a first prompt of 50 KB each, ten times over', 'history.key_bytes', 600 * 50_000],
+  ['a user who comes back after half an hour, for the prompt cache', 'affinity.idle_ms', 30 * MINUTE_MS],
+];
+for (const [what, option, atLeast] of NEEDS)
+  test(`the default of ${option} has room for ${what}`, () => {
+    assert.ok(defaultOf(option) >= atLeast, `${defaultOf(option)}, and ${atLeast} are needed`);
+  });
+
+test('a stream that has nothing to say is heard of before anything between gives it up: proxies after 60 s, agents after 300', () => {
+  assert.ok(2 * defaultOf('keep_alive_ms') <= 60 * SECOND_MS);
 });
