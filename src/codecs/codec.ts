@@ -22,6 +22,8 @@ export interface Frame {
   readonly oneLine?: boolean;
   /** What `data` holds, where it was parsed already. */
   readonly json?: JsonValue;
+  /** `data` holds UTF-8 bytes, one character each. No decoder sees such a frame: see `answers/large-events.ts`. */
+  readonly isUndecoded?: true;
 }
 
 /** Makes a new id: the prefix and 32 hexadecimal characters. It is passed in, so that codecs are deterministic. */
@@ -78,6 +80,8 @@ export interface ClientCodec {
   decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest>;
   /** Events for a streaming client. Ends with the dialect's own ending, or with its error form through `fail`. */
   encodeEvents(context: ResponseContext): ClientEncoder;
+  /** The same, where events repeat much of a large request: that is written ahead, in steps. Absent: no event does. */
+  readonly encodeEventsInSteps?: (context: ResponseContext) => Steps<ClientEncoder>;
   /**
    * The body for a non-streaming client. `native` is the upstream's own body when it speaks the same dialect: it is spliced.
    * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.

@@ -14,7 +14,7 @@ import type { GatewayError } from './canonical/error.ts';
 import type { Step } from './canonical/event.ts';
 import type { Fold } from './canonical/fold.ts';
 import { Order } from './canonical/order.ts';
-import { LargeEvents } from './answers/large-events.ts';
+import { LARGE_EVENT, LargeEvents } from './answers/large-events.ts';
 import type { ClientEncoder, EventDecoder, Frame } from './codec.ts';
 
 /** Something that gives the steps of an answer, with the fold of those that it has given. */
@@ -31,7 +31,7 @@ export type Wording = (error: GatewayError) => GatewayError;
 
 /**
  * Reads an upstream's stream. An event of more than `maxEventBytes` throws StreamError; whatever else is wrong throws
- * GatewayError. With `mayWait` the caller parses large events: see {@link LargeEvents}.
+ * GatewayError. With `mayWait` the caller reads large events: see {@link LargeEvents}.
  */
 export function readAnswer(
   decoder: EventDecoder,
@@ -58,7 +58,8 @@ class Reading implements Stage<Uint8Array, Step> {
   constructor(decoder: EventDecoder, maxEventBytes: number, framing: Framing, large?: LargeEvents) {
     this.#decoder = decoder;
     this.#mayEndInside = framing === sseDecode;
-    this.#stages = chain(framing({ maxEventBytes }), large ?? decoder);
+    const stages = large === undefined ? framing({ maxEventBytes }) : framing({ maxEventBytes, undecodedBytes: LARGE_EVENT });
+    this.#stages = chain(stages, large ?? decoder);
     this.#large = large;
   }
 

@@ -8,6 +8,8 @@ import { createKeepAlive, type KeepAlive } from './keep-alive.ts';
 import { SSE_KEEP_ALIVE } from './sse-encode.ts';
 import { StallWatch, unsentBytes } from './stall-watch.ts';
 import { StreamError } from './stream-error.ts';
+import { LONG_CHARS, textPieces } from './text-pieces.ts';
+import type { Turns } from './turns.ts';
 
 export interface ResponseWriterOptions {
   readonly clock: Clock;
@@ -20,6 +22,9 @@ export interface ResponseWriterOptions {
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
   /** Absent: `response` is all there is. */
   readonly wire?: Wire;
+  /** Each piece of a long text waits for its turn of the event loop, as one of `party`. Absent: it waits for the reader alone. */
+  readonly turns?: Pick<Turns, 'enter'>;
+  readonly party?: string;
   /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
   readonly onGone?: (reason: StreamError) => void;
 }
@@ -94,6 +99,13 @@ function joined(frames: readonly string[]): string {
   return frames.length === 1 ? (frames[0] ?? '') : frames.join('');
 }
 
+/** Together: many frames in one read are long, too. */
+function isLong(frames: readonly string[]): boolean {
+  let chars = 0;
+  for (const { length } of frames) chars += length;
+  return chars > LONG_CHARS;
+}
+
 export function createResponseWriter(response: Writable, options: ResponseWriterOptions): ResponseWriter {
   const writer = new WireWriter(response, options);
   writer.start();
@@ -113,6 +125,8 @@ class WireWriter implements ResponseWriter {
   #headOut = false;
   /** The reader is behind: a `drain` will come. */
   #full = false;
+  /** The pieces of a long text follow each other: nothing else may stand between them. */
+  #isInPieces = false;
   #stallMs: number;
 
   constructor(response: Writable, options: ResponseWriterOptions) {
@@ -144,6 +158,7 @@ class WireWriter implements ResponseWriter {
 
   write(frames: readonly string[]): Promise<void> | undefined {
     if (this.#gone !== undefined) throw this.#gone;
+    if (isLong(frames)) return this.#putPieces(frames);
     const text = joined(frames);
     // Nothing written is still silence: an upstream's comments must not silence our own.
     if (text === '') return this.#full ? this.#settled() : undefined;
@@ -155,8 +170,12 @@ class WireWriter implements ResponseWriter {
   end(frames: readonly string[] = []): Promise<void> {
     if (this.#gone !== undefined) return Promise.reject(this.#gone);
     this.#keepAlive?.stop();
+    return isLong(frames) ? this.#putPieces(frames).then(() => this.#finish('')) : this.#finish(joined(frames));
+  }
+
+  #finish(text: string): Promise<void> {
+    if (this.#gone !== undefined) return Promise.reject(this.#gone);
     const done = this.#settled();
-    const text = joined(frames);
     if (this.#isChunked) endChunks(this.#response, text);
     else this.#response.end(text);
     this.#watchStall();
@@ -189,6 +208,27 @@ class WireWriter implements ResponseWriter {
     return true;
   }
 
+  /** Settles when more may follow. Rejects once the client is gone. */
+  async #putPieces(frames: readonly string[]): Promise<void> {
+    const { turns, party } = this.#options;
+    this.#isInPieces = true;
+    this.#keepAlive?.pause();
+    for (const frame of frames) {
+      const pieces = textPieces(frame);
+      for (;;) {
+        // The first piece of a text that was put together copies all of it: it is made in its own turn, too.
+        const entered = turns?.enter(party);
+        if (entered !== undefined) await entered;
+        if (this.#gone !== undefined) throw this.#gone;
+        const { value: piece, done } = pieces.next();
+        if (done === true) break;
+        if (this.#put(piece)) await this.#settled();
+      }
+    }
+    this.#isInPieces = false;
+    this.#keepAlive?.touch();
+  }
+
   #sayAlive(): void {
     this.#put(this.#options.keepAlive?.frame ?? SSE_KEEP_ALIVE);
   }
@@ -207,7 +247,7 @@ class WireWriter implements ResponseWriter {
   readonly #onDrain = (): void => {
     this.#full = false;
     this.#stall?.clear();
-    this.#keepAlive?.touch();
+    if (!this.#isInPieces) this.#keepAlive?.touch();
     this.#release();
   };
 

@@ -22,11 +22,15 @@ export interface SseEvent {
   readonly event: string | undefined;
   /** All `data` lines, joined with LF. */
   readonly data: string;
+  /** `data` holds its UTF-8 bytes, one character each: see {@link SseDecodeOptions.undecodedBytes}. */
+  readonly isUndecoded?: true;
 }
 
 export interface SseDecodeOptions {
   /** The longest `data` of one event in UTF-8 bytes, and about the longest line. Over it: reason `event_too_large`. */
   readonly maxEventBytes: number;
+  /** An event of so many bytes or more that is not ASCII alone is left to its reader to decode, in steps. Default: none. */
+  readonly undecodedBytes?: number;
 }
 
 /** Throws StreamError with reason `truncated_event`, `event_too_large`, `not_event_stream` (with `text`) or `encoded_body`. */
@@ -51,6 +55,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   readonly ended = false;
   readonly #options: SseDecodeOptions;
   readonly #maxLineBytes: number;
+  readonly #undecodedBytes: number;
   readonly #parser;
   /** What may become the byte order mark at the beginning; undefined once that is known. */
   #mark: string | undefined = '';
@@ -79,6 +84,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   constructor(options: SseDecodeOptions) {
     this.#options = options;
     this.#maxLineBytes = options.maxEventBytes + FIELD_PREFIX_BYTES;
+    this.#undecodedBytes = options.undecodedBytes ?? Number.POSITIVE_INFINITY;
     this.#parser = createParser({
       // Two above the limit, which is enforced exactly on dispatch: the probe at the end adds one character.
       maxBufferSize: options.maxEventBytes + 2,
@@ -190,7 +196,9 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     }
     if (data.length > this.#options.maxEventBytes) throw this.#tooLarge();
     this.#dispatched = true;
-    this.#out.push(this.#wide ? { event: event && named(event), data: decoded(data) } : { event, data });
+    if (!this.#wide) this.#out.push({ event, data });
+    else if (data.length < this.#undecodedBytes) this.#out.push({ event: event && named(event), data: decoded(data) });
+    else this.#out.push({ event: event && named(event), data, isUndecoded: true });
   }
 
   #refused(error: ParseError): void {

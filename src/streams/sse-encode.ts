@@ -44,6 +44,6 @@ function dataLines(data: string): string {
     .join('');
 }
 
-function hasLineEnd(text: string): boolean {
+export function hasLineEnd(text: string): boolean {
   return text.includes('\n') || text.includes('\r');
 }

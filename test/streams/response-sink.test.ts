@@ -6,7 +6,9 @@ import { test } from 'node:test';
 import { systemClock } from '../../src/streams/clock.ts';
 import { sinkTo } from '../support/streams/response-sink.ts';
 import { createResponseWriter } from '../../src/streams/response-writer.ts';
+import { unsentBytes } from '../../src/streams/stall-watch.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
+import { LONG_CHARS } from '../../src/streams/text-pieces.ts';
 import { batchSource, settled } from '../support/batches.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { type Loopback, serve, until } from '../support/loopback.ts';
@@ -24,6 +26,18 @@ async function exchange(): Promise<{ server: Loopback; response: ServerResponse;
     received += chunk;
   });
   return { server, response, client, received: () => received };
+}
+
+/** The text of a chunked answer, which was read as Latin-1. */
+function bodyOf(answer: string): string {
+  let body = '';
+  for (let at = answer.indexOf('\r\n\r\n') + 4; at < answer.length; ) {
+    const start = answer.indexOf('\r\n', at) + 2;
+    const size = Number.parseInt(answer.slice(at, start), 16);
+    body += answer.slice(start, start + size);
+    at = start + size + 2;
+  }
+  return Buffer.from(body, 'latin1').toString();
 }
 
 const options = { clock: systemClock, writeStallMs: 60_000 };
@@ -210,10 +224,10 @@ test('a reader that takes a part of one large event is let be, and one that stop
   const { server, response, client } = await exchange();
   await using _ = server;
   const clock = createFakeClock();
-  let taken = 0;
+  let wanted = 4_000_000;
   client.on('data', (chunk: string) => {
-    taken += chunk.length;
-    if (taken > 4_000_000) client.pause();
+    wanted -= chunk.length;
+    if (wanted < 0) client.pause();
   });
   const wire = { chunked: true, socket: () => response.socket ?? undefined };
   response.writeHead(200);
@@ -222,16 +236,76 @@ test('a reader that takes a part of one large event is let be, and one that stop
   const full = writer.write([FLOOD]);
   assert.notEqual(full, undefined);
   const outcome = assert.rejects(full ?? Promise.resolve(), { reason: 'write_stall' });
-  const before = response.writableLength;
-  await until(() => client.isPaused(), 'a part that was taken');
-  assert.equal(response.writableLength, before, 'the whole event still counts as unwritten');
-  clock.advance(1000);
-  assert.equal(writer.gone(), undefined);
-  // What the systems between them still took counts as taken, too.
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let part = 0; part < 2; part++) {
+    await until(() => client.isPaused(), 'a part that was taken');
+    // What the systems between them still took counts as taken, too.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    clock.advance(999);
+    assert.equal(writer.gone(), undefined);
+    if (part > 0) break;
+    wanted = 4_000_000;
+    client.resume();
+  }
   clock.advance(1000);
   clock.advance(1000);
   await outcome;
+});
+
+test('of a write that is under way, what the system took no longer counts as unsent', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.once('data', () => client.pause());
+  response.write(FLOOD);
+  const all = response.writableLength;
+  await until(() => client.isPaused(), 'a part that was taken');
+  assert.equal(response.writableLength, all, 'the whole write still counts');
+  assert.ok((unsentBytes(response, response.socket) ?? 0) < all + FLOOD.length, 'and so does what is left of it');
+});
+
+test('a long text goes out in pieces, each in its turn, and nothing comes between them', async () => {
+  const long = `é${'x'.repeat(LONG_CHARS)}😀${FLOOD}`;
+  for (const frames of [[long], ['a', long, 'b']]) {
+    const { server, response, client, received } = await exchange();
+    await using _ = server;
+    client.pause();
+    const clock = createFakeClock();
+    let turns = 0;
+    const enter = (party: string | undefined): Promise<void> => {
+      assert.equal(party, 'key');
+      turns += 1;
+      return new Promise((resolve) => setImmediate(resolve));
+    };
+    const keepAlive = { frame: ':k\n\n', intervalMs: 100 };
+    const writer = createResponseWriter(response, { clock, writeStallMs: 1e9, keepAlive, turns: { enter }, party: 'key' });
+    const written = writer.write(frames);
+    assert.ok(written !== undefined);
+    for (let round = 0; round < 20; round++) {
+      clock.advance(100);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    client.resume();
+    await written;
+    assert.ok(turns > 60, `${turns} turns`);
+    clock.advance(100);
+    await writer.end([long]);
+    await until(() => received().endsWith('0\r\n\r\n'), 'the end');
+    const body = bodyOf(received());
+    assert.ok(body === `${frames.join('')}:k\n\n${long}`, 'the keep-alive stands between the two texts');
+  }
+});
+
+test('a client that leaves between two pieces of a long text ends the write', async () => {
+  for (const end of [false, true]) {
+    const { server, response, client } = await exchange();
+    await using _ = server;
+    const enter = async (): Promise<void> => {
+      client.destroy();
+      await until(() => response.destroyed, 'the close');
+    };
+    const writer = createResponseWriter(response, { ...options, turns: { enter } });
+    const written = end ? writer.end([FLOOD]) : writer.write([FLOOD]);
+    await assert.rejects(written ?? Promise.resolve(), { reason: 'client_gone' });
+  }
 });
 
 test('a reader that was behind and has caught up may be told nothing for longer than that', async () => {

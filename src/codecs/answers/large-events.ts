@@ -1,20 +1,24 @@
 /**
- * Stands before a decoder whose reader parses large events itself, in steps: at one of them nothing more is decoded until the
- * reader has done so. What follows it waits here.
+ * Stands before a decoder whose caller reads large events itself, in steps: at one of them nothing more is decoded until the
+ * caller has done so. What follows it waits here.
  */
 import type { Step } from '../canonical/event.ts';
-import type { JsonValue } from '../canonical/json.ts';
+import { readUtf8 } from '../bodies/utf8.ts';
 import type { EventDecoder, Frame } from '../codec.ts';
+import { tryInSteps } from '../json/parse-in-steps.ts';
+import type { Steps } from '../steps.ts';
 import type { Stage } from '../../streams/stage.ts';
 
-/** Events of so many characters take the engine some milliseconds to parse. */
-const LARGE = 256 * 1024;
+/** Events of so many characters or bytes take the engine some milliseconds to decode and to parse. */
+export const LARGE_EVENT = 256 * 1024;
+/** Bytes that are decoded in a step. */
+const STEP = 2 * 1024 * 1024;
 
 export class LargeEvents implements Stage<Frame, Step> {
   readonly #decoder: EventDecoder;
-  /** The first one is large and is being parsed, or was. */
+  /** The first one is large, and is to be read or was. */
   #frames: Frame[] = [];
-  #isParsed = false;
+  #isRead = false;
 
   constructor(decoder: EventDecoder) {
     this.#decoder = decoder;
@@ -24,13 +28,13 @@ export class LargeEvents implements Stage<Frame, Step> {
     return this.#decoder.ended;
   }
 
-  /** The text of the event that is to be parsed before anything else; undefined where there is none. */
-  get waiting(): string | undefined {
-    return this.#frames[0]?.data;
+  /** There is an event that is to be read before anything else, or was: {@link goOn} decodes it. */
+  get isWaiting(): boolean {
+    return this.#frames.length > 0;
   }
 
   push(frame: Frame, out: Step[]): void {
-    if (this.#frames.length > 0 || (frame.data.length >= LARGE && !this.ended)) this.#frames.push(frame);
+    if (this.#frames.length > 0 || this.#isLarge(frame)) this.#frames.push(frame);
     else this.#decoder.push(frame, out);
   }
 
@@ -38,26 +42,38 @@ export class LargeEvents implements Stage<Frame, Step> {
     this.#decoder.end(out);
   }
 
-  /** What {@link waiting} holds; undefined where the decoder is to parse it after all. It is decoded by {@link goOn}. */
-  parsed(json: JsonValue | undefined): void {
-    const [large, ...others] = this.#frames;
+  /** Reads the event that waits. What is no JSON is left to the decoder to judge. */
+  *read(): Steps<void> {
+    const [large] = this.#frames;
     if (large === undefined) return;
-    this.#frames = [json === undefined ? large : { ...large, json }, ...others];
-    this.#isParsed = true;
+    const { event, data: given, isUndecoded } = large;
+    const data = isUndecoded === true ? yield* readUtf8(bytesOf(given), new TextDecoder('utf-8', { ignoreBOM: true })) : given;
+    this.#frames[0] = { event, data };
+    this.#isRead = true;
+    const json = yield* tryInSteps(data);
+    if (json !== undefined) this.#frames[0] = { event, data, json };
   }
 
-  /** Decodes the event that was parsed, and what follows it up to the next large one. */
+  /** Decodes the event that was read, and what follows it up to the next large one. */
   goOn(out: Step[]): void {
-    if (!this.#isParsed) return;
-    this.#isParsed = false;
+    if (!this.#isRead) return;
+    this.#isRead = false;
     const frames = this.#frames;
     this.#frames = [];
     for (const [at, frame] of frames.entries()) {
-      if (at > 0 && frame.data.length >= LARGE && !this.ended) {
+      if (at > 0 && this.#isLarge(frame)) {
         this.#frames = frames.slice(at);
         return;
       }
       this.#decoder.push(frame, out);
     }
   }
+
+  #isLarge({ data, isUndecoded }: Frame): boolean {
+    return !this.ended && (isUndecoded === true || data.length >= LARGE_EVENT);
+  }
+}
+
+function* bytesOf(text: string): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < text.length; at += STEP) yield Buffer.from(text.slice(at, at + STEP), 'latin1');
 }

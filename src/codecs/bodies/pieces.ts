@@ -2,6 +2,7 @@
  * An outgoing body as pieces that are turned into bytes only while they are sent: text, received bytes as they are, and base64
  * read or written on the way. So a large upload is held once, whatever form the upstream wants it in. Knows no protocol.
  */
+import { textPieces } from '../../streams/text-pieces.ts';
 
 export type BodyPiece =
   | string
@@ -52,14 +53,7 @@ export function base64Size(data: string): number {
 const PADDING = 0x3d;
 
 function* textBytes(text: string): Generator<Uint8Array, void, undefined> {
-  let at = 0;
-  while (at < text.length) {
-    let end = Math.min(at + SLICE, text.length);
-    // A surrogate pair is one character of the output.
-    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end += 1;
-    yield Buffer.from(text.slice(at, end), 'utf8');
-    at = end;
-  }
+  for (const piece of textPieces(text, SLICE)) yield Buffer.from(piece, 'utf8');
 }
 
 function* decoded(data: string): Generator<Uint8Array, void, undefined> {

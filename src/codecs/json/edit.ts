@@ -2,6 +2,7 @@
  * Edits JSON text without rewriting it: every byte outside an edit stays, so number spelling, key order, unknown members and
  * white space survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
  */
+import { isObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';
 import { eachChild, type JsonPath, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipValue } from './text.ts';
 
 export interface JsonEdit {
@@ -35,11 +36,40 @@ export function editJson(text: string, edits: readonly JsonEdit[]): string {
 
 /** What {@link editJson} would change, in text order. */
 export function changesOf(text: string, edits: readonly JsonEdit[]): Change[] {
+  const changes: Change[] = [];
+  if (edits.length > 0) visit(text, skipSpace(text, 0), treeOf(edits), changes);
+  return changes;
+}
+
+/** What the text that {@link editJson} returns would parse to. What no edit touches is shared with `value`, not read again. */
+export function editValue(value: JsonValue, edits: readonly JsonEdit[]): JsonValue {
+  return edits.length === 0 ? value : editedValue(value, treeOf(edits));
+}
+
+function editedValue(value: JsonValue, { edit, children }: Node): JsonValue {
+  if (edit !== undefined) return parseJson(edit.value ?? 'null');
+  if (children === undefined) return value;
+  if (Array.isArray(value)) return value.flatMap((element, at) => editedElement(element, children.get(at)));
+  if (!isObject(value)) return value;
+  const copy = { ...value };
+  for (const [key, child] of children) {
+    if (typeof key !== 'string') continue;
+    const isThere = Object.hasOwn(value, key);
+    if (child.edit !== undefined && child.edit.value === undefined) delete copy[key];
+    else if (isThere || child.edit !== undefined) setMember(copy, key, editedValue(isThere ? (value[key] ?? null) : null, child));
+  }
+  return copy;
+}
+
+function editedElement(element: JsonValue, node: Node | undefined): JsonValue[] {
+  if (node === undefined) return [element];
+  return node.edit !== undefined && node.edit.value === undefined ? [] : [editedValue(element, node)];
+}
+
+function treeOf(edits: readonly JsonEdit[]): Node {
   const root = newNode();
   for (const edit of edits) addEdit(root, edit);
-  const changes: Change[] = [];
-  if (edits.length > 0) visit(text, skipSpace(text, 0), root, changes);
-  return changes;
+  return root;
 }
 
 function newNode(): Node {

@@ -207,8 +207,14 @@ export function eachChild(
 export const sliceElements = whole(sliceElementsInSteps);
 
 export function* sliceElementsInSteps(text: string, path: JsonPath): Steps<string[] | undefined> {
-  const start = startOf(text, path);
-  if (start === undefined || text.charCodeAt(start) !== OPEN_BRACKET) return undefined;
+  let start: number | undefined = skipSpace(text, 0);
+  for (const step of path) {
+    // Of a text that was put together the first look makes a copy.
+    yield;
+    start = find(text, start, step);
+    if (start === undefined) return undefined;
+  }
+  if (text.charCodeAt(start) !== OPEN_BRACKET) return undefined;
   yield;
   const elements: string[] = [];
   for (let at = skipSpace(text, start + 1); at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; ) {

@@ -6,7 +6,7 @@ import type { Step } from '../canonical/event.ts';
 import type { ClientCodec, DecodeContext, UpstreamCodec } from '../codec.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { decodeEvents } from './answer/decode.ts';
-import { encodeEvents } from './answer/encode.ts';
+import { encodeEvents, encodeEventsInSteps } from './answer/encode.ts';
 import { type Steps, whole } from '../steps.ts';
 import { encodeInSteps } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
@@ -21,6 +21,7 @@ export const responsesClient: ClientCodec = {
   decodeRequest: whole(decodeInSteps),
   decodeInSteps,
   encodeEvents,
+  encodeEventsInSteps,
   encodeResponse: whole(encodeResponseInSteps),
   encodeResponseInSteps,
   errorFrame,

@@ -4,7 +4,7 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Mint } from '../codec.ts';
-import { editJson, type JsonEdit } from '../json/edit.ts';
+import { editJson, editValue, type JsonEdit } from '../json/edit.ts';
 
 /** The id prefixes of items that the gateway makes, by item type (known failure R22: an id must match its type). */
 export const ID_PREFIX = {
@@ -70,7 +70,10 @@ export function parseEvent(text: string, json = tryJson(text)): EventText {
 
 /** The event with all edits made. */
 export function edited(event: EventText, edits: readonly JsonEdit[]): EventText {
-  return edits.length === 0 ? event : parseEvent(editJson(event.text, edits));
+  if (edits.length === 0) return event;
+  const json = editValue(event.json, edits);
+  if (!isObject(json)) throw malformed('event');
+  return { text: editJson(event.text, edits), json };
 }
 
 export function malformed(what: string): GatewayError {

@@ -9,6 +9,7 @@ import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { bodyBytes, bodyLength } from '../../codecs/bodies/pieces.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
+import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
 import type { Channel } from '../config/config.ts';
 import { type HostedChannel, isHosted, PlatformSession } from '../platforms/session.ts';
@@ -185,8 +186,19 @@ export class Upstreams {
   }
 
   #dispatch(channel: Channel, { method, origin, path, headers, body }: Wire, call: UpstreamCall): void {
+    // A long text is made bytes on the way, too; its length is what it would be told with otherwise.
+    const isLong = typeof body === 'string' && body.length > LONG_CHARS;
+    const sent = isLong ? { ...headers, 'content-length': String(Buffer.byteLength(body)) } : headers;
     this.#pool(channel, origin).dispatch(
-      { origin, path, method, headers, body: bodyOf(body), headersTimeout: 0, bodyTimeout: 0 },
+      {
+        origin,
+        path,
+        method,
+        headers: sent,
+        body: bodyOf(isLong ? { pieces: [body] } : body),
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
       call,
     );
   }

@@ -3,9 +3,7 @@
  * is decided, then ended. After the commit there is no method that sets a status.
  */
 import type { ServerResponse } from 'node:http';
-import { bodyBytes } from '../../codecs/bodies/pieces.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import type { Steps } from '../../codecs/steps.ts';
 import { advance, illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 import {
   createResponseWriter,
@@ -15,7 +13,9 @@ import {
 } from '../../streams/response-writer.ts';
 import { createSseFramer } from '../../streams/sse-encode.ts';
 import { StallWatch, unsentBytes } from '../../streams/stall-watch.ts';
+import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import type { Call } from '../gateway.ts';
+import { ignoreRejection } from './settlement.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -38,14 +38,12 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
-/** Longer bodies are written in several turns of the event loop: each character takes the engine some nanoseconds. */
-const LONG_CHARS = 1024 * 1024;
 /** Smaller bodies nearly always fit the socket's send buffer at once. */
 const LARGE_BYTES = 64 * 1024;
 
 /** Where an exchange is answered, before anything was sent. */
 export interface Reply {
-  /** A promise where the body is so large that it is written in several turns of the event loop. */
+  /** A promise where the body is so long that it is written in pieces: it settles when the client has it, or has left. */
   answer(answer: Answer): Promise<void> | undefined;
   commit(options: ResponseWriterOptions, headers?: Readonly<Record<string, string>>): Committed;
 }
@@ -65,18 +63,21 @@ export class Waiting implements Reply {
   answer(answer: Answer): Promise<void> | undefined {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'answer');
     const { body } = answer;
-    if (typeof body === 'string' && body.length >= LONG_CHARS) return this.#answerInTurns(answer, body);
+    if (typeof body === 'string' && body.length > LONG_CHARS) return this.#answerInPieces(answer, body);
     writeAnswer(this.#response, answer);
     if (this.#response.writableLength >= LARGE_BYTES) this.#watchReader(answer.writeStallMs);
     return undefined;
   }
 
-  async #answerInTurns(answer: Answer, body: string): Promise<void> {
+  async #answerInPieces(answer: Answer, body: string): Promise<void> {
     const response = this.#response;
     if (response.headersSent || response.destroyed) return;
     writeHead(response, answer);
-    await this.#call.gateway.largeWork.run(writeInPieces(response, body));
-    this.#watchReader(answer.writeStallMs);
+    const { gateway, config } = this.#call;
+    const { clock, streamTurns: turns } = gateway;
+    const writer = createResponseWriter(response, { clock, turns, writeStallMs: answer.writeStallMs ?? config.writeStallMs });
+    // It was answered, also where the client has left since, as with a short body.
+    await ignoreRejection(writer.end([body]));
   }
 
   /** A client that does not read a large answer must not hold its memory and its key's slot for ever. */
@@ -127,15 +128,6 @@ export class Committed {
   flushHead(): void {
     this.#flush();
   }
-}
-
-function* writeInPieces(response: ServerResponse, body: string): Steps<void> {
-  for (const bytes of bodyBytes([body])) {
-    if (response.destroyed) return;
-    response.write(bytes);
-    yield;
-  }
-  response.end();
 }
 
 /** Writes one whole answer; nothing when the client has left or the headers are out. */

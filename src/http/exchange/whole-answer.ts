@@ -47,10 +47,10 @@ export async function answerWhole<Answer extends Answered>(
     if (remembered !== undefined) await remembered;
     const { writeStallMs } = accepted.channel.timeouts;
     const written = reply.answer({ status: 200, body, headers: exchange.answerHeaders(), writeStallMs });
-    if (written !== undefined) await written;
     exchange.outputWritten();
     const ended = exchange.end(ending);
     if (ended !== undefined) await ended;
+    if (written !== undefined) await written;
   } catch (thrown) {
     const error = toGatewayError(thrown);
     await exchange.end({ error });

@@ -64,7 +64,7 @@ export interface RecallOptions {
   /** What the key has taken for the request; what is brought back is added to it. */
   readonly slot: KeySlot;
   /** Called with the finished turn before its last event is sent. */
-  readonly onTurn?: (turn: PastTurn, answered: Answered) => void;
+  readonly onTurn?: (turn: PastTurn, answered: Answered) => Promise<void> | undefined;
 }
 
 /**
@@ -107,14 +107,15 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
           remember: (answered: Answered) => {
             const { output, storedItems, itemIds } = answered;
             const turn = pastTurn({ parent: past, input: own, output: itemTexts(output), storedItems, itemIds });
-            onTurn?.(turn, answered);
-            if (!isKept) return undefined;
-            return memory.save({
+            const told = onTurn?.(turn, answered);
+            if (!isKept) return told;
+            const saved = memory.save({
               id: responseId,
               owner: ownerOf(principal),
               turn,
               ...(previousId === undefined ? {} : { previousId }),
             });
+            return told === undefined || saved === undefined ? (told ?? saved) : Promise.all([told, saved]).then(() => undefined);
           },
         }
       : {}),

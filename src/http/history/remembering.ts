@@ -6,8 +6,9 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import type { ClientEncoder, Frame } from '../../codecs/codec.ts';
-import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
+import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
 import type { Channel } from '../config/config.ts';
+import type { LargeWork } from '../request/large-work.ts';
 
 /** A finished answer, as the client reads it. */
 export interface Answered {
@@ -29,6 +30,8 @@ export interface RememberOptions {
   readonly channel: Channel;
   /** The `store` member of the request. */
   readonly store: boolean | undefined;
+  /** Large answers are read in turns of it. */
+  readonly work: LargeWork;
   readonly remember: Remember;
 }
 
@@ -113,7 +116,17 @@ function rememberText(
   status: Answered['status'],
   options: RememberOptions,
 ): Promise<void> | undefined {
-  const output = sliceElements(text, [...path, 'output']) ?? [];
+  const output = options.work.of(text, sliceElementsInSteps(text, [...path, 'output']));
+  return output instanceof Promise
+    ? output.then((texts) => rememberOutput(texts, status, options))
+    : rememberOutput(output, status, options);
+}
+
+function rememberOutput(
+  output: readonly string[] = [],
+  status: Answered['status'],
+  options: RememberOptions,
+): Promise<void> | undefined {
   const { responseId, channel } = options;
   const itemIds = output.map((item) => stringAt(item, 'id')).filter((id) => id !== undefined);
   return options.remember({ responseId, status, output, itemIds, storedItems: storedItems(itemIds, channel, options.store) });

@@ -186,6 +186,7 @@ async function serveStream(call: Call, picture: Picture, channels: readonly Chan
     if (!picture.hasFallbacks) checkAnyFit(channels, picture.request.model, gateway.dispatcher.health);
     committed = new Waiting(call).commit({
       clock: gateway.clock,
+      turns: gateway.streamTurns,
       writeStallMs: config.writeStallMs,
       keepAlive: { intervalMs: config.keepAliveMs, immediately: true },
     });

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
+import { readUtf8, UTF8_STEP } from '../../codecs/bodies/utf8.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/edit.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
@@ -118,17 +119,17 @@ export function parseJsonBodyInTurns(bytes: Uint8Array, limit: ValueLimit, work:
 
 /** {@link parseJsonBody} in steps. */
 export function* parseJsonBodyInSteps(bytes: Uint8Array, limit = UNBOUNDED): Steps<JsonBody> {
-  const text = readText(bytes);
+  const text = yield* readText(bytes);
   yield;
   const members = yield* checkFigures(text, limit);
   yield;
   return yield* parseText(text, members);
 }
 
-function readText(bytes: Uint8Array): string {
+function* readText(bytes: Uint8Array): Steps<string> {
   let text: string;
   try {
-    text = UTF8.decode(bytes);
+    text = bytes.length > UTF8_STEP ? yield* readUtf8([bytes], new TextDecoder('utf-8', { fatal: true })) : UTF8.decode(bytes);
   } catch (cause) {
     throw new GatewayError('invalid_request', 'The body is not valid UTF-8.', { cause });
   }

@@ -7,7 +7,6 @@ import type { LargeEvents } from '../../codecs/answers/large-events.ts';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
-import type { JsonValue } from '../../codecs/canonical/json.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
 import { type Answer, type Framing, readAnswer, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
@@ -17,7 +16,6 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { PumpSource } from '../../streams/pump.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
-import { tryInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { upstreamFailure } from '../errors.ts';
 import type { LargeWork } from '../request/large-work.ts';
 
@@ -32,7 +30,7 @@ export interface AnswerStreamOptions {
   readonly word?: Wording;
   /** Default: SSE. */
   readonly framing?: Framing | undefined;
-  /** Parses large events in steps. Absent: they are parsed at once. */
+  /** Reads large events in steps. Absent: they are read at once. */
   readonly work?: LargeWork;
 }
 
@@ -64,8 +62,8 @@ export class AnswerStream implements AnswerSource {
   #bytes = 0;
   readonly #large: LargeEvents | undefined;
   readonly #work: LargeWork | undefined;
-  /** A large event is parsed, in turns of its own. */
-  #isParsing = false;
+  /** A large event is read, in turns of its own. */
+  #isReading = false;
   #wake: (() => void) | undefined;
   /** What was read behind a large event, and how the bytes failed behind it. */
   #rest: readonly Uint8Array[] | undefined;
@@ -120,10 +118,10 @@ export class AnswerStream implements AnswerSource {
     return true;
   }
 
-  /** What is to be read next: nothing while a large event is parsed, no bytes once it was, and then what had come with it. */
+  /** What is to be read next: nothing while a large event is read, no bytes once it was, and then what had come with it. */
   #batch(): readonly Uint8Array[] | undefined | null {
-    if (this.#isParsing) return undefined;
-    if (this.#large?.waiting !== undefined) return NO_BYTES;
+    if (this.#isReading) return undefined;
+    if (this.#large?.isWaiting === true) return NO_BYTES;
     const rest = this.#rest;
     this.#rest = undefined;
     return rest ?? this.#reader.take();
@@ -132,26 +130,25 @@ export class AnswerStream implements AnswerSource {
   #pushAll(batch: readonly Uint8Array[], out: Step[]): void {
     for (let at = 0; at < batch.length && !this.#stages.ended; at++) {
       this.#push(batch[at] ?? NOTHING, out);
-      if (this.#large?.waiting === undefined) continue;
+      if (this.#large?.isWaiting !== true) continue;
       if (at + 1 < batch.length) this.#rest = [...batch.slice(at + 1), ...(this.#rest ?? [])];
-      this.#parse(this.#large, this.#large.waiting);
+      this.#read(this.#large);
       return;
     }
     const late = this.#late;
     if (late !== undefined && !this.#stages.ended) throw late.thrown;
   }
 
-  #parse(large: LargeEvents, text: string): void {
-    if (this.#work === undefined) throw new Error('nobody parses large events');
-    this.#isParsing = true;
-    const parsed = (json: JsonValue | undefined): void => {
-      this.#isParsing = false;
-      large.parsed(json);
+  #read(large: LargeEvents): void {
+    if (this.#work === undefined) throw new Error('nobody reads large events');
+    this.#isReading = true;
+    const goOn = (): void => {
+      this.#isReading = false;
       const wake = this.#wake;
       this.#wake = undefined;
       wake?.();
     };
-    this.#work.run(tryInSteps(text)).then(parsed, () => parsed(undefined));
+    this.#work.run(large.read()).then(goOn, goOn);
   }
 
   #push(bytes: Uint8Array, out: Step[]): void {
@@ -159,7 +156,7 @@ export class AnswerStream implements AnswerSource {
       this.#pushBytes(bytes, out);
     } catch (thrown) {
       // It came behind a large event that is not decoded yet.
-      if (this.#large?.waiting === undefined) throw thrown;
+      if (this.#large?.isWaiting !== true) throw thrown;
       this.#late = { thrown };
     }
   }
@@ -174,7 +171,7 @@ export class AnswerStream implements AnswerSource {
   }
 
   ready(wake: () => void): void {
-    if (this.#isParsing) this.#wake = wake;
+    if (this.#isReading) this.#wake = wake;
     else this.#reader.ready(wake);
   }
 

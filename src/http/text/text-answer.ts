@@ -5,7 +5,7 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
-import type { ClientCodec, Frame, ResponseContext } from '../../codecs/codec.ts';
+import type { ClientCodec, ClientEncoder, Frame, ResponseContext } from '../../codecs/codec.ts';
 import { type Timer, within } from '../../streams/clock.ts';
 import type { Channel, Model } from '../config/config.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
@@ -15,6 +15,7 @@ import type { Billing, Exchange, Search } from '../exchange/exchange.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
 import { answerWhole, type WholeBody } from '../exchange/whole-answer.ts';
 import type { CallContext } from '../gateway.ts';
+import { isLarge } from '../request/large-work.ts';
 import { rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
@@ -53,6 +54,7 @@ export class TextAnswer {
   readonly #remember: PreparedRequest['remember'];
   readonly #reply: Reply;
   readonly #inputEstimate: number;
+  readonly #isLarge: boolean;
   /** Dropped once an upstream has answered. */
   #upstreams: Upstreams | undefined;
 
@@ -68,6 +70,7 @@ export class TextAnswer {
     this.#remember = prepared.remember;
     this.#reply = reply;
     this.#inputEstimate = inputEstimate;
+    this.#isLarge = isLarge(request.text);
     const options: TextAttemptOptions = {
       call,
       request,
@@ -125,7 +128,10 @@ export class TextAnswer {
     let committed: Committed | undefined;
     const commit = (headers: Readonly<Record<string, string>> = {}): Committed => {
       committed ??= this.#reply.commit(
-        { clock: gateway.clock, writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
+        {
+          ...{ clock: gateway.clock, turns: gateway.streamTurns, party: this.#keyId },
+          ...{ writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
+        },
         headers,
       );
       return committed;
@@ -138,7 +144,11 @@ export class TextAnswer {
       // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
       early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
       accepted = await this.#dispatchStream(exchange);
-      const encoder = this.#codec.encodeEvents(this.#context(accepted.answer.owner, exchange));
+      const { owner } = accepted.answer;
+      // The events of such an upstream bring what they repeat.
+      const repeats = this.#isLarge && owner.channelType !== 'responses';
+      const made = this.#encoder(this.#context(owner, exchange), repeats);
+      const encoder = made instanceof Promise ? await made : made;
       const remember = this.#rememberOptions(accepted.channel);
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
       output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
@@ -190,16 +200,17 @@ export class TextAnswer {
     await exchange.end({ error, ...(committed === undefined ? {} : { status: 200 }) });
     if (committed === undefined) throw error;
     try {
-      await committed.writer.end(this.#failureFrames(error).map(committed.frame));
+      const frames = await this.#failureFrames(error);
+      await committed.writer.end(frames.map(committed.frame));
     } catch (thrown) {
       if (!isClientGone(toGatewayError(thrown))) throw thrown;
     }
   }
 
-  #failureFrames(error: GatewayError): Frame[] {
+  async #failureFrames(error: GatewayError): Promise<Frame[]> {
     const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
     try {
-      return failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error);
+      return failureFrames(await this.#encoder(this.#context(nobody), this.#isLarge), error);
     } catch (thrown) {
       this.#tell(thrown, 'a failure could not be encoded');
       return [this.#codec.errorFrame(error)];
@@ -220,6 +231,11 @@ export class TextAnswer {
     return upstreams;
   }
 
+  #encoder(context: ResponseContext, repeatsMuch: boolean): ClientEncoder | Promise<ClientEncoder> {
+    const steps = repeatsMuch ? this.#codec.encodeEventsInSteps?.(context) : undefined;
+    return steps === undefined ? this.#codec.encodeEvents(context) : this.#call.gateway.largeWork.run(steps);
+  }
+
   #context(owner: Owner, exchange?: Exchange): ResponseContext {
     const { gateway, startedAtMs } = this.#call;
     return {
@@ -238,7 +254,11 @@ export class TextAnswer {
 
   #rememberOptions(channel: Channel): RememberOptions | undefined {
     const remember = this.#remember;
-    return remember === undefined ? undefined : { responseId: this.#responseId, channel, store: this.#request.store, remember };
+    if (remember === undefined) return undefined;
+    return {
+      ...{ responseId: this.#responseId, channel, store: this.#request.store, remember },
+      work: this.#call.gateway.largeWork,
+    };
   }
 
   /** An answer that cannot be remembered is unknown later on, and is sent all the same. */

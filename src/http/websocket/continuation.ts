@@ -5,8 +5,12 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
+import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { jsonSlicer } from '../../codecs/json/text.ts';
+import type { Steps } from '../../codecs/steps.ts';
+import { textPieces } from '../../streams/text-pieces.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';
@@ -30,7 +34,9 @@ interface Retained {
 interface Controls {
   readonly names: readonly string[];
   /** The object of these members, in bytes of its own (a slice would keep the whole message alive). */
-  readonly text: Buffer;
+  readonly bytes: readonly Uint8Array[];
+  /** How many they are. */
+  readonly size: number;
 }
 
 const MAX_ITEMS = 4096;
@@ -70,7 +76,7 @@ export class Continuation {
   }
 
   /** The request of a `response.append`: new input for the last response. Throws `previous_response_not_found`. */
-  append(input: string): RequestText {
+  append(input: string): RequestText | Promise<RequestText> {
     const id = this.#retained?.id;
     if (id === undefined) {
       throw new GatewayError('previous_response_not_found', 'There is no response on this connection to append to.', {
@@ -82,33 +88,37 @@ export class Continuation {
 
   /**
    * A create that continues the last response of the connection inherits the members of the create before that it leaves out
-   * (semantics 10.5). A create that continues any other response inherits nothing, as over HTTP.
+   * (semantics 10.5). A create that continues any other response inherits nothing, as over HTTP. A promise where much is
+   * inherited.
    */
-  resume(create: RequestText): RequestText {
+  resume(create: RequestText): RequestText | Promise<RequestText> {
     const { id, controls } = this.#retained ?? {};
     if (controls === undefined || create.json['previous_response_id'] !== id) return create;
     const missing = controls.names.filter((name) => !Object.hasOwn(create.json, name));
     if (missing.length === 0) return create;
-    const slice = jsonSlicer(controls.text.toString());
-    return asRequest(
-      editJson(
-        create.text,
-        missing.map((name) => ({ path: [name], value: slice([name]) })),
-      ),
-    );
+    return this.#gateway.largeWork.of({ length: controls.size }, inheriting(create.text, controls, missing));
   }
 
-  /** The next turn may continue this response; one that is too large to be continued leaves nothing. */
-  retain(principal: Principal, turn: PastTurn, id: string, request: RequestText): void {
-    if (this.#closed) return;
+  /**
+   * The next turn may continue this response; one that is too large to be continued leaves nothing. A promise where much is to
+   * be inherited: it is kept once that settles.
+   */
+  retain(principal: Principal, turn: PastTurn, id: string, request: RequestText): Promise<void> | undefined {
+    if (this.#closed) return undefined;
     this.#forget();
-    if (turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes()) return;
-    const controls = controlsOf(request);
-    const onDropped = (): void => {
-      if (this.#retained?.id === id) this.#retained = undefined;
+    if (turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes()) return undefined;
+    const keep = (controls: Controls | undefined): void => {
+      if (controls === undefined || this.#closed) return;
+      const onDropped = (): void => {
+        if (this.#retained?.id === id) this.#retained = undefined;
+      };
+      const kept = this.#gateway.memory.keep(ownerOf(principal), turn, TURN_BYTES + controls.size, onDropped);
+      if (kept !== undefined) this.#retained = { id, turn, controls, kept };
     };
-    const kept = this.#gateway.memory.keep(ownerOf(principal), turn, TURN_BYTES + controls.text.length, onDropped);
-    if (kept !== undefined) this.#retained = { id, turn, controls, kept };
+    const controls = this.#gateway.largeWork.of(request.text, controlsOf(request, this.#maxBytes()));
+    if (controls instanceof Promise) return controls.then(keep);
+    keep(controls);
+    return undefined;
   }
 
   /**
@@ -135,16 +145,41 @@ export class Continuation {
   }
 }
 
-function controlsOf({ text, json }: RequestText): Controls {
-  const without = NOT_INHERITED.map((name) => ({ path: [name], value: undefined }));
-  return {
-    names: Object.keys(json).filter((name) => !NOT_INHERITED.some((own) => own === name)),
-    text: Buffer.from(editJson(text, without)),
-  };
+/** Undefined where they are longer than `mostBytes`. */
+function* controlsOf({ text, json }: RequestText, mostBytes: number): Steps<Controls | undefined> {
+  const controls = editJson(
+    text,
+    NOT_INHERITED.map((name) => ({ path: [name], value: undefined })),
+  );
+  if (controls.length > mostBytes) return undefined;
+  const bytes: Uint8Array[] = [];
+  let size = 0;
+  for (const piece of textPieces(controls)) {
+    if (size > 0) yield;
+    const some = Buffer.from(piece);
+    bytes.push(some);
+    size += some.length;
+  }
+  return { names: Object.keys(json).filter((name) => !NOT_INHERITED.some((own) => own === name)), bytes, size };
+}
+
+/** The create with the members that it leaves out. */
+function* inheriting(text: string, { bytes }: Controls, missing: readonly string[]): Steps<RequestText> {
+  const slice = jsonSlicer(yield* readUtf8(bytes, new TextDecoder()));
+  yield;
+  const whole = editJson(
+    text,
+    missing.map((name) => ({ path: [name], value: slice([name]) })),
+  );
+  yield;
+  return requestOf(whole, yield* parseInSteps(whole));
 }
 
 function asRequest(text: string): RequestText {
-  const json = parseJson(text);
+  return requestOf(text, parseJson(text));
+}
+
+function requestOf(text: string, json: JsonValue): RequestText {
   if (!isObject(json)) throw new Error('a create is an object');
   return { text, json };
 }

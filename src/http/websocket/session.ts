@@ -80,7 +80,8 @@ export class Session {
   constructor(options: SessionOptions) {
     const { gateway, ws, socket, request } = options;
     this.#options = options;
-    this.#outlet = new Outlet(ws, socket, gateway.clock, gateway.config.current().writeStallMs);
+    const { clock, streamTurns: turns, config } = gateway;
+    this.#outlet = new Outlet(ws, socket, { clock, turns, party: options.keyId, stallMs: config.current().writeStallMs });
     this.#continuation = new Continuation(gateway);
     this.#version = announcedVersion(request.headers);
     this.#openedAt = gateway.clock.monotonic();

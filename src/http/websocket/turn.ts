@@ -62,7 +62,7 @@ export async function answerTurn(options: TurnOptions): Promise<void> {
 
 async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
   const { call, event, continuation } = options;
-  const resumed = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
+  const resumed = await (event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input));
   const { request, itemsBefore } = options.steering.claim(resumed);
   const evict = (): void => {
     // A turn that the client cancelled, or that a drain ended, does no harm to what it continued.
@@ -94,9 +94,8 @@ async function answerRequest(
   if (typeof generate !== 'boolean') throw invalid('generate', 'generate must be true or false.');
   const spelling: Spelling = { isV1: version === 'v1', streamId };
   const past = await continuation.find(principal, request);
-  const onTurn = (turn: PastTurn, answered: Answered): void => {
-    if (answered.status === 'completed' || steering.goesOn) continuation.retain(principal, turn, answered.responseId, request);
-  };
+  const onTurn = (turn: PastTurn, { responseId, status }: Answered): Promise<void> | undefined =>
+    status === 'completed' || steering.goesOn ? continuation.retain(principal, turn, responseId, request) : undefined;
   const { text, json } = request;
   const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
   const own = recalled.own && { ...recalled.own, itemsBefore: recalled.own.itemsBefore + itemsBefore };

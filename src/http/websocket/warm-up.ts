@@ -3,6 +3,7 @@
  * here; no upstream is called, and nothing is charged or logged as an exchange.
  */
 import type { Step } from '../../codecs/canonical/event.ts';
+import type { Opaque } from '../../codecs/canonical/opaque.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { checkModel } from '../exchange/admit.ts';
@@ -30,18 +31,19 @@ export async function warmUp(call: CallContext, codec: ClientCodec, prepared: Pr
   const request = { ...decoded, stream: true, ...(previous === undefined ? {} : { previousResponseId: previous }) };
   const responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);
   const frames: Frame[] = [];
-  codec
-    .encodeEvents({
-      responseId,
-      model: request.model,
-      createdAt: Math.floor(startedAtMs / 1000),
-      now: () => Math.floor(gateway.clock.now() / 1000),
-      request,
-      owner: { channelType: 'responses', scope: '', model: request.model },
-      seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
-      mint: gateway.mint,
-    })
-    .push(EMPTY_ANSWER, frames);
+  const context = {
+    responseId,
+    model: request.model,
+    createdAt: Math.floor(startedAtMs / 1000),
+    now: () => Math.floor(gateway.clock.now() / 1000),
+    request,
+    owner: { channelType: 'responses' as const, scope: '', model: request.model },
+    seal: (opaque: Opaque) => gateway.envelopes.seal(opaque, accountId),
+    mint: gateway.mint,
+  };
+  const steps = codec.encodeEventsInSteps?.(context);
+  const encoder = await (steps === undefined ? codec.encodeEvents(context) : gateway.largeWork.of(text, steps, call.gone));
+  encoder.push(EMPTY_ANSWER, frames);
   await prepared.remember?.({ responseId, status: 'completed', output: [], itemIds: [], storedItems: new Map() });
   return frames;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changesOf, editJson, type JsonEdit } from '../../../src/codecs/json/edit.ts';
+import { changesOf, editJson, editValue, type JsonEdit } from '../../../src/codecs/json/edit.ts';
 import { compactJson, type JsonPath, jsonSlicer, sliceElements, sliceJson } from '../../../src/codecs/json/text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
@@ -120,6 +120,19 @@ function isDouble(at: Spelled, [step, ...rest]: JsonPath): boolean {
   const found = at.children.filter(({ key }) => key === step);
   return found.length > 1 || found.some(({ value }) => isDouble(value, rest));
 }
+
+test('property: a value that is edited is what its edited text parses to', () => {
+  fc.assert(
+    fc.property(spelled, fc.array(fc.tuple(fc.nat(), fc.nat(6), fc.nat(4)), { maxLength: 4 }), (whole, choices) => {
+      const places = placesIn(whole, [], 0).filter(({ path }) => !isDouble(whole, path));
+      const paths = places.flatMap(({ path }) => [path, ...astray(path)]);
+      const values = ['1', '{"x":[2]}', 'null', '"s"', undefined];
+      const edits = choices.map(([at, , which]) => edit(paths[at % paths.length] ?? [], values[which]));
+      // An object that is to lose itself becomes null, as its text does.
+      assert.deepEqual(editValue(JSON.parse(whole.text), edits), JSON.parse(editJson(whole.text, edits)));
+    }),
+  );
+});
 
 test('property: every way to read a place gives its exact text, in any spelling, and an edit of it changes no other byte', () => {
   fc.assert(

@@ -17,7 +17,13 @@ const chunk = (content: string, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`;
 const LONG = 'a "long" text\n'.repeat(40_000);
 
+/** Around the pieces in which it is decoded, each character of four bytes is cut at another place. */
+const WIDE = `a${'😀 "wörter" 世界\n'.repeat(100_000)}`;
+
 const ANSWERS: Readonly<Record<string, string>> = {
+  'a large event that is not ASCII alone': `${chunk('é') + chunk(WIDE) + chunk('two 世') + chunk('', 'stop')}data: [DONE]\n\n`,
+  'large events, some of which are ASCII alone': `${chunk(WIDE) + chunk(LONG) + chunk('é') + chunk(WIDE) + chunk('', 'stop')}data: [DONE]\n\n`,
+  'a large event that is not ASCII alone and no JSON': `${chunk('one')}data: {"id": ${WIDE.replaceAll('\n', ' ')}\n\n${chunk('two')}`,
   'a large event': `${chunk('one') + chunk(LONG) + chunk('two') + chunk('', 'stop')}data: [DONE]\n\n`,
   'large events one after another': `${chunk(LONG) + chunk(LONG) + chunk('x') + chunk(LONG) + chunk('', 'stop')}data: [DONE]\n\n`,
   'a large event at the end': chunk('one') + chunk(LONG, 'stop'),
@@ -25,7 +31,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   'a large event, and one that is cut off': `${chunk('one') + chunk(LONG)}data: {"id":`,
   'a large event that is no JSON': `${chunk('one')}data: {"id": ${LONG.replaceAll('\n', ' ')}\n\n${chunk('two')}`,
   'a large event, and one that is too large':
-    chunk('one') + chunk(LONG) + chunk('two') + chunk('y'.repeat(1_000_000)) + chunk('three'),
+    chunk('one') + chunk(LONG) + chunk('two') + chunk('y'.repeat(3_500_000)) + chunk('three'),
   'a large event, and what is no event stream': `${chunk('one')}${chunk(LONG)}{"error":{"message":"no"}}\n`,
 };
 
@@ -44,7 +50,7 @@ async function read(text: string, pieces: number, work?: LargeWork): Promise<{ s
   const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs: 60_000 }, (error) => body.destroy(error));
   const source = new AnswerStream(readBody(body), codec.decodeEvents(context), {
     clock,
-    maxEventBytes: 900_000,
+    maxEventBytes: 3_400_000,
     maxBytes: 1 << 30,
     timers,
     ...(work === undefined ? {} : { work }),

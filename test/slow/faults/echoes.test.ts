@@ -3,11 +3,13 @@
  * processor time, measured again before it fails (see stalls.test.ts).
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { WebSocket } from 'ws';
 import { figure } from '../../support/figures.ts';
-import { withRig } from '../../support/memory-law.ts';
+import { type Rig, withRig } from '../../support/memory-law.ts';
 import { KEY } from '../../support/test-gateway.ts';
-import { startEchoUpstream } from './support/echo-upstream.ts';
+import { type EchoManners, startEchoUpstream } from './support/echo-upstream.ts';
 
 const TRIES = 6;
 const STALL_MS = 50;
@@ -21,12 +23,59 @@ const TOOLS = list(20_000, (at) => ({
 }));
 const LONG = 'word '.repeat(6 * MIB);
 
-const ASKED: Readonly<Record<string, { readonly path?: string; readonly body: object }>> = {
+interface Asked {
+  readonly path?: string;
+  readonly body: object;
+  readonly manners?: EchoManners;
+  readonly areTurns?: boolean;
+  /** A model of {@link withRig}, whose upstream speaks another protocol. Default: the echoing one. */
+  readonly model?: string;
+}
+
+const ASKED: Readonly<Record<string, Asked>> = {
   'a whole answer with its instructions of 30 MB': { body: { instructions: LONG, input: 'x' } },
   'a whole answer with its instructions of 10 MB, not ASCII alone': {
     body: { instructions: 'é wörd\n'.repeat(1.25 * MIB), input: 'x' },
   },
+  'a stream with its instructions of 30 MB, the end of which has to be filled in': {
+    body: { instructions: LONG, input: 'x', stream: true },
+    manners: { isSloppy: true },
+  },
+  'a stream with its instructions of 30 MB that breaks off': {
+    body: { instructions: LONG, input: 'x', stream: true },
+    manners: { breaksOff: true },
+  },
+  'a stream with its 20,000 tools, the end of which has to be filled in': {
+    body: { tools: TOOLS, input: 'x', stream: true },
+    manners: { isSloppy: true },
+  },
+  'a stream with its 20,000 tools that breaks off': {
+    body: { tools: TOOLS, input: 'x', stream: true },
+    manners: { breaksOff: true },
+  },
+  'a stream over messages with its instructions of 30 MB': {
+    body: { instructions: LONG, input: 'x', stream: true },
+    model: 'free',
+  },
+  'a stream over messages with its 20,000 tools': { body: { tools: TOOLS, input: 'x', stream: true }, model: 'free' },
+  'a warm-up with its instructions of 30 MB, and a turn': {
+    body: { instructions: LONG, input: 'x', generate: false },
+    areTurns: true,
+  },
+  'two turns of a WebSocket with instructions of 30 MB': { body: { instructions: LONG, input: 'x' }, areTurns: true },
+  'two turns of a WebSocket with instructions of 30 MB of emoji': {
+    body: { instructions: '😀'.repeat(7.5 * MIB), input: 'x' },
+    areTurns: true,
+  },
   'a whole answer with its 20,000 tools': { body: { tools: TOOLS, input: 'x' } },
+  'a stream with its instructions of 30 MB, three times': { body: { instructions: LONG, input: 'x', stream: true } },
+  'a stream with its instructions of 10 MB, not ASCII alone, three times': {
+    body: { instructions: 'é wörd\n'.repeat(1.25 * MIB), input: 'x', stream: true },
+  },
+  'a stream with its instructions of 30 MB of emoji, three times': {
+    body: { instructions: '😀'.repeat(7.5 * MIB), input: 'x', stream: true },
+  },
+  'a whole answer with its instructions of 30 MB of emoji': { body: { instructions: '😀'.repeat(7.5 * MIB), input: 'x' } },
   'a stream with its 20,000 tools, three times': { body: { tools: TOOLS, input: 'x', stream: true } },
   'a whole answer to a system of 30 MB': {
     path: '/v1/messages',
@@ -36,26 +85,62 @@ const ASKED: Readonly<Record<string, { readonly path?: string; readonly body: ob
   '80,000 references to items': { body: { input: list(80_000, (at) => ({ type: 'item_reference', id: `msg_${at}` })) } },
 };
 
-for (const [name, { path = '/v1/responses', body }] of Object.entries(ASKED)) {
+/** How it ended, and how a turn ended that continued it and left all else out. */
+async function turns(rig: Rig, text: string): Promise<readonly string[]> {
+  const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+  await once(ws, 'open');
+  const send = (message: string): Promise<Ended> =>
+    new Promise((resolve) => {
+      ws.removeAllListeners();
+      ws.on('message', (data) => {
+        const ended = JSON.parse(String(data)) as Ended;
+        if (/^(?:response\.(?:completed|failed|incomplete)|error)$/.test(ended.type)) resolve(ended);
+      });
+      ws.on('close', (code) => resolve({ type: `closed ${code}` }));
+      ws.send(message);
+    });
+  const first = await send(text);
+  const { id, instructions } = first.response ?? {};
+  const second = await send(
+    JSON.stringify({ type: 'response.create', model: 'echo', previous_response_id: id, input: 'and then?' }),
+  );
+  ws.terminate();
+  assert.equal(second.response?.instructions?.length, instructions?.length, 'they are inherited');
+  return [first.type, second.type];
+}
+
+interface Ended {
+  readonly type: string;
+  readonly response?: { readonly id: string; readonly instructions?: string };
+}
+
+for (const [name, { path = '/v1/responses', body, manners, areTurns, model = 'echo' }] of Object.entries(ASKED)) {
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
-    const upstream = await startEchoUpstream();
-    const file = {
-      channels: [{ id: 'm', type: 'responses', base_url: `${upstream.url}/v1`, api_key: 'k', models: ['m'] }],
-      models: { m: { price: { input: '0.0001', output: '0.0001' } } },
-    };
-    const text = JSON.stringify({ model: 'm', ...body });
+    const upstream = await startEchoUpstream(manners);
+    const price = { price: { input: '0.0001', output: '0.0001' } };
+    // Its streams break off as often as it is tried.
+    const file = { models: { m: price, free: price, lowered: price, echo: price }, health: { failures: 1_000 } };
+    const echo = { id: 'echo', type: 'responses', base_url: `${upstream.url}/v1`, api_key: 'k', models: ['echo'] };
+    const text = JSON.stringify({ ...(areTurns === true ? { type: 'response.create' } : {}), model, ...body });
     let least = Number.POSITIVE_INFINITY;
-    await withRig(file, async (rig) => {
+    const run = async (rig: Rig): Promise<void> => {
       for (let tried = 0; tried <= TRIES && least > STALL_MS; tried++) {
         const longest = await rig.longestTurn(async () => {
+          if (areTurns === true) {
+            assert.deepEqual(await turns(rig, text), ['response.completed', 'response.completed']);
+            return;
+          }
           const answer = await rig.post(text, KEY, path);
           const said = await answer.text();
           assert.equal(answer.status, 200, said.slice(0, 300));
+          const ending = manners?.breaksOff === true ? 'failed' : 'completed';
+          if ('stream' in body) assert.ok(said.includes(`event: response.${ending}\n`), `it did not end as ${ending}`);
         });
         // The first time much is compiled.
         if (tried > 0) least = Math.min(least, longest);
       }
-    });
+    };
+    await withRig(file, run, () => [echo]);
     upstream.close();
     figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
     assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);

@@ -10,14 +10,19 @@ import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { escapeJson, isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import { hasLineEnd } from '../../../streams/sse-encode.ts';
+import { LONG_CHARS } from '../../../streams/text-pieces.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { holeAt, holeValue } from '../../json/shape.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
+import { sliceJson } from '../../json/text.ts';
+import { writeInSteps } from '../../json/write-in-steps.ts';
+import type { Steps } from '../../steps.ts';
 import { checkRepresentable } from './encode-images.ts';
 import { isSentOtherwise, recordNative, sentTextPart } from './record-native.ts';
-import { emptyResponse, finishedResponse } from './response-object.ts';
+import { askedTier, emptyResponse, finishedMembers } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
 import { closeItem, type Emit, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
 import { arrayOrEmpty, DELTA, missingId, SEQUENCE_NUMBER } from '../wire.ts';
@@ -31,11 +36,28 @@ export function encodeEvents(context: ResponseContext): ClientEncoder {
   return new ResponsesEncoder(context);
 }
 
+/** What the events repeat of the request is written ahead: instructions can be long, and tools many. */
+export function* encodeEventsInSteps(context: ResponseContext): Steps<ClientEncoder> {
+  const response = yield* writeInSteps(emptyResponse(context));
+  yield;
+  // A look at a text that was put together copies it, once: here, and not at the end of the stream.
+  response.charCodeAt(0);
+  return new ResponsesEncoder(context, response);
+}
+
 /** A run of text deltas of one shape that need no edits: which holes hold the text and the sequence number. */
 interface DeltaRun {
   readonly part: SentPart;
   readonly textHole: number;
   readonly numberHole: number;
+}
+
+/** A response object that was sent: its text is read when it is needed. */
+interface SentResponse {
+  /** Its text, or that of the upstream's event that it stands in. */
+  readonly text: string;
+  /** What it is in that event; undefined for one that the gateway wrote. */
+  readonly native: JsonObject | undefined;
 }
 
 class ResponsesEncoder implements ClientEncoder {
@@ -48,8 +70,10 @@ class ResponsesEncoder implements ClientEncoder {
   /** Decided by the first step. */
   #mode: 'spliced' | 'written' | undefined;
   #sequence = 0;
+  /** The text of `emptyResponse`, where it was written ahead. */
+  readonly #ahead: string | undefined;
   /** The response object as it was sent last; undefined before the first. */
-  #response: JsonObject | undefined;
+  #response: SentResponse | undefined;
   readonly #losses: AnswerLosses;
   #usage: Usage | undefined;
   /** The edits of a delta, for those that repeat its shape. */
@@ -58,8 +82,9 @@ class ResponsesEncoder implements ClientEncoder {
   /** Where `#emit` writes: the batch of the current call. */
   #out: Frame[] = [];
 
-  constructor(context: ResponseContext) {
+  constructor(context: ResponseContext, ahead?: string) {
     this.#context = context;
+    this.#ahead = ahead;
     this.#losses = new AnswerLosses(DIALECT, responseLosses, context);
     this.#writer = new ItemWriter(context, this.#emit, (name, head, text, tail) => {
       this.#send(name, `${head}${escapeJson(text)}${tail}`);
@@ -126,9 +151,15 @@ class ResponsesEncoder implements ClientEncoder {
 
   #begin(createdAt?: number): void {
     if (this.#response !== undefined) return;
-    this.#response = emptyResponse(this.#context, createdAt);
-    this.#emit('response.created', { response: this.#response });
-    this.#emit('response.in_progress', { response: this.#response });
+    const text = this.#ahead ?? JSON.stringify(emptyResponse(this.#context, createdAt));
+    this.#response = { text, native: undefined };
+    this.#sendResponse('response.created', text);
+    this.#sendResponse('response.in_progress', text);
+  }
+
+  /** `response`: its text. */
+  #sendResponse(name: string, response: string): void {
+    this.#send(name, `"response":${response}}`);
   }
 
   /** Ends the stream with the gateway's own terminal event, which repeats the sent items. Open items end first. */
@@ -138,8 +169,11 @@ class ResponsesEncoder implements ClientEncoder {
     const isCut = outcome.status !== 'completed';
     for (const item of this.#native.values()) closeItem(item, isCut ? 'incomplete' : 'completed', this.#emit);
     const sent = this.#mode === 'spliced' ? this.#native.values() : this.#writer.sent;
-    const response = finishedResponse(this.#context, this.#response ?? {}, finishedItems(sent), this.#usage, outcome);
-    this.#emit(`response.${String(response['status'])}`, { response });
+    const begun = this.#response ?? { text: '{}', native: undefined };
+    const tier = begun.native === undefined ? askedTier(this.#context) : begun.native['service_tier'];
+    const members = finishedMembers(this.#context, tier, finishedItems(sent), this.#usage, outcome);
+    const edits = Object.entries(members).map(([member, value]) => ({ path: [member], value: JSON.stringify(value) }));
+    this.#sendResponse(`response.${String(members['status'])}`, this.#shown(begun, edits));
     this.ended = true;
   }
 
@@ -170,13 +204,14 @@ class ResponsesEncoder implements ClientEncoder {
     edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
     if (isObject(response)) {
       append(edits, responseEdits(['response'], response, this.#context, undefined));
-      const shown = this.#shown(response);
-      if (this.#response === undefined && name !== 'response.created') this.#emit('response.created', { response: shown });
+      const shown: SentResponse = { text: native.text, native: response };
+      if (this.#response === undefined && name !== 'response.created')
+        this.#sendResponse('response.created', this.#shown(shown, []));
       this.#response = shown;
     }
     edits.push(...this.#numberEdits(json));
     const text = editJson(native.text, edits);
-    this.#out.push({ event: name, data: text });
+    this.#out.push(editedFrame(name, text, native.text, edits));
     recordNative(this.#native, name, json, text, { events, fold: this.#writer.fold });
     this.#startRun(native, json, edits);
   }
@@ -228,21 +263,23 @@ class ResponsesEncoder implements ClientEncoder {
         edits.push({ path: ['response', 'output', at], value: known.final ?? 'null' });
     }
     edits.push(...this.#numberEdits(json));
-    this.#out.push({ event: shown, data: editJson(text, edits) });
+    this.#out.push(editedFrame(shown, editJson(text, edits), text, edits));
     this.ended = true;
   }
 
-  /** The response object as the client gets it. */
-  #shown(response: JsonObject): JsonObject {
+  /** The text of a response object as the client gets it, with those edits. A large one is read twice, which takes a while. */
+  #shown({ text, native }: SentResponse, edits: readonly JsonEdit[]): string {
+    if (native === undefined) return editJson(text, edits);
     const { responseId, model, request } = this.#context;
     const previous = request.previousResponseId;
-    return {
-      ...response,
-      id: responseId,
-      model,
-      output: response['output'] ?? [],
-      ...(previous === undefined ? {} : { previous_response_id: previous }),
-    };
+    const own: JsonEdit[] = [
+      { path: ['id'], value: JSON.stringify(responseId) },
+      { path: ['model'], value: JSON.stringify(model) },
+    ];
+    if (native['output'] === undefined || native['output'] === null) own.push({ path: ['output'], value: '[]' });
+    if (previous !== undefined) own.push({ path: ['previous_response_id'], value: JSON.stringify(previous) });
+    // White space between members may hold line ends, which no event of ours does.
+    return editJson(sliceJson(text, ['response']) ?? '{}', [...own, ...edits]).replaceAll(/[\r\n]/g, ' ');
   }
 
   /** The sequence number is the gateway's: upstreams may leave it out, and events were added. */
@@ -250,6 +287,12 @@ class ResponsesEncoder implements ClientEncoder {
     const number = this.#sequence++;
     return json['sequence_number'] === number ? [] : [{ path: ['sequence_number'], value: String(number) }];
   }
+}
+
+/** A look for line ends in a long text that was put together of pieces would copy it: the pieces are looked at. */
+function editedFrame(event: string, data: string, given: string, edits: readonly JsonEdit[]): Frame {
+  if (data.length < LONG_CHARS) return { event, data };
+  return { event, data, oneLine: !hasLineEnd(given) && !edits.some(({ value = '' }) => hasLineEnd(value)) };
 }
 
 /**

@@ -12,6 +12,11 @@ import { NATIVE_REASON } from './outcome.ts';
 
 const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
 
+/** What a response that the gateway writes shows as its tier at the start. */
+export function askedTier({ request }: ResponseContext): JsonValue {
+  return (request.dialect === 'responses' ? request.json['service_tier'] : undefined) ?? 'auto';
+}
+
 /** The response at its start. `createdAt` is the upstream's, and is shown where that speaks this dialect. */
 export function emptyResponse(context: ResponseContext, createdAt?: number): JsonObject {
   const { owner, request } = context;
@@ -41,7 +46,7 @@ export function emptyResponse(context: ResponseContext, createdAt?: number): Jso
     prompt_cache_key: asked['prompt_cache_key'] ?? null,
     reasoning: { ...reasoning, effort: reasoning['effort'] ?? null, summary: reasoning['summary'] ?? null },
     safety_identifier: asked['safety_identifier'] ?? null,
-    service_tier: asked['service_tier'] ?? 'auto',
+    service_tier: askedTier(context),
     store: request.store ?? true,
     temperature: asked['temperature'] ?? 1,
     text: { ...text, format: text['format'] ?? { type: 'text' }, verbosity: text['verbosity'] ?? 'medium' },
@@ -67,12 +72,12 @@ function echoedTools(tools: JsonValue | undefined): JsonValue {
 }
 
 /**
- * The finished response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions); only a completed one has
- * a time.
+ * The members that an end sets in the response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions);
+ * only a completed one has a time. `asked`: what the response has shown as its `service_tier`.
  */
-export function finishedResponse(
+export function finishedMembers(
   context: ResponseContext,
-  base: JsonObject,
+  asked: JsonValue | undefined,
   output: readonly JsonValue[],
   usage: Usage | undefined,
   outcome: Outcome,
@@ -80,12 +85,11 @@ export function finishedResponse(
   const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
   const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
   return {
-    ...base,
     status,
     completed_at: status === 'completed' ? (context.now?.() ?? null) : null,
     error: isFailure ? errorObject(outcome.error) : null,
     incomplete_details: outcome.status === 'incomplete' ? incompleteDetails(outcome) : null,
-    service_tier: tierOf(usage, base['service_tier']),
+    service_tier: tierOf(usage, asked),
     output,
     usage: usage === undefined ? null : writeUsage(usage),
     ...toolUsage(usage?.meters),

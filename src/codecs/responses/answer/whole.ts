@@ -17,7 +17,7 @@ import { endsStep, type Steps } from '../../steps.ts';
 import { Assembler } from './assemble.ts';
 import { cutStatusOf, statusOf } from './decode-items.ts';
 import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './outcome.ts';
-import { emptyResponse, finishedResponse } from './response-object.ts';
+import { emptyResponse, finishedMembers } from './response-object.ts';
 import { responseEdits } from './splice.ts';
 import { finishedItems } from './sent-items.ts';
 import { arrayOrEmpty, missingId, needString } from '../wire.ts';
@@ -101,7 +101,7 @@ export function* encodeInSteps(whole: Whole, native: Native | undefined, context
   }
   writer.finish();
   yield;
-  return yield* writeInSteps(
-    finishedResponse(context, emptyResponse(context, kept.createdAt), finishedItems(writer.sent), kept.usage, kept.outcome),
-  );
+  const base = emptyResponse(context, kept.createdAt);
+  const finished = finishedMembers(context, base['service_tier'], finishedItems(writer.sent), kept.usage, kept.outcome);
+  return yield* writeInSteps({ ...base, ...finished });
 }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { inOrder } from '../../../support/wire.ts';
+import { inOrder, requestOf } from '../../../support/wire.ts';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../../src/codecs/canonical/event.ts';
 import type { OutputItem } from '../../../../src/codecs/canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../../src/codecs/canonical/json.ts';
 import type { Outcome } from '../../../../src/codecs/canonical/outcome.ts';
-import type { Frame } from '../../../../src/codecs/codec.ts';
+import type { ClientEncoder, Frame } from '../../../../src/codecs/codec.ts';
+import { atOnce } from '../../../../src/codecs/steps.ts';
 import { responsesClient } from '../../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../../support/client-order/responses.ts';
 import { headOf } from '../../../../src/codecs/canonical/item-emitter.ts';
@@ -45,6 +46,34 @@ function outputOf(frames: readonly Frame[]): JsonObject[] {
   assert.ok(Array.isArray(output));
   return output.filter(isObject);
 }
+
+test('what is written ahead changes no event', () => {
+  const text = whole(0, { kind: 'text', role: 'assistant', text: 'hi', citations: [] });
+  const ends: readonly CanonicalEvent[] = [
+    END,
+    { type: 'response.end', outcome: { status: 'failed', error: new GatewayError('upstream_error', 'no') } },
+    { type: 'response.end', outcome: { status: 'incomplete', reason: 'max_output' } },
+  ];
+  const tools = Array.from({ length: 3_000 }, (_, at) => ({ type: 'function', name: `t${at}`, parameters: {} }));
+  const json = { model: 'm', instructions: `"é${'x'.repeat(2_000_000)}`, tools, service_tier: 'flex', metadata: { a: '1' } };
+  const context = { ...responseContext(), request: requestOf('responses', { json }) };
+  for (const end of ends) {
+    const steps = [{ events: [START, ...text, end] }];
+    const written = (encoder: ClientEncoder): Frame[] => {
+      const frames: Frame[] = [];
+      for (const step of steps) encoder.push(step, frames);
+      encoder.end(frames);
+      return frames;
+    };
+    const expected = written(responsesClient.encodeEvents(context));
+    checkResponsesStream(expected);
+    const ahead = responsesClient.encodeEventsInSteps?.(context);
+    assert.ok(ahead !== undefined);
+    assert.deepEqual(written(atOnce(ahead)), expected);
+    const { response } = bodiesOf(expected)[0] as { response: JsonObject };
+    assert.equal(response['instructions'], json.instructions);
+  }
+});
 
 test('encodeEvents: a text has its whole lifecycle, numbered from 0, without [DONE]', () => {
   const frames = encode(

@@ -50,16 +50,35 @@ function eventsOf(asked: Asked): readonly object[] {
   ];
 }
 
-export async function startEchoUpstream(): Promise<{ readonly url: string; close(): void }> {
+export interface EchoManners {
+  /** It leaves out what was streamed where it repeats it: each large event has to be edited. */
+  readonly isSloppy?: boolean;
+  /** It breaks off behind the first words. */
+  readonly breaksOff?: boolean;
+}
+
+function sloppy(event: object): object {
+  if (!('response' in event)) return event;
+  const response = event.response as { readonly output: readonly object[] };
+  return { ...event, response: { ...response, output: response.output.map((item) => ({ ...item, content: [] })) } };
+}
+
+export async function startEchoUpstream({ isSloppy = false, breaksOff = false }: EchoManners = {}): Promise<{
+  readonly url: string;
+  close(): void;
+}> {
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const asked = JSON.parse(Buffer.concat(chunks).toString()) as Asked;
     if (asked.stream === true) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (const [at, event] of eventsOf(asked).entries())
-        response.write(`data: ${JSON.stringify({ ...event, sequence_number: at })}\n\n`);
-      response.end();
+      for (const [at, event] of eventsOf(asked).entries()) {
+        if (breaksOff && at === 5) break;
+        response.write(`data: ${JSON.stringify({ ...(isSloppy ? sloppy(event) : event), sequence_number: at })}\n\n`);
+      }
+      if (breaksOff) response.write('', () => response.destroy());
+      else response.end();
       return;
     }
     response.writeHead(200, { 'content-type': 'application/json' });
