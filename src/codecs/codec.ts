@@ -12,6 +12,7 @@ import type { JsonObject, JsonValue } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
 import type { Steps } from './steps.ts';
 import type { CanonicalRequest, Refusable, SentRequest } from './canonical/request.ts';
+import type { Ends } from './json/text.ts';
 import type { ToolNames } from './tools/names.ts';
 
 /** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
@@ -22,6 +23,8 @@ export interface Frame {
   readonly oneLine?: boolean;
   /** What `data` holds, where it was parsed already. */
   readonly json?: JsonValue;
+  /** Where long values of `data` end, by their start. */
+  readonly ends?: Ends;
   /** `data` holds UTF-8 bytes, one character each. No decoder sees such a frame: see `answers/large-events.ts`. */
   readonly isUndecoded?: true;
 }

@@ -6,6 +6,7 @@ import type { Step } from '../canonical/event.ts';
 import { readUtf8 } from '../bodies/utf8.ts';
 import type { EventDecoder, Frame } from '../codec.ts';
 import { tryInSteps } from '../json/parse-in-steps.ts';
+import type { Ends } from '../json/text.ts';
 import type { Steps } from '../steps.ts';
 import type { Stage } from '../../streams/stage.ts';
 
@@ -50,8 +51,9 @@ export class LargeEvents implements Stage<Frame, Step> {
     const data = isUndecoded === true ? yield* readUtf8(bytesOf(given), new TextDecoder('utf-8', { ignoreBOM: true })) : given;
     this.#frames[0] = { event, data };
     this.#isRead = true;
-    const json = yield* tryInSteps(data);
-    if (json !== undefined) this.#frames[0] = { event, data, json };
+    const ends: Ends = new Map();
+    const json = yield* tryInSteps(data, ends);
+    if (json !== undefined) this.#frames[0] = { event, data, json, ends };
   }
 
   /** Decodes the event that was read, and what follows it up to the next large one. */

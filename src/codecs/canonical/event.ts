@@ -1,5 +1,6 @@
 /** The events of a canonical stream. Their order is in `canonical/lifecycle.ts`. */
 import type { Repeat } from '../json/shape.ts';
+import type { Ends } from '../json/text.ts';
 import type { Dialect } from './dialect.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem, Role, ToolName } from './item.ts';
 import type { JsonValue } from './json.ts';
@@ -68,6 +69,8 @@ export interface Native {
   /** The JSON text exactly as received. */
   readonly text: string;
   readonly json: JsonValue;
+  /** Where long values of the text end, by their start. */
+  readonly ends?: Ends | undefined;
   /** How the text repeats the shape of an earlier event of its stream, so that both get the same edits. */
   readonly repeat?: Repeat;
   /** Events that should stand before it and that the upstream left out. */

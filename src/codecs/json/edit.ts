@@ -3,7 +3,7 @@
  * white space survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
  */
 import { isObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';
-import { eachChild, type JsonPath, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipValue } from './text.ts';
+import { eachChild, type Ends, type JsonPath, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipValue } from './text.ts';
 
 export interface JsonEdit {
   readonly path: JsonPath;
@@ -29,15 +29,32 @@ export interface Change {
   readonly text: string;
 }
 
-/** The text with all edits made. Edits of a parent that does not exist are ignored; an edit beneath an edited path is ignored. */
-export function editJson(text: string, edits: readonly JsonEdit[]): string {
-  return apply(text, changesOf(text, edits));
+/**
+ * The text with all edits made. Edits of a parent that does not exist are ignored; an edit beneath an edited path is ignored.
+ * `ends`: where long values of the text end, which are then not looked through.
+ */
+export function editJson(text: string, edits: readonly JsonEdit[], ends?: Ends): string {
+  return apply(text, changesOf(text, edits, ends));
+}
+
+/** {@link editJson}, and where those of the long values end in its text that were not replaced. */
+export function editKnown(text: string, edits: readonly JsonEdit[], ends: Ends): { readonly text: string; readonly ends: Ends } {
+  const changes = changesOf(text, edits, ends);
+  const grown = (sum: number, { start, end, text: { length } }: Change): number => sum + length - (end - start);
+  const moved: Ends = new Map();
+  for (const [start, end] of ends) {
+    if (changes.some((change) => change.start <= start && start < change.end)) continue;
+    const shift = changes.filter((change) => change.end <= start).reduce(grown, 0);
+    const growth = changes.filter((change) => change.start > start && change.end < end).reduce(grown, 0);
+    moved.set(start + shift, end + shift + growth);
+  }
+  return { text: apply(text, changes), ends: moved };
 }
 
 /** What {@link editJson} would change, in text order. */
-export function changesOf(text: string, edits: readonly JsonEdit[]): Change[] {
+export function changesOf(text: string, edits: readonly JsonEdit[], ends?: Ends): Change[] {
   const changes: Change[] = [];
-  if (edits.length > 0) visit(text, skipSpace(text, 0), treeOf(edits), changes);
+  if (edits.length > 0) visit(text, skipSpace(text, 0), treeOf(edits), changes, ends);
   return changes;
 }
 
@@ -101,31 +118,31 @@ function apply(text: string, changes: readonly Change[]): string {
 }
 
 /** Visits the value at `start`, adds its changes in text order, and returns the index after it. */
-function visit(text: string, start: number, node: Node, changes: Change[]): number {
+function visit(text: string, start: number, node: Node, changes: Change[], ends?: Ends): number {
   if (node.edit !== undefined) {
-    const end = skipValue(text, start);
+    const end = skipValue(text, start, ends);
     changes.push({ start, end, text: node.edit.value ?? 'null' });
     return end;
   }
   const opening = text.charCodeAt(start);
   const { children } = node;
-  if (children === undefined || (opening !== OPEN_BRACE && opening !== OPEN_BRACKET)) return skipValue(text, start);
-  return visitMembers(text, start, opening === OPEN_BRACE, children, changes);
+  if (children === undefined || (opening !== OPEN_BRACE && opening !== OPEN_BRACKET)) return skipValue(text, start, ends);
+  return visitMembers(text, start, opening === OPEN_BRACE, children, changes, ends);
 }
 
 /** Like {@link visit}, for the members of the container at `start`. */
-function visitMembers(text: string, start: number, isObject: boolean, children: Nodes, changes: Change[]): number {
+function visitMembers(text: string, start: number, isObject: boolean, children: Nodes, changes: Change[], ends?: Ends): number {
   const removals = new Removals(start + 1, changes);
   const end = eachChild(text, start, (key, at, memberStart) => {
     const child = children.get(key);
     if (child !== undefined) child.foundIn = start;
     if (child?.edit !== undefined && child.edit.value === undefined) {
-      const removedEnd = skipValue(text, at);
+      const removedEnd = skipValue(text, at, ends);
       removals.remove(memberStart, removedEnd);
       return removedEnd;
     }
     removals.stop(memberStart);
-    const keptEnd = child === undefined ? skipValue(text, at) : visit(text, at, child, changes);
+    const keptEnd = child === undefined ? skipValue(text, at, ends) : visit(text, at, child, changes, ends);
     removals.keep(keptEnd);
     return keptEnd;
   });

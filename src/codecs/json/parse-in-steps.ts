@@ -12,6 +12,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  type Ends,
   isEscaped,
   OPEN_BRACE,
   OPEN_BRACKET,
@@ -36,10 +37,10 @@ export function parseInSteps(text: string): Steps<JsonValue> {
   return read(text, true);
 }
 
-/** The parsed value; undefined for text that is not JSON. */
-export function* tryInSteps(text: string): Steps<JsonValue | undefined> {
+/** The parsed value; undefined for text that is not JSON. `ends` is told where the long values of the text end. */
+export function* tryInSteps(text: string, ends?: Ends): Steps<JsonValue | undefined> {
   try {
-    return yield* parseInSteps(text);
+    return yield* read(text, true, ends);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -61,10 +62,10 @@ export function* isObjectInSteps(text: string): Steps<boolean> {
 }
 
 /** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. */
-function* read(text: string, keeps: boolean): Steps<JsonValue> {
+function* read(text: string, keeps: boolean, ends: Ends = new Map()): Steps<JsonValue> {
   if (text.length < PIECE) return parseJson(text);
   const start = skipSpace(text, 0);
-  const ends = yield* largeValues(text);
+  yield* findLarge(text, ends);
   yield;
   const end = ends.get(start);
   if (end === undefined) return parseJson(text);
@@ -77,11 +78,10 @@ function malformed(at: number): SyntaxError {
 }
 
 /**
- * Where each large container and each long string ends, by its start. A container that lies too deep is read with the one
+ * Notes where each large container and each long string ends, by its start. A container that lies too deep is read with the one
  * around it: each level costs a call within the calls of all levels above it, and no request that comes so far has one.
  */
-function* largeValues(text: string): Steps<ReadonlyMap<number, number>> {
-  const ends = new Map<number, number>();
+function* findLarge(text: string, ends: Ends): Steps<void> {
   const open: number[] = [];
   for (let at = 0, rest = STEP; at < text.length; at++) {
     if (at >= rest) {
@@ -101,7 +101,6 @@ function* largeValues(text: string): Steps<ReadonlyMap<number, number>> {
       if (at - start >= PIECE && open.length < MAX_DEPTH) ends.set(start, at + 1);
     }
   }
-  return ends;
 }
 
 /** A member of a large container: an element of a list, or a name with its value. */

@@ -77,7 +77,7 @@ function isScalarEnd(code: number): boolean {
 }
 
 /** Where long values end, by their start: what was looked through once is skipped at once. */
-type Ends = Map<number, number>;
+export type Ends = Map<number, number>;
 /** Values of so many characters are remembered. */
 const LONG = 16 * 1024;
 
@@ -110,32 +110,32 @@ export function skipValue(text: string, at: number, ends?: Ends): number {
 }
 
 /** The exact text of the value at `path`; undefined where there is none. Of duplicate keys the last counts, as in JSON.parse. */
-export function sliceJson(text: string, path: JsonPath): string | undefined {
-  const span = spanOf(text, path);
+export function sliceJson(text: string, path: JsonPath, ends?: Ends): string | undefined {
+  const span = spanOf(text, path, ends);
   return span === undefined ? undefined : text.slice(span.start, span.end);
 }
 
 /** The range of the value at `path`; otherwise like {@link sliceJson}. */
-export function spanOf(text: string, path: JsonPath): { readonly start: number; readonly end: number } | undefined {
-  const start = startOf(text, path);
-  return start === undefined ? undefined : { start, end: skipValue(text, start) };
+export function spanOf(text: string, path: JsonPath, ends?: Ends): { readonly start: number; readonly end: number } | undefined {
+  const start = startOf(text, path, ends);
+  return start === undefined ? undefined : { start, end: skipValue(text, start, ends) };
 }
 
-function startOf(text: string, path: JsonPath): number | undefined {
+function startOf(text: string, path: JsonPath, ends?: Ends): number | undefined {
   let at = skipSpace(text, 0);
   for (const step of path) {
-    const next = find(text, at, step);
+    const next = find(text, at, step, ends);
     if (next === undefined) return undefined;
     at = next;
   }
   return at;
 }
 
-function find(text: string, start: number, step: string | number): number | undefined {
+function find(text: string, start: number, step: string | number, ends?: Ends): number | undefined {
   let found: number | undefined;
   eachChild(text, start, (key, at) => {
     if (key === step) found = at;
-    return skipValue(text, at);
+    return skipValue(text, at, ends);
   });
   return found;
 }

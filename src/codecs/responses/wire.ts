@@ -4,7 +4,8 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Mint } from '../codec.ts';
-import { editJson, editValue, type JsonEdit } from '../json/edit.ts';
+import { editJson, editKnown, editValue, type JsonEdit } from '../json/edit.ts';
+import type { Ends } from '../json/text.ts';
 
 /** The id prefixes of items that the gateway makes, by item type (known failure R22: an id must match its type). */
 export const ID_PREFIX = {
@@ -55,6 +56,8 @@ export const IMAGE_FACTS = ['action', 'background', 'model', 'output_format', 'q
 export interface EventText {
   readonly text: string;
   readonly json: JsonObject;
+  /** Where long values of the text end, by their start. */
+  readonly ends?: Ends | undefined;
 }
 
 export interface NamedEvent {
@@ -63,9 +66,9 @@ export interface NamedEvent {
 }
 
 /** Throws GatewayError blaming the upstream for anything but an object. */
-export function parseEvent(text: string, json = tryJson(text)): EventText {
+export function parseEvent(text: string, json = tryJson(text), ends?: Ends): EventText {
   if (!isObject(json)) throw malformed('event');
-  return { text, json };
+  return ends === undefined ? { text, json } : { text, json, ends };
 }
 
 /** The event with all edits made. */
@@ -73,7 +76,8 @@ export function edited(event: EventText, edits: readonly JsonEdit[]): EventText 
   if (edits.length === 0) return event;
   const json = editValue(event.json, edits);
   if (!isObject(json)) throw malformed('event');
-  return { text: editJson(event.text, edits), json };
+  const { text, ends } = event;
+  return ends === undefined ? { text: editJson(text, edits), json } : { ...editKnown(text, edits, ends), json };
 }
 
 export function malformed(what: string): GatewayError {

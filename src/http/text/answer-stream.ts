@@ -140,7 +140,8 @@ export class AnswerStream implements AnswerSource {
   }
 
   #read(large: LargeEvents): void {
-    if (this.#work === undefined) throw new Error('nobody reads large events');
+    const work = this.#work;
+    if (work === undefined) throw new Error('nobody reads large events');
     this.#isReading = true;
     const goOn = (): void => {
       this.#isReading = false;
@@ -148,7 +149,8 @@ export class AnswerStream implements AnswerSource {
       this.#wake = undefined;
       wake?.();
     };
-    this.#work.run(large.read()).then(goOn, goOn);
+    // It was put together in this turn, which took long enough.
+    setImmediate(() => work.run(large.read()).then(goOn, goOn));
   }
 
   #push(bytes: Uint8Array, out: Step[]): void {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changesOf, editJson, editValue, type JsonEdit } from '../../../src/codecs/json/edit.ts';
-import { compactJson, type JsonPath, jsonSlicer, sliceElements, sliceJson } from '../../../src/codecs/json/text.ts';
+import { changesOf, editJson, editKnown, editValue, type JsonEdit } from '../../../src/codecs/json/edit.ts';
+import { compactJson, type JsonPath, jsonSlicer, skipValue, sliceElements, sliceJson } from '../../../src/codecs/json/text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
 
@@ -130,6 +130,10 @@ test('property: a value that is edited is what its edited text parses to', () =>
       const edits = choices.map(([at, , which]) => edit(paths[at % paths.length] ?? [], values[which]));
       // An object that is to lose itself becomes null, as its text does.
       assert.deepEqual(editValue(JSON.parse(whole.text), edits), JSON.parse(editJson(whole.text, edits)));
+      const ends = new Map(places.map(({ start, value: { text } }) => [start, start + text.length]));
+      const known = editKnown(whole.text, edits, ends);
+      assert.equal(known.text, editJson(whole.text, edits), 'what is known to end there is skipped');
+      for (const [start, end] of known.ends) assert.equal(skipValue(known.text, start), end, 'and ends where it ends now');
     }),
   );
 });

@@ -57,6 +57,14 @@ const ASKED: Readonly<Record<string, Asked>> = {
     body: { instructions: LONG, input: 'x', stream: true },
     model: 'free',
   },
+  'a stream over messages with its instructions of 15 MB of quotes': {
+    body: { instructions: '"'.repeat(15 * MIB), input: 'x', stream: true },
+    model: 'free',
+  },
+  'a stream with its instructions of 15 MB of quotes, the end of which has to be filled in': {
+    body: { instructions: '"'.repeat(15 * MIB), input: 'x', stream: true },
+    manners: { isSloppy: true },
+  },
   'a stream over messages with its 20,000 tools': { body: { tools: TOOLS, input: 'x', stream: true }, model: 'free' },
   'a warm-up with its instructions of 30 MB, and a turn': {
     body: { instructions: LONG, input: 'x', generate: false },

@@ -89,7 +89,7 @@ function withOutput(event: EventText, output: readonly JsonValue[], list: readon
   const items = list.map((entry) => ('item' in entry ? entry.item : (output[entry.position] ?? null)));
   const own = list.map((entry) => ('item' in entry ? JSON.stringify(entry.item) : texts[entry.position]));
   return {
-    text: editJson(event.text, [{ path: ['response', 'output'], value: `[${own.join(',')}]` }]),
+    text: editJson(event.text, [{ path: ['response', 'output'], value: `[${own.join(',')}]` }], event.ends),
     json: { ...event.json, response: { ...response, output: items } },
   };
 }

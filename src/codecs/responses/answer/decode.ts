@@ -7,7 +7,7 @@ import { empty } from '../../../streams/empty.ts';
 import { LifecycleError } from '../../../streams/lifecycle.ts';
 import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
-import type { CanonicalEvent, Step } from '../../canonical/event.ts';
+import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
@@ -91,7 +91,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const events: CanonicalEvent[] = [];
     const given = this.#normaliser.read(frame);
     if (given === undefined) return;
-    const { name, text, json, isPlain, missing } = given;
+    const { name, text, json, ends, isPlain, missing } = given;
     if (missing.length > 0) this.#beginWith(given, events);
     for (const event of missing) this.#insert(event, given, events);
     // A repaired event is not learnt: the next of its shape needs its own repair.
@@ -100,7 +100,8 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (track !== undefined) this.#item(given, track, events);
     else this.#response(name, json, frame.data, events);
     const more = { ...(learnt === undefined ? {} : { repeat: learnt }), ...(missing.length === 0 ? {} : { missing }) };
-    out.push({ native: { dialect: DIALECT, name, text, json, ...more }, events });
+    const native: Native = { dialect: DIALECT, name, text, json, ...more };
+    out.push({ native: ends === undefined ? native : { ...native, ends }, events });
     if (track !== undefined && learnt !== undefined) this.#run = this.#deltaRunOf(name, json, track, learnt.shape);
   }
 

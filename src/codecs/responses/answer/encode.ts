@@ -17,7 +17,7 @@ import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
 import { holeAt, holeValue } from '../../json/shape.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
-import { sliceJson } from '../../json/text.ts';
+import { type Ends, sliceJson } from '../../json/text.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import type { Steps } from '../../steps.ts';
 import { checkRepresentable } from './encode-images.ts';
@@ -58,6 +58,8 @@ interface SentResponse {
   readonly text: string;
   /** What it is in that event; undefined for one that the gateway wrote. */
   readonly native: JsonObject | undefined;
+  /** Of the event: where its long values end. */
+  readonly ends?: Ends | undefined;
 }
 
 class ResponsesEncoder implements ClientEncoder {
@@ -192,7 +194,7 @@ class ResponsesEncoder implements ClientEncoder {
     const response = json['response'];
     if (end !== undefined) {
       // Agents understand neither a bare `error` event nor a terminal event without a response.
-      if (isObject(response)) this.#spliceEnd(native.text, json, response, end.outcome);
+      if (isObject(response)) this.#spliceEnd(native, json, response, end.outcome);
       else this.#terminate(end.outcome);
       return;
     }
@@ -204,13 +206,13 @@ class ResponsesEncoder implements ClientEncoder {
     edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
     if (isObject(response)) {
       append(edits, responseEdits(['response'], response, this.#context, undefined));
-      const shown: SentResponse = { text: native.text, native: response };
+      const shown: SentResponse = { text: native.text, native: response, ends: native.ends };
       if (this.#response === undefined && name !== 'response.created')
         this.#sendResponse('response.created', this.#shown(shown, []));
       this.#response = shown;
     }
     edits.push(...this.#numberEdits(json));
-    const text = editJson(native.text, edits);
+    const text = editJson(native.text, edits, native.ends);
     this.#out.push(editedFrame(name, text, native.text, edits));
     recordNative(this.#native, name, json, text, { events, fold: this.#writer.fold });
     this.#startRun(native, json, edits);
@@ -250,7 +252,7 @@ class ResponsesEncoder implements ClientEncoder {
   }
 
   /** Sends the upstream's own terminal event, with its items as the client was sent them where it knows them under other ids. */
-  #spliceEnd(text: string, json: JsonObject, response: JsonObject, outcome: Outcome): void {
+  #spliceEnd({ text, ends }: Native, json: JsonObject, response: JsonObject, outcome: Outcome): void {
     const createdAt = response['created_at'];
     this.#begin(typeof createdAt === 'number' ? createdAt : undefined);
     const shown = `response.${outcome.status === 'cancelled' ? 'failed' : outcome.status}`;
@@ -263,12 +265,12 @@ class ResponsesEncoder implements ClientEncoder {
         edits.push({ path: ['response', 'output', at], value: known.final ?? 'null' });
     }
     edits.push(...this.#numberEdits(json));
-    this.#out.push(editedFrame(shown, editJson(text, edits), text, edits));
+    this.#out.push(editedFrame(shown, editJson(text, edits, ends), text, edits));
     this.ended = true;
   }
 
   /** The text of a response object as the client gets it, with those edits. A large one is read twice, which takes a while. */
-  #shown({ text, native }: SentResponse, edits: readonly JsonEdit[]): string {
+  #shown({ text, native, ends }: SentResponse, edits: readonly JsonEdit[]): string {
     if (native === undefined) return editJson(text, edits);
     const { responseId, model, request } = this.#context;
     const previous = request.previousResponseId;
@@ -279,7 +281,7 @@ class ResponsesEncoder implements ClientEncoder {
     if (native['output'] === undefined || native['output'] === null) own.push({ path: ['output'], value: '[]' });
     if (previous !== undefined) own.push({ path: ['previous_response_id'], value: JSON.stringify(previous) });
     // White space between members may hold line ends, which no event of ours does.
-    return editJson(sliceJson(text, ['response']) ?? '{}', [...own, ...edits]).replaceAll(/[\r\n]/g, ' ');
+    return editJson(sliceJson(text, ['response'], ends) ?? '{}', [...own, ...edits]).replaceAll(/[\r\n]/g, ' ');
   }
 
   /** The sequence number is the gateway's: upstreams may leave it out, and events were added. */

@@ -92,7 +92,7 @@ export class Normaliser {
 /** Undefined for data that is not JSON in an event that is not of this protocol: unknown events never fail a stream. */
 function parseFrame(frame: Frame): EventText | undefined {
   try {
-    return parseEvent(frame.data, frame.json);
+    return parseEvent(frame.data, frame.json, frame.ends);
   } catch (error) {
     const name = frame.event ?? '';
     if (name === '' || name === 'message' || name === 'error' || name.startsWith('response.')) throw error;
