@@ -562,6 +562,18 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
   });
 
+  test('there are 255 envelope secrets at the most, which a further rotation says and changes nothing', async (t) => {
+    const store = await openStore(t);
+    for (let id = 2; id <= 255; id += 1) assert.equal((await store.secrets.rotate(cause())).id, id);
+    await assert.rejects(store.secrets.rotate(cause()), {
+      name: 'StoreError',
+      code: 'amount_out_of_range',
+      message: 'there are 255 envelope secrets: no id is left',
+    });
+    assert.equal(store.secrets.current().id, 255);
+    assert.deepEqual(await store.ledger.verify(), { rows: 255, differences: [] });
+  });
+
   test('a deleted key is refused for good, pays back its sub-account, and is still found', async (t) => {
     const store = await openStore(t);
     const { account, key } = await funded(store, 1_000n, { subAccount: true });

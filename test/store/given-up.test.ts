@@ -3,44 +3,25 @@
  * however well the disk is. That write goes through a descriptor of its own, which is put out of order here.
  */
 import assert from 'node:assert/strict';
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import { eventually } from '../support/test-gateway.ts';
+import { breakDescriptor, descriptorsOf, noDescriptors as skip } from './support/descriptors.ts';
 import { cause, entry, funded, ok, options, tempDirectory } from './support/store.ts';
 
-const DESCRIPTORS = '/proc/self/fd';
 const O_DSYNC = 0o10000;
 
 /** The descriptor by which LMDB writes meta pages: the synchronous one of the store's file. */
 function metaDescriptor(path: string): number {
-  const found = readdirSync(DESCRIPTORS)
-    .map(Number)
-    .find((descriptor) => {
-      const name = join(DESCRIPTORS, String(descriptor));
-      if (!existsSync(name) || readlinkSync(name) !== join(path, 'data.mdb')) return false;
-      const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1] ?? '0';
-      return (Number.parseInt(flags, 8) & O_DSYNC) !== 0;
-    });
+  const found = descriptorsOf(join(path, 'data.mdb')).find((descriptor) => {
+    const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1] ?? '0';
+    return (Number.parseInt(flags, 8) & O_DSYNC) !== 0;
+  });
   assert.ok(found !== undefined, 'LMDB has no descriptor of its own for meta pages');
   return found;
 }
-
-/** From now on what is written to `descriptor` fails: nothing can be written where it leads. */
-function breakDescriptor(t: TestContext, descriptor: number): void {
-  closeSync(descriptor);
-  const others: number[] = [];
-  for (;;) {
-    const opened = openSync('/dev/null', 'r');
-    if (opened === descriptor) break;
-    others.push(opened);
-    assert.ok(opened < descriptor, 'its number was taken');
-  }
-  t.after(() => others.forEach(closeSync));
-}
-
-const skip = existsSync(DESCRIPTORS) ? false : 'this system does not list descriptors';
 
 test('F31: a store whose last write of a commit failed goes on by itself, with everything settled once', { skip }, async (t) => {
   const problems: string[] = [];

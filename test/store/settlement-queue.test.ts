@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import type { Reservation } from '../../src/store/reservations.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import type { Seams } from '../../src/store/lmdb/environment.ts';
+import { eventually } from '../support/test-gateway.ts';
 import { cause, entry, FakeClock, funded, ok, openStore, tempDirectory } from './support/store.ts';
 
 /** As LMDB tells it. */
@@ -99,7 +100,7 @@ test('F31: of rows that are written one by one, only those that the disk refused
 
   isSick = () => true;
   const fourth = settle('ex_4', 1n);
-  await assert.rejects(settlements.flush(), { code: 'unavailable' });
+  await assert.rejects(settlements.flush(), { code: 'unavailable', message: '1 rows could not be written and still wait' });
   assert.equal(store.health().healthy, false);
   isSick = () => false;
   const another = assert.rejects(Promise.resolve(settle('ex_5', -1n)), { code: 'amount_out_of_range' });
@@ -124,4 +125,35 @@ test('F33: what cannot be written at the end is given up aloud, whole, and the s
   const said = problems.filter((what) => what.startsWith('settlement_lost'));
   assert.equal(said.length, 1);
   assert.match(said.join(), /"exchangeId":"ex_1".*"chargedNanos":"7"/);
+});
+
+test('F31: after rows that are written one by one and meet a disk that refuses, it is tried again with a pause', async (t) => {
+  const problems: string[] = [];
+  const delays: number[] = [];
+  let isSick = (): boolean => problems.some((what) => what.startsWith('settlement_lost'));
+  const afterWrite = (): void => {
+    if (isSick()) throw EIO;
+  };
+  class Clock extends FakeClock {
+    override after(ms: number, callback: () => void): () => void {
+      delays.push(ms);
+      return super.after(ms, callback);
+    }
+  }
+  const clock = new Clock();
+  const path = tempDirectory(t);
+  const store = await openStore(t, { path, clock, flushMs: 77, onProblem: ({ what }) => problems.push(what) }, { afterWrite });
+  rmSync(join(path, 'settlements'), { recursive: true });
+  const owner = await funded(store, 1_000n);
+  const failed = assert.rejects(async () => store.settlements.settle({ entry: entry(owner, 'ex_1', -1n) }), StoreError);
+  const settled = store.settlements.settle({ entry: entry(owner, 'ex_2', 5n) });
+  const tries = (): number[] => delays.filter((ms) => ms === 77 || ms === 250);
+  assert.deepEqual(tries(), [77]);
+  clock.advance(77);
+  await failed;
+  await eventually(() => tries().length > 1, 'another try');
+  assert.deepEqual(tries(), [77, 250]);
+  isSick = () => false;
+  clock.advance(250);
+  assert.deepEqual(await settled, { settled: true, chargedNanos: 5n });
 });

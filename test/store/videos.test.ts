@@ -124,6 +124,25 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
+  test('a verdict of success is the same only with the same result, and is journaled with who gave it and why', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const token = await lease(store);
+    ok(await store.videos.create(newVideo(owner, 'v')));
+    for (const event of ['submit', 'lose'] as const) ok(await store.videos.change('v', CHANGES[event], token, T0));
+    const resolve = (outputUrl: string) =>
+      store.videos.resolve('v', { event: 'succeed', outputUrl }, { id: 'ticket', by: 'me', note: 'it came' }, T0);
+    const task = ok(await resolve('https://example.com/a'));
+    assert.deepEqual(ok(await resolve('https://example.com/a')), task);
+    assert.equal(refusal(await resolve('https://example.com/b')).reason, 'illegal');
+    const row = (await store.ledger.journal({ ref: 'v' })).at(-1);
+    assert.deepEqual([row?.kind, row?.by, row?.note], ['settle', 'me', 'ticket: it came']);
+    assert.equal(
+      refusal(await store.videos.resolve('none', { event: 'succeed', outputUrl: 'x' }, cause(), T0)).reason,
+      'not_found',
+    );
+  });
+
   test('F29: the same request is one task, whenever it comes again; another body is refused', async (t) => {
     const path = await place(t);
     const store = await openStore(t, { path });
@@ -173,6 +192,24 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual(gift.state === 'queued' && gift.dueAtMs, T0, 'what says nothing else is due at once');
     assert.equal(refusal(await store.videos.create(newVideo(rich, 'gift', { idempotencyKey: 'another' }))).reason, 'invalid');
     assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('what no engine can keep of a task is refused by its name, and nothing is held for it', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    ok(await store.videos.create(newVideo(owner, 'taken')));
+    const { rows } = await store.ledger.verify();
+    const words = 'must be 1 to 255 printable ASCII characters';
+    const cases: readonly (readonly [field: string, Partial<NewVideo>, message: string])[] = [
+      ...['', 'a b', 'é', 'x'.repeat(201)].map((id) => ['id', { id }, 'is not an id'] as const),
+      ...['', 'a\nb', 'é', 'x'.repeat(256)].map((idempotencyKey) => ['idempotencyKey', { idempotencyKey }, words] as const),
+      ['priceNanos', { priceNanos: -1n }, 'must not be negative'],
+      ['id', { id: 'taken', idempotencyKey: 'another' }, 'is taken'],
+    ];
+    for (const [field, more, message] of cases)
+      assert.deepEqual(refusal(await store.videos.create(newVideo(owner, 'new', more))), { reason: 'invalid', field, message });
+    assert.deepEqual(await store.ledger.verify(), { rows, differences: [] });
+    ok(await store.videos.create(newVideo(owner, 'x'.repeat(200), { idempotencyKey: ' '.repeat(255) })));
   });
 
   test('a refund goes to the wallet when the sub-account that paid is gone', async (t) => {

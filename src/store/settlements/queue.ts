@@ -157,6 +157,7 @@ export class SettlementQueue implements Settlements {
   readonly #endTurn = (): void => {
     this.#turnEnds = false;
     this.#writeLog();
+    this.#syncWhatIsLeft();
   };
 
   /** Appends what is not in the log. What the disk does not take is tried again later. */
@@ -170,7 +171,6 @@ export class SettlementQueue implements Settlements {
         this.#unlogged.unshift(...rows);
       }
     }
-    if (this.#unlogged.length > 0 || this.#unsynced.length > 0) this.#syncLater();
   }
 
   /** An opening is no money: a power cut may cost it, unless somebody waits for it. */
@@ -195,6 +195,10 @@ export class SettlementQueue implements Settlements {
     this.#syncing = this.#syncOnce();
     await this.#syncing;
     this.#syncing = undefined;
+    this.#syncWhatIsLeft();
+  }
+
+  #syncWhatIsLeft(): void {
     if (this.#unlogged.length > 0 || this.#unsynced.length > 0) this.#syncLater();
   }
 

@@ -97,7 +97,7 @@ export class SegmentFolder {
       const mine = this.#nextPath();
       renameSync(path, mine);
       if (lines.length > 0 || damaged > 0) return { path: mine, lines, damaged };
-      rmSync(mine, { force: true });
+      rmSync(mine);
     } catch (error) {
       // Without the file another process was quicker.
       if (existsSync(path)) this.#tell(path, `settlements_unreadable: ${path} cannot be taken over`, error);
