@@ -107,7 +107,9 @@ const copyOf = (file: string, name: number | string): string => file.replace(/\.
  * the others.
  */
 export function drawn(room: readonly string[], seed: number): Mutant[] {
-  const files = [...new Set(room.flatMap((pattern) => globSync(pattern, { cwd: ROOT })))].sort();
+  const found = room.flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+  // A file of types alone has nothing that runs.
+  const files = [...new Set(found)].filter((file) => !file.endsWith('.d.ts')).sort();
   const ranked = mutantsOf(files).map((mutant) => ({ mutant, rank: hashOf(`${seed} ${mutant.id}`) }));
   return ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ mutant }) => mutant);
 }

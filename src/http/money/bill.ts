@@ -38,7 +38,7 @@ export function billOf({ config, chargeFor: charged, rates, ratesOf, channel, us
   const its = failed?.model === undefined ? rates : ratesOf(failed.model);
   const charge = charged(billed, its, ratesOfUpstreamModel(config, channel === undefined ? [] : [channel]));
   const more = [...flags, ...(reported?.flags ?? []), ...(reported?.estimated === true ? ['estimated'] : [])];
-  return { reported, billed, charge: more.length === 0 ? charge : { ...charge, flags: [...charge.flags, ...more] } };
+  return { reported, billed, charge: { ...charge, flags: [...charge.flags, ...more] } };
 }
 
 /** The last failed attempt that reported what it used: billed where no attempt was answered. */

@@ -150,6 +150,17 @@ test('a failure that may pass is repeated where the operator wants it, as often 
   const lasting = setUp({ a: [fault({ reason: 'truncated' })] }, { a: { options: { retries: 2 } } });
   errorOf(await lasting.run());
   assert.equal(lasting.asked.length, 1, 'what does not pass is not repeated');
+  // What is starting up says so (Bedrock): its own number holds where it is the larger.
+  for (const [retries, times] of [
+    [0, 3],
+    [3, 4],
+  ] as const) {
+    const upstream = { status: 503, text: 'not ready' };
+    const starting = fault({ reason: 'http_status', upstream, repeats: 2 });
+    const loop = setUp({ a: [starting] }, { a: { options: { retries } } });
+    errorOf(await loop.run());
+    assert.equal(loop.asked.length, times);
+  }
 });
 
 /** What is left of the budget of the Channel `a`, which is then gone. */

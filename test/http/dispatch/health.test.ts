@@ -170,6 +170,24 @@ test('a Channel whose configuration changed begins anew, and attempts under the 
   assert.ok(health.isFit('a', 'm'));
 });
 
+test('of a Channel whose configuration stays, attempts that were under way still count, and probes that failed', () => {
+  const { health } = setUp();
+  const early = Array.from({ length: 3 }, () => health.enter('a', 'm'));
+  health.enter('b', 'm')?.refused();
+  health.keepOnly(new Set(['b']));
+  health.keepOnly(new Set(['a', 'b']));
+  const later = Array.from({ length: 3 }, () => health.enter('a', 'm'));
+  health.keepOnly(new Set(['a', 'b']));
+  for (const permit of early) permit?.failed();
+  assert.ok(health.isFit('a', 'm'), 'they began before it was another one');
+  for (const permit of later) permit?.failed();
+  assert.ok(!health.isFit('a', 'm'));
+  health.probed('c', false);
+  health.keepOnly(new Set(['c']));
+  health.probed('c', false);
+  assert.ok(!health.isFit('c', 'm'), 'two in a row');
+});
+
 test('a trial that has begun to answer lets the next one try, and each end counts', () => {
   const { health, at } = setUp();
   fail(health, 3);

@@ -3,6 +3,8 @@
  * used again.
  */
 import assert from 'node:assert/strict';
+import { AssertionError } from 'node:assert';
+import { getEventListeners } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
@@ -304,6 +306,31 @@ test('a client that leaves after the end of an answer cuts no connection, and th
   assert.deepEqual(aborts, []);
   assert.equal(call.abortedFor, undefined);
   assert.equal((await call.head).body.take(), null);
+});
+
+test('a call that failed is not aborted by its client any more, and does not wait for it', async () => {
+  const client = new AbortController();
+  const call = new UpstreamCall(systemClock, client.signal);
+  const { aborts, controller } = connection();
+  call.onRequestStart(controller);
+  const rejected = assert.rejects(call.head, { message: 'reset' });
+  call.onResponseError(controller, new Error('reset'));
+  await rejected;
+  assert.equal(getEventListeners(client.signal, 'abort').length, 0);
+  client.abort(new Error('left'));
+  assert.deepEqual([call.abortedFor, aborts], [undefined, []]);
+});
+
+test('an answer that nobody asked for is a fault of the upstream, in words', async () => {
+  const call = new UpstreamCall(systemClock, new AbortController().signal);
+  const { controller } = connection();
+  call.onRequestStart(controller);
+  const rejected = assert.rejects(call.head, {
+    name: 'HTTPParserError',
+    message: 'the upstream answered with what nobody asked for',
+  });
+  call.onResponseError(controller, new AssertionError({ message: 'assert(!this.upgrade)' }));
+  await rejected;
 });
 
 test('of a header that was sent twice the first value counts; one that was not sent is empty', () => {

@@ -143,6 +143,7 @@ test('refused raw reasoning: a 400 or 422 that says that a message may not say i
     'messages[1].reasoning_details: Extra inputs are not permitted',
     "Extra inputs are not permitted, field: 'messages[1].reasoning'",
     "Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.1'",
+    "Property 'messages.2.assistant.reasoning_content'\nis UNSUPPORTED",
   ]) {
     assert.equal(refusedPart(said(400, words)), 'raw', words);
   }

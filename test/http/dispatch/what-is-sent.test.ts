@@ -1,6 +1,8 @@
 /** What goes to an upstream beside the body of a request, what its list of models says of it, and what clients are told of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import { quotingNoCredentials } from '../../../src/http/dispatch/call-upstream.ts';
 import { askModelList, hasModelList, judgeModelList } from '../../../src/http/dispatch/model-list.ts';
 import { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
@@ -41,6 +43,34 @@ test('a whole answer and a stream are asked for by their types, uncompressed, wi
     assert.equal(headers?.get('accept-encoding'), 'identity');
   }
   await upstreams.close();
+});
+
+test('the version and betas of a messages client go on to its kind of upstream as it wrote them', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('hi')));
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const sent = async (given: Record<string, string>): Promise<(string | undefined)[]> => {
+    const response = await gateway.post('/v1/messages', ask(), { headers: given });
+    assert.equal(response.status, 200, await response.text());
+    const headers = upstream.requests.at(-1)?.headers;
+    return ['anthropic-version', 'anthropic-beta'].map((name) => headers?.get(name));
+  };
+  assert.deepEqual(await sent({ 'anthropic-version': '2026-02-01', 'anthropic-beta': 'b-1' }), ['2026-02-01', 'b-1']);
+  assert.deepEqual(await sent({ 'anthropic-version': '', 'anthropic-beta': '' }), ['2023-06-01', undefined]);
+  assert.deepEqual(await sent({}), ['2023-06-01', undefined]);
+});
+
+test('an error that quotes no credential goes on as it is; of one that does the client and the row get the rest', () => {
+  const to = channelOf('http://127.0.0.1:1');
+  const upstream = { status: 401, text: 'No.' };
+  const plain = new GatewayError('upstream_error', 'Oh.', { reason: 'http_status', upstream });
+  assert.equal(quotingNoCredentials(plain, to), plain);
+  const quoting = new GatewayError('upstream_error', 'Oh.', {
+    upstream: { status: 401, text: 'Your key sk-upstream is wrong.' },
+  });
+  const { message, details } = quotingNoCredentials(quoting, to);
+  assert.deepEqual([message, details.upstream], ['Oh.', { status: 401, text: 'Your key [redacted] is wrong.' }]);
+  const worded = quotingNoCredentials(new GatewayError('upstream_error', 'Not sk-upstream.', {}), to);
+  assert.equal(worded.message, 'Not [redacted].');
 });
 
 test('a path of the operator’s own takes the query of the endpoint, unless it has one', async () => {

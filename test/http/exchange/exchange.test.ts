@@ -6,10 +6,12 @@ import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 import type { CallContext } from '../../../src/http/gateway.ts';
 import { Exchange } from '../../../src/http/exchange/exchange.ts';
+import { refuseCall } from '../../../src/http/exchange/refusal.ts';
 import { logExchange, reportExchange } from '../../../src/http/exchange/row.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
@@ -398,6 +400,12 @@ test('strict: an opening that is refused, or never answered, is the error of the
     const fast = await setUp();
     fast.store.open = open;
     await fast.answered();
+    // The store itself tells of a row that it could not write, and of nothing where it threw.
+    const told = open === opens[2] ? ['an exchange could not be opened'] : [];
+    assert.deepEqual(
+      fast.errors.map(([, words]) => words),
+      told,
+    );
   }
 });
 
@@ -421,6 +429,9 @@ test('a settlement that the store never answers is one line at error, in 10 seco
     await failed;
     assert.deepEqual([errors.length, reserved(), lines.length], [1, 0n, 1]);
     assert.match(String(errors[0]?.[1]), /^settlement_lost: \{"exchangeId":"ex_1".*"chargedNanos":"\d+"/);
+    const facts = inspect(errors[0]?.[0]);
+    for (const known of ["request_id: 'req_1'", `the settlement was not on disk within ${STORE_MS} ms`])
+      assert.ok(facts.includes(known), `${known} in ${facts}`);
     written.resolve({ settled: true, chargedNanos: 5n });
     await settledTurns();
     assert.match(String(errors[1]?.[1]), /written after all/);
@@ -470,15 +481,21 @@ test('an exchange that nobody ended is settled by estimate, flagged, and told at
 
 test('an answer that cannot be counted or priced is billed by the estimate of its admission', async () => {
   const hung = (): Promise<Usage> => new Promise(() => undefined);
-  for (const usageOf of [() => Promise.reject(new Error('Oh.')), hung]) {
+  for (const [usageOf, why] of [
+    [() => Promise.reject(new Error('Oh.')), /Error: Oh\./],
+    [hung, /Error: not counted within \d+ ms/],
+  ] as const) {
     const { answered, exchange, row, errors, clock } = await setUp();
     await answered(usageOf);
     const ended = exchange.end();
+    await settledTurns();
     clock.advance(5_000);
     await ended;
     assert.deepEqual(row().usage, { input: 10, output: 20 });
     assert.ok(row().charge?.flags.includes('estimated'));
     assert.equal(errors.length, 1);
+    assert.match(String(errors[0]?.[1]), /could not be counted: it is billed by the estimate/);
+    assert.match(inspect(errors[0]?.[0]), why);
   }
   const broken = await setUp();
   Object.assign(broken.call.gateway, {
@@ -493,6 +510,103 @@ test('an answer that cannot be counted or priced is billed by the estimate of it
     total: estimateNanos({ input: 10, output: 20 }, rates),
     flags: ['estimated'],
   });
+  assert.deepEqual(
+    broken.errors.map(([, words]) => words),
+    ['an exchange could not be priced: it is billed by the estimate of its admission'],
+  );
+});
+
+test('who cannot be told how an exchange ended keeps no charge from its row: that is a line at error', async () => {
+  const oh = (): never => {
+    throw new Error('Oh.');
+  };
+  const circuit = await setUp();
+  Object.assign(await circuit.answered({ input: 5, output: 6 }), { succeeded: oh });
+  circuit.exchange.end();
+  const counters = await setUp();
+  Object.assign(counters.call.gateway.metrics, { exchanged: oh });
+  await counters.answered({ input: 5, output: 6 });
+  counters.exchange.end();
+  for (const [{ row, errors, reserved }, words] of [
+    [circuit, 'a circuit could not be told how an exchange ended'],
+    [counters, 'an exchange could not be counted in metrics and traces'],
+  ] as const) {
+    assert.ok((row().charge?.total ?? 0n) > 0n);
+    assert.equal(reserved(), 0n);
+    const [[facts, told] = []] = errors;
+    assert.deepEqual([errors.length, told], [1, words]);
+    assert.match(inspect(facts), /request_id: 'req_1'.*Error: Oh\./s);
+  }
+});
+
+test('balances are looked at after what cost something, and after nothing else', async () => {
+  for (const usage of [{ input: 5, output: 6 }, undefined]) {
+    const { call, answered, exchange, asked } = await setUp();
+    const charged: unknown[] = [];
+    const { alerts } = call.gateway;
+    Object.assign(call.gateway, {
+      alerts: Object.assign(Object.create(alerts), { charged: (who: unknown) => charged.push(who) }),
+    });
+    await answered(usage);
+    exchange.end();
+    assert.deepEqual(charged, usage === undefined ? [] : [asked.principal]);
+  }
+});
+
+test('the times of a Channel begin with the attempt that was answered, whatever was tried before it', async () => {
+  const { call, exchange, row } = await setUp();
+  exchange.end();
+  const seen: unknown[] = [];
+  Object.assign(call.gateway.metrics, { exchanged: ({ answered }: { answered?: object }) => seen.push(answered) });
+  const attempt = { channelId: 'a', channelType: 't', upstreamModel: 'u', durationMs: 0 };
+  const attempts = [
+    { ...attempt, startedAtMs: 1_000, errorCode: 'network' },
+    { ...attempt, startedAtMs: 1_200 },
+  ];
+  const entry = { ...row(), startedAtMs: 1_000, durationMs: 700, firstOutputMs: 500, channelId: 'a', attempts };
+  reportExchange(call, entry);
+  // The clock was set back between the two.
+  reportExchange(call, { ...entry, startedAtMs: 5_000 });
+  const answered = { channelId: 'a', affinityHit: false };
+  assert.deepEqual(seen, [
+    { ...answered, seconds: 0.5, firstTokenSeconds: 0.3 },
+    { ...answered, seconds: 0.7, firstTokenSeconds: 0.5 },
+  ]);
+});
+
+test('what a conversion lost is a line at debug, of the request or of the answer, and there is none where nothing was', async () => {
+  const { call, exchange, row } = await setUp();
+  exchange.end();
+  const told: unknown[] = [];
+  Object.assign(call.gateway.log, { debug: (facts: unknown, words: string) => told.push([facts, words]) });
+  const [losses, answerLosses] = [['top_k'], ['citation']];
+  for (const lost of [{}, { losses }, { answerLosses }]) logExchange(call, { ...row(), ...lost }, 'exchange');
+  assert.deepEqual(told, [
+    [{ request_id: 'req_1', losses, answer_losses: undefined }, 'conversion losses'],
+    [{ request_id: 'req_1', losses: undefined, answer_losses: answerLosses }, 'conversion losses'],
+  ]);
+});
+
+test('a refusal of a known key has a row with the time that it took; a store that throws is a line at error', async () => {
+  const { call, asked, settlements, errors, store } = await setUp();
+  const refused = new GatewayError('model_not_found', 'No.');
+  const notes = { principal: asked.principal, model: 'n' };
+  refuseCall({ ...call, notes }, refused);
+  // The clock was set back meanwhile.
+  refuseCall({ ...call, notes, startedAtMs: 2_000 }, refused);
+  assert.deepEqual(
+    settlements.map(({ entry: { model, errorCode, durationMs, charge } }) => [model, errorCode, durationMs, charge]),
+    [
+      ['n', 'model_not_found', 995, undefined],
+      ['n', 'model_not_found', 0, undefined],
+    ],
+  );
+  store.settle = () => {
+    throw new Error('Oh.');
+  };
+  refuseCall({ ...call, notes }, refused);
+  assert.deepEqual([errors.length, errors[0]?.[1]], [1, 'a refusal has no row']);
+  assert.match(inspect(errors[0]?.[0]), /request_id: 'req_1'.*Error: Oh\./s);
 });
 
 test('an admission that comes after its time gives back what it reserved', async () => {

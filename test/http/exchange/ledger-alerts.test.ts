@@ -93,6 +93,9 @@ test('a spend limit of which less than a tenth is left is told for each window',
     [msg, key_id, window, limit, left],
     ['a spend limit is nearly reached', owner.key.id, 'daily', '10.00', '0.999999999'],
   );
+  const over = await rig(t, {}, 1000n * DOLLAR, { limits: { daily: DOLLAR } });
+  await over.spend(3n * DOLLAR);
+  assert.equal(JSON.parse(over.lines[0] ?? '').left, '0.00', 'nothing is left, and not less');
   const off = await rig(t, { alert_window: 0 }, 1000n * DOLLAR, { limits });
   await off.spend(9_999_999_999n);
   assert.deepEqual(off.counted, []);

@@ -51,6 +51,28 @@ test('a key that falls quiet has its last refusals written after a minute, or at
   rates.flush();
   assert.deepEqual(written.slice(2), ['c and 0']);
   assert.equal(clock.pending, 0);
+  // The timer of the first is armed anew for the second, which fell quiet later.
+  for (const key of ['d', 'e']) {
+    for (let n = 0; n < 12; n++) refuse(key);
+    clock.advance(20_000);
+  }
+  clock.advance(20_000);
+  assert.deepEqual(written.slice(3), ['d and 1']);
+  clock.advance(20_000);
+  assert.deepEqual(written.slice(4), ['e and 1']);
+});
+
+test('a hundred refusals in a second are 429 up to the end of that second, and not at it', () => {
+  const clock = createFakeClock();
+  const rates = new RefusalRates(clock);
+  for (let n = 0; n < 100; n++) {
+    rates.check('k');
+    rates.count('k');
+  }
+  clock.advance(999);
+  assert.throws(() => rates.check('k'), { code: 'rate_limit_exceeded' });
+  clock.advance(1);
+  rates.check('k');
 });
 
 test('nine a second for an hour are all written, and none is 429', () => {

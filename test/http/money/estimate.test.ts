@@ -174,6 +174,11 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
     const empty = { input: 7, ...zero };
     assert.equal(await complete(empty, wholeOf()), empty, 'nothing was said, as the report says');
   }
+  assert.deepEqual(
+    await complete({}, wholeOf()),
+    { input: 2, output: 0, estimated: true },
+    'what was asked has a price, though nothing was said',
+  );
   assert.deepEqual(await complete(undefined), { input: 2, output: 2, estimated: true });
   assert.deepEqual(await complete({ input: 7 }, wholeOf()), { input: 7 }, 'nothing was said');
   const meters = new Map([['web_search', 1]]);

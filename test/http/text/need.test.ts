@@ -2,7 +2,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
-import { channel, testGateway } from '../../support/test-gateway.ts';
+import { refusablesIn } from '../../../src/http/text/need.ts';
+import { channel, testConfig, testGateway } from '../../support/test-gateway.ts';
+import { requestOf } from '../../support/wire.ts';
+
+test('what an upstream may refuse of a request that it can do without: ids of items, cache breakpoints, reasoning', () => {
+  const { channels } = testConfig({
+    channels: [channel('http://127.0.0.1:1', { type: 'responses' })],
+    models: { m: { price: { input: '1', output: '2' } } },
+  });
+  const refusable = (dialect: 'responses' | 'chat', changes: object): string[] =>
+    [...refusablesIn(requestOf(dialect, changes), channels)].toSorted();
+  const named = { json: { input: [{ type: 'message', role: 'user', content: 'hi' }, { id: 'msg_1' }] } };
+  assert.deepEqual(refusable('responses', named), ['ids']);
+  assert.deepEqual(refusable('chat', named), []);
+  for (const input of [undefined, 'hi', [], [{ type: 'message' }, 'id', { id: 1 }]])
+    assert.deepEqual(refusable('responses', { json: { input } }), [], JSON.stringify(input));
+  const summary = { kind: 'reasoning', summary: ['so'] };
+  assert.deepEqual(refusable('responses', { items: [summary] }), ['raw']);
+  assert.deepEqual(refusable('responses', { items: [{ kind: 'reasoning', raw: 'so' }] }), ['raw']);
+  assert.deepEqual(refusable('responses', { items: [{ kind: 'reasoning' }, { kind: 'text', role: 'user', text: 'hi' }] }), []);
+});
 
 const RESPONSE = {
   id: 'resp_1',
