@@ -151,11 +151,14 @@ test('clients are told which Channel answered where the operator wants it, and w
   );
 });
 
-test('the body of a chat answer says when it was made, in seconds', async () => {
+test('the body of an answer says when it was made, and of a response also when it was done, in seconds', async () => {
   await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('hi')));
   await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
   const before = Math.floor(Date.now() / 1000);
   const response = await gateway.post('/v1/chat/completions', ask());
   const { created } = (await response.json()) as { created: number };
   assert.ok(created >= before && created <= Date.now() / 1000, String(created));
+  const later = await gateway.post('/v1/responses', { model: 'm', input: 'hi' });
+  const { created_at, completed_at } = (await later.json()) as { created_at: number; completed_at: number };
+  assert.ok(before <= created_at && created_at <= completed_at && completed_at <= Date.now() / 1000, `${completed_at}`);
 });

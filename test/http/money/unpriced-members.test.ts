@@ -103,6 +103,29 @@ test('with ledger.unpriced "refuse" a member without a price is refused in the c
   assert.equal(gateway.store.admission.reserved(owner.key.id), 0n);
 });
 
+test('a member is refused where one Channel of the model would charge for it, beside others that know no such member', async (t) => {
+  const gateway = await moneyGateway(t, {
+    ledger: { unpriced: 'refuse' },
+    channels: [TYPES.chat, TYPES.messages].map((type) => ({
+      ...{ id: type, type, base_url: 'SIMULATOR', api_key: 'k', models: { both: type } },
+    })),
+    models: { both: { price: BARE } },
+  });
+  const owner = await gateway.owner(10n ** 12n);
+  assert.match(await asked(gateway, owner, 'chat', 'both', { service_tier: 'flex' }), /^403 .*service_tier "flex"/);
+  assert.match(await asked(gateway, owner, 'messages', 'both', { speed: 'fast' }), /^403 .*speed "fast"/);
+  assert.equal(await asked(gateway, owner, 'responses', 'both', { service_tier: 'flex' }), '200 1');
+});
+
+test('a refusal repeats a hundred characters of what a client wrote, and no more', async (t) => {
+  const { gateway, owner } = await gatewayOf(t, 'refuse');
+  const refused = (service_tier: string) => asked(gateway, owner, 'chat', 'bare-chat_completion', { service_tier });
+  // Two of them are the quotation marks.
+  const whole = 'x'.repeat(98);
+  assert.ok((await refused(whole)).includes(` service_tier "${whole}". `));
+  assert.ok((await refused(`${whole}x`)).includes(` service_tier "${whole}x…. `));
+});
+
 test('what costs the standard price needs none, nor does what never reaches an upstream', async (t) => {
   const { gateway, owner } = await gatewayOf(t, 'refuse');
   for (const [dialect, model, more] of [
