@@ -12,6 +12,7 @@ import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Channel } from '../config/config.ts';
 import type { Gateway } from '../gateway.ts';
 import { isHosted } from '../platforms/session.ts';
+import { quotingNoCredentials, withoutCredentials, withoutTokens } from './credentials.ts';
 import type { Target } from './plan.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { SendOptions } from './upstream.ts';
@@ -95,7 +96,7 @@ async function callOnce<Answer>(
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();
       const receivedAtMs = clock.now();
-      const text = withoutCredentials(await readErrorText(head, clock), channel);
+      const text = withoutCredentials(await readErrorText(head, clock), channel, head.lent);
       const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
       const told = isHosted(channel) ? upstreams.session(channel).platform.refused(withoutTokens(raw), call) : undefined;
       if (told?.again === true && first) return await callOnce(asker, target, outgoing, options, read, false);
@@ -110,7 +111,7 @@ async function callOnce<Answer>(
   } catch (thrown) {
     timers.stop();
     const failure: unknown = call.abortedFor ?? thrown;
-    throw failure instanceof GatewayError ? quotingNoCredentials(failure, channel) : failure;
+    throw failure instanceof GatewayError ? quotingNoCredentials(failure, channel, head?.lent) : failure;
   }
 }
 
@@ -136,45 +137,7 @@ function timeoutOf(error: StreamError, head: UpstreamHead | undefined): StreamEr
 
 const STREAM_TYPES: ReadonlySet<string> = new Set(['text/event-stream', 'application/vnd.amazon.eventstream']);
 
-/** Shorter ones are parts of ordinary words, and guessed before they are read. */
-const MIN_KEY_CHARS = 8;
-
-/** Headers of an operator that hold a credential beside the key; what others hold may be a word that an error is about. */
-const CREDENTIAL_HEADER = /auth|cookie|credential|key|password|secret|token/i;
-
-/** Servers quote the credentials that they were given; one of an operator's own making looks like none. */
-export function withoutCredentials(
-  text: string,
-  { apiKey = '', options: { headers } }: Pick<Channel, 'apiKey' | 'options'>,
-): string {
-  const secrets = [apiKey];
-  for (const [name, value] of headers) {
-    // Behind the scheme of an `authorization`.
-    if (CREDENTIAL_HEADER.test(name)) secrets.push(value?.replace(/^(?:basic|bearer)\s+/i, '') ?? '');
-  }
-  return secrets
-    .filter((secret) => secret.length >= MIN_KEY_CHARS)
-    .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text);
-}
-
-/** The same of an error that an answer reported: of what its client is told, and of what its row keeps. */
-export function quotingNoCredentials(error: GatewayError, channel: Pick<Channel, 'apiKey' | 'options'>): GatewayError {
-  const message = withoutCredentials(error.message, channel);
-  const { param, shownCode, upstream = {} } = error.details;
-  const given = JSON.stringify({ param, shownCode, upstream });
-  const shown = withoutCredentials(given, channel);
-  if (message === error.message && shown === given) return error;
-  return new GatewayError(error.code, message, { ...error.details, ...JSON.parse(shown) });
-}
-
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */
 export function contentTypeOf(head: UpstreamHead): string {
   return headerOf(head.headers, 'content-type').split(';')[0]?.trim().toLowerCase() ?? '';
-}
-
-/** Some clouds print the headers that they were sent: the texts of refusals are read without what they quote of a credential. */
-const TOKENS = /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+|(?<=x-amz-security-token:)\S+|(?<=\bBearer )\S{16,}/gi;
-
-function withoutTokens(answer: UpstreamAnswer): UpstreamAnswer {
-  return { ...answer, text: answer.text.replace(TOKENS, '[redacted]') };
 }

@@ -16,6 +16,8 @@ export interface UpstreamHead {
   readonly body: ReceivedBody;
   /** How its events are framed; absent: as the Channel frames them. */
   readonly framing?: Framing;
+  /** The credentials that a platform lent to the request. */
+  readonly lent?: readonly string[];
 }
 
 /** The first value of a header; empty where the upstream sent none. */
@@ -27,6 +29,8 @@ export function headerOf(headers: UpstreamHead['headers'], name: string): string
 export class UpstreamCall implements Dispatcher.DispatchHandler {
   /** When it was signed and given to its connection, by the monotonic clock; behind a platform alone. */
   signedAt: number | undefined;
+  /** The credentials that it was signed with there. */
+  lent: readonly string[] | undefined;
   /** Rejects with undici's error, or with the reason of the abort. */
   readonly head: Promise<UpstreamHead>;
   readonly #resolve: (head: UpstreamHead) => void;
@@ -83,7 +87,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     // They were parsed, and each would keep the whole packet that the head came in for as long as the body lasts.
     controller.rawHeaders = null;
     this.#body = new ReceivedBody(controller, this.#clock);
-    this.#resolve({ status, headers, body: this.#body });
+    const { lent } = this;
+    this.#resolve({ status, headers, body: this.#body, ...(lent === undefined ? {} : { lent }) });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

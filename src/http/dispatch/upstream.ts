@@ -13,6 +13,7 @@ import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
 import type { Channel } from '../config/config.ts';
 import { type HostedChannel, isHosted, PlatformSession } from '../platforms/session.ts';
+import { credentialsIn } from './credentials.ts';
 import { isPieces, type Outgoing } from './outgoing.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 import { errorCode } from '../errors.ts';
@@ -177,6 +178,7 @@ export class Upstreams {
     const send = (authorisation: Readonly<Record<string, string>>): void => {
       if (call.over) return;
       call.signedAt = this.#clock.monotonic();
+      call.lent = credentialsIn(Object.entries(authorisation));
       this.#dispatch(channel, { ...request, headers: { ...request.headers, ...authorisation } }, call);
     };
     const unsigned = { ...request, body: body === undefined || isPieces(body) ? undefined : body };

@@ -21,7 +21,8 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Channel, Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/plan.ts';
-import { type Asker, callUpstream, contentTypeOf, quotingNoCredentials, type UpstreamLink } from '../dispatch/call-upstream.ts';
+import { type Asker, callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
+import { quotingNoCredentials } from '../dispatch/credentials.ts';
 import { joinList, applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole as readBody } from '../dispatch/upstream-body.ts';
@@ -159,7 +160,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       },
       (head, timers) => {
         const context = decodeContext(call.gateway, goal, request, encoded);
-        const word = wordingOf(channel, upstreamModel, request.model);
+        const word = wordingOf(channel, head.lent, upstreamModel, request.model);
         return read({
           codec,
           context,
@@ -178,8 +179,8 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
 }
 
 /** It lasts as long as a stream: made where the request is in scope, it would keep that and the encoded body in memory. */
-function wordingOf(channel: Channel, upstreamModel: string, model: string): Wording {
-  return (error) => quotingNoCredentials(namingModel(error, upstreamModel, model), channel);
+function wordingOf(channel: Channel, lent: readonly string[] | undefined, upstreamModel: string, model: string): Wording {
+  return (error) => quotingNoCredentials(namingModel(error, upstreamModel, model), channel, lent);
 }
 
 interface Encoded {

@@ -390,6 +390,24 @@ test('F42: nor is a credential shown that stands in a header of the operator; wh
   assert.doesNotMatch(JSON.stringify([gateway.store.settled, gateway.logLines]), /Tr0ub4dor|correct-horse/);
 });
 
+test('F42: nor what a cloud lent to sign a request with: in a refusal, and in an error inside a 200', async () => {
+  const token = 'FwoGZXIvYXdzEBk+/=aDC0r7gX';
+  const said = {
+    type: 'error',
+    error: { type: 'invalid_request_error', message: `{"x-amz-security-token":"${token}"} is too long` },
+  };
+  const credentials = { static: { access_key_id: 'AKIA', secret_access_key: 'wJalrXUtnFEMI', session_token: token } };
+  for (const status of [400, 200]) {
+    await using upstream = await fakeUpstream(jsonAnswer(status, said));
+    const hosted = channel(upstream.url, { platform: 'bedrock', options: { region: 'us-east-1', credentials } });
+    await using gateway = await testGateway({ channels: [{ ...hosted, api_key: undefined }], models: MODELS });
+    const text = await (await gateway.post('/v1/messages', ask())).text();
+    assert.equal(upstream.requests[0]?.headers.get('x-amz-security-token'), token, 'it was sent');
+    assert.match(text, /redacted/);
+    assert.ok(!JSON.stringify([text, gateway.store.settled, gateway.logLines]).includes(token), `${status}`);
+  }
+});
+
 test('F42: a key of eight characters is one, a shorter one may be a word', async () => {
   for (const [key, shown] of [
     ['Tr0ub4d&', '[redacted]'],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
-import { quotingNoCredentials } from '../../../src/http/dispatch/call-upstream.ts';
+import { quotingNoCredentials } from '../../../src/http/dispatch/credentials.ts';
 import { askModelList, hasModelList, judgeModelList } from '../../../src/http/dispatch/model-list.ts';
 import { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
