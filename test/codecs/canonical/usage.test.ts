@@ -182,3 +182,22 @@ test('tokens of orchestration stand beside the totals (Sakana): billed in additi
     output: 2,
   });
 });
+
+test('a report whose counts of the input are all zero counts the output alone; one that is not replaces them all', () => {
+  const begun = { input_tokens: 10, cache_read_input_tokens: 2 };
+  const zeros = { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  for (const [report, expected] of [
+    [{}, { input: 10, cacheRead: 2 }],
+    [{ cache_creation_input_tokens: 5 }, { input: 0, cacheRead: 0, cacheWrite: 5 }],
+    [{ cache_read_input_tokens: 5 }, { input: 0, cacheRead: 5, cacheWrite: 0 }],
+    [{ cache_creation: { ephemeral_5m_input_tokens: 4 } }, { input: 0, cacheRead: 0, cacheWrite5m: 4 }],
+  ] as const) {
+    const reader = new UsageReader();
+    reader.read(begun);
+    const { input, cacheRead, ...usage } = reader.read({ ...zeros, ...report, output_tokens: 3 }) ?? {};
+    assert.deepEqual({ input, cacheRead }, { input: expected.input, cacheRead: expected.cacheRead }, JSON.stringify(report));
+    assert.equal(usage.output, 3);
+    if ('cacheWrite' in expected) assert.equal(usage.cacheWrite, expected.cacheWrite);
+    if ('cacheWrite5m' in expected) assert.equal(usage.cacheWrite5m, expected.cacheWrite5m);
+  }
+});

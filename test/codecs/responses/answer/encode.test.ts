@@ -72,6 +72,10 @@ test('what is written ahead changes no event', () => {
     assert.deepEqual(written(atOnce(ahead)), expected);
     const { response } = bodiesOf(expected)[0] as { response: JsonObject };
     assert.equal(response['instructions'], json.instructions);
+    assert.deepEqual(
+      response['tools'],
+      tools.map((tool) => ({ ...tool, description: null, strict: null })),
+    );
   }
 });
 
