@@ -3,12 +3,14 @@
  * own.
  */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { askModelList, judgeModelList } from '../../../src/http/dispatch/model-list.ts';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
 import { type Clock, systemClock } from '../../../src/streams/clock.ts';
 import { CLOUD_FORMS, cloudChannel, SECRETS, simulatedClouds, SOURCES } from '../../support/clouds.ts';
+import { fakeUpstream, jsonAnswer } from '../../support/fake-upstream.ts';
 import { eventually, testConfig, testGateway } from '../../support/test-gateway.ts';
 
 const REPLY = { pieces: [{ type: 'text', text: 'Hello there, cloud.' }] } as const;
@@ -42,6 +44,23 @@ for (const form of CLOUD_FORMS) {
     });
   }
 }
+
+test('Bedrock: a body of some megabytes is signed as any other', async () => {
+  const whole = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'hi' }] };
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  await using upstream = await fakeUpstream(jsonAnswer(200, { ...whole, stop_reason: 'end_turn', usage }));
+  const [form] = CLOUD_FORMS.filter(({ platform }) => platform === 'bedrock');
+  assert.ok(form !== undefined);
+  const channel = cloudChannel({ ...form, source: 'static' }, upstream.url);
+  await using gateway = await testGateway({ channels: [channel], models: modelsOf(form.type) });
+  const content = `é${'😀 word '.repeat(200_000)}`;
+  const answer = await gateway.post('/v1/messages', { model: 'm', max_tokens: 50, messages: [{ role: 'user', content }] });
+  assert.equal(answer.status, 200, await answer.text());
+  const [{ headers, body = '' } = { headers: new Map() }] = upstream.requests;
+  assert.equal(JSON.parse(body).messages[0].content, content);
+  assert.equal(headers.get('x-amz-content-sha256'), createHash('sha256').update(body).digest('hex'));
+  assert.match(headers.get('authorization') ?? '', /^AWS4-HMAC-SHA256 Credential=/);
+});
 
 for (const form of CLOUD_FORMS) {
   test(`${form.name}: the list of models is asked for with the Channel's own credential; a right that is missing says nothing`, async (t) => {

@@ -1,10 +1,11 @@
 /** Signature Version 4: what AWS's own signer makes of the same request. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { SignatureV4 } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { signing } from '../../../bench/suites/signing.ts';
-import { Signer } from '../../../src/http/platforms/bedrock/sign.ts';
+import { hashInTurns, Signer } from '../../../src/http/platforms/bedrock/sign.ts';
 import { Sha256 } from '../../support/sent-by-packages.ts';
 
 const TRACE = new Set(['traceparent', 'tracestate', 'baggage']);
@@ -58,4 +59,18 @@ test('signing an ordinary request takes at most 50 times as long as the hash of 
   assert.ok(ordinary?.floor !== undefined);
   const { subject, floor } = ordinary;
   assert.ok(subject <= 50 * floor, `${subject} µs beside ${floor}`);
+});
+
+test('the hash of a long body is made in several turns of the event loop', async () => {
+  const text = `é${'😀"'.repeat(1_000_000)}`;
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  assert.equal(await hashInTurns(text), createHash('sha256').update(text).digest('hex'));
+  isOver = true;
+  assert.ok(turns >= 8, `${turns} turns`);
 });

@@ -3,9 +3,11 @@
  * requests signed with Signature Version 4 or sent with an API key.
  */
 import type { UpstreamAnswer } from '../../../codecs/codec.ts';
-import { isObject, type JsonObject, tryJson } from '../../../codecs/canonical/json.ts';
+import { isObject, type JsonObject } from '../../../codecs/canonical/json.ts';
 import { textOf } from '../../../codecs/errors/upstream.ts';
 import { editJson, type JsonEdit } from '../../../codecs/json/edit.ts';
+import { sliceJson } from '../../../codecs/json/text.ts';
+import { LONG_CHARS } from '../../../streams/text-pieces.ts';
 import type { Outgoing } from '../../dispatch/outgoing.ts';
 import { hostedVersion } from '../anthropic-version.ts';
 import { pathSegment } from '../path-segment.ts';
@@ -14,7 +16,7 @@ import { Renewed } from '../renewed.ts';
 import type { AwsKeys, BedrockSettings } from '../settings.ts';
 import { awsKeys } from './credentials.ts';
 import { exceptionOf, readableRefusal } from './errors.ts';
-import { Signer } from './sign.ts';
+import { hashInTurns, Signer } from './sign.ts';
 
 const VERSION = 'bedrock-2023-05-31';
 
@@ -76,8 +78,7 @@ function adapt(outgoing: Outgoing, { stream, upstreamModel }: Asked, prefix: str
 
 /** The body's own name of a profile stands. */
 function namesProfile(body: string): boolean {
-  const json = tryJson(body);
-  return isObject(json) && 'user_profile_id' in json;
+  return sliceJson(body, ['user_profile_id']) !== undefined;
 }
 
 /** A clock that is further off than this has its signatures refused. */
@@ -101,8 +102,15 @@ class Signing {
   }
 
   authorise(request: Unsigned): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> {
+    const { body } = request;
+    if (typeof body === 'string' && body.length > LONG_CHARS) return this.#authoriseLong(request, body);
     const keys = this.#keys.get();
     return keys instanceof Promise ? keys.then((arrived) => this.#sign(request, arrived)) : this.#sign(request, keys);
+  }
+
+  async #authoriseLong(request: Unsigned, body: string): Promise<Readonly<Record<string, string>>> {
+    const bodyHash = await hashInTurns(body);
+    return this.#sign(request, await this.#keys.get(), bodyHash);
   }
 
   refused(answer: UpstreamAnswer, request: Signed): Refused {
@@ -113,9 +121,10 @@ class Signing {
     return { ...readableRefusal(answer), again };
   }
 
-  #sign({ method, origin, path, headers, body = '' }: Unsigned, keys: AwsKeys): Record<string, string> {
+  #sign({ method, origin, path, headers, body = '' }: Unsigned, keys: AwsKeys, bodyHash?: string): Record<string, string> {
     const { host } = new URL(origin);
-    return this.#signer.sign({ method, host, path, headers, body }, keys, this.#means.clock.now() + this.#skewMs);
+    const request = { method, host, path, headers, body, ...(bodyHash === undefined ? {} : { bodyHash }) };
+    return this.#signer.sign(request, keys, this.#means.clock.now() + this.#skewMs);
   }
 
   /** True where the service's own date says that this machine's clock was the fault. */
