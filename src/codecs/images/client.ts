@@ -5,15 +5,20 @@
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
+import { writeInSteps } from '../json/write-in-steps.ts';
+import { type Steps, whole } from '../steps.ts';
 import type { ImageAnswer, MadeImage } from './answer.ts';
 import type { ImageOperation } from './request.ts';
 
 /** `now` (Unix seconds) stands where no upstream gave a time. */
-export function encodeImageAnswer(answer: ImageAnswer, now: number): string {
+export const encodeImageAnswer = whole(encodeImageAnswerInSteps);
+
+/** What the gateway calls: ten pictures together have tens of megabytes. */
+export function* encodeImageAnswerInSteps(answer: ImageAnswer, now: number): Steps<string> {
   if (answer.native?.form === 'json') return answer.native.text;
   const { shared, own } = liftFacts(answer.images);
   const data = answer.images.map((image, index) => ({ ...contentOf(image), ...besideAt(image, index), ...own[index] }));
-  return JSON.stringify({
+  return yield* writeInSteps({
     created: answer.created ?? now,
     ...shared,
     data,

@@ -7,7 +7,7 @@ import type { ImageUpstream } from './upstream.ts';
 
 export type { ImageAnswer, ImageUsage } from './answer.ts';
 export { joinAnswers } from './answer.ts';
-export { DONE, encodeImageAnswer, encodeImageEvents, encodeImageFailure } from './client.ts';
+export { DONE, encodeImageAnswer, encodeImageAnswerInSteps, encodeImageEvents, encodeImageFailure } from './client.ts';
 export { decodeModelList, ROUTER_MODELS_PATH } from './model-list.ts';
 export { readImageForm } from './read-form.ts';
 export { readImageJson } from './read-json.ts';

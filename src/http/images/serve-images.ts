@@ -6,7 +6,7 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import {
   DONE,
-  encodeImageAnswer,
+  encodeImageAnswerInSteps,
   encodeImageEvents,
   encodeImageFailure,
   type ImageAnswer,
@@ -154,7 +154,7 @@ async function serveWhole(call: Call, pictures: readonly Picture[]): Promise<voi
     await runSome(pictures, MAX_AT_ONCE, (picture) => picture.draw());
     const answers = pictures.flatMap(({ answer }) => (answer === undefined ? [] : [answer]));
     if (answers.length === 0) throw pictures.at(-1)?.failure ?? new Error('no picture and no failure');
-    const body = encodeImageAnswer(joinAnswers(answers), seconds(call));
+    const body = await call.gateway.largeWork.run(encodeImageAnswerInSteps(joinAnswers(answers), seconds(call)));
     const [only] = pictures;
     const headers = pictures.length === 1 && only !== undefined ? only.exchange.answerHeaders() : {};
     await Promise.all(pictures.map((picture) => picture.endFirst()));

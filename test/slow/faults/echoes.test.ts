@@ -89,6 +89,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
     path: '/v1/messages',
     body: { max_tokens: 9, system: LONG, messages: [{ role: 'user', content: 'x' }] },
   },
+  'ten pictures of five megabytes each': { path: '/v1/images/generations', body: { prompt: 'x', n: 10 }, model: 'picture' },
   'a compaction of 30 MB': { path: '/v1/responses/compact', body: { input: [{ role: 'user', content: LONG }] } },
   '80,000 references to items': { body: { input: list(80_000, (at) => ({ type: 'item_reference', id: `msg_${at}` })) } },
 };
@@ -127,7 +128,9 @@ for (const [name, { path = '/v1/responses', body, manners, areTurns, model = 'ec
     const upstream = await startEchoUpstream(manners);
     const price = { price: { input: '0.0001', output: '0.0001' } };
     // Its streams break off as often as it is tried.
-    const file = { models: { m: price, free: price, lowered: price, echo: price }, health: { failures: 1_000 } };
+    const picture = { kind: 'image', price: { input: '0.0001', output: '0.0001', image_output: '0.0001' } };
+    const models = { m: price, free: price, lowered: price, echo: price, picture };
+    const file = { models, health: { failures: 1_000 } };
     const echo = { id: 'echo', type: 'responses', base_url: `${upstream.url}/v1`, api_key: 'k', models: ['echo'] };
     const text = JSON.stringify({ ...(areTurns === true ? { type: 'response.create' } : {}), model, ...body });
     let least = Number.POSITIVE_INFINITY;
@@ -148,7 +151,8 @@ for (const [name, { path = '/v1/responses', body, manners, areTurns, model = 'ec
         if (tried > 0) least = Math.min(least, longest);
       }
     };
-    await withRig(file, run, () => [echo]);
+    const drawing = { ...echo, id: 'picture', type: 'openai_image', models: ['picture'] };
+    await withRig(file, run, () => [echo, drawing]);
     upstream.close();
     figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
     assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);

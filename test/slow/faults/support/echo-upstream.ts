@@ -1,4 +1,7 @@
-/** A responses upstream that shows what it was asked in every response object, as the vendor does: instructions and tools. */
+/**
+ * A responses upstream that shows what it was asked in every response object, as the vendor does: instructions and tools.
+ * It also makes pictures of five megabytes.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -23,6 +26,13 @@ const COMPACTION = {
   output: [{ id: 'cmp_1', type: 'compaction', encrypted_content: 'x' }],
   usage: USAGE,
 };
+
+/** A large picture, as an image endpoint answers with it. */
+const PICTURE = JSON.stringify({
+  created: 1,
+  data: [{ b64_json: 'iVBORw0KGgoAAAAN'.repeat(320 * 1024) }],
+  usage: { input_tokens: 5, output_tokens: 5, total_tokens: 10 },
+});
 
 interface Asked {
   readonly stream?: boolean;
@@ -71,6 +81,11 @@ export async function startEchoUpstream({ isSloppy = false, breaksOff = false }:
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const asked = JSON.parse(Buffer.concat(chunks).toString()) as Asked;
+    if (incoming.url?.includes('/images/') === true) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(PICTURE);
+      return;
+    }
     if (asked.stream === true) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const [at, event] of eventsOf(asked).entries()) {
