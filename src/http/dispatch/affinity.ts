@@ -41,7 +41,7 @@ export class Affinity {
 /** The same for every turn of one conversation of one key with one model. */
 export function conversationOf(keyId: string, request: CanonicalRequest): string {
   const identity = explicitIdentity(request);
-  const conversation = identity === undefined ? `items:${leadingItems(request.items)}` : `id:${identity}`;
+  const conversation = identity === undefined ? `items:${leadingItems(request.items)}` : `id:${identity.slice(0, MAX_CHARS)}`;
   return hash('sha256', JSON.stringify([keyId, request.model]) + conversation, 'base64url');
 }
 
@@ -66,7 +66,8 @@ function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value.id === 'string' ? value.id : undefined;
 }
 
-const MAX_LEADING_CHARS = 16 * 1024;
+/** More of a conversation does not tell it from others, and would be hashed in one go. */
+const MAX_CHARS = 16 * 1024;
 
 /** Up to the first user turn, so that a growing history keeps its identity. */
 function leadingItems(items: readonly Item[]): string {
@@ -78,9 +79,9 @@ function leadingItems(items: readonly Item[]): string {
     // An item without a turn is one by itself.
     if (isUser) firstUserTurn = item.turn ?? -1;
     text += `\n${item.kind}:${'role' in item ? item.role : ''}:${leadOf(item)}`;
-    if (text.length > MAX_LEADING_CHARS) break;
+    if (text.length > MAX_CHARS) break;
   }
-  return text.slice(0, MAX_LEADING_CHARS);
+  return text.slice(0, MAX_CHARS);
 }
 
 function leadOf(item: Item): string {

@@ -3,9 +3,11 @@
  * turns, so each item is stored once. Items are the exact JSON text that the client sent and read.
  */
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
+import { readUtf8, UTF8_STEP } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
-import type { Steps } from '../../codecs/steps.ts';
+import { type Steps, whole } from '../../codecs/steps.ts';
+import { textPieces } from '../../streams/text-pieces.ts';
 
 /**
  * Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive).
@@ -35,12 +37,18 @@ export const TURN_BYTES = 512;
 export const NO_ITEMS: ItemTexts = { bytes: Buffer.alloc(0), count: 0 };
 
 /** The texts of JSON items as one buffer of their own. */
-export function itemTexts(items: readonly string[]): ItemTexts {
+export const itemTexts = whole(itemTextsInSteps);
+
+export function* itemTextsInSteps(items: readonly string[]): Steps<ItemTexts> {
   if (items.length === 0) return NO_ITEMS;
-  const text = items.join(',');
+  const text = items.length === 1 ? (items[0] ?? '') : items.join(',');
   // Not from Node's buffer pool: a small slice would keep the whole pool alive.
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-  bytes.write(text);
+  let size = 0;
+  for (const piece of textPieces(text)) {
+    if (size > 0) yield;
+    size += bytes.write(piece, size);
+  }
   return { bytes, count: items.length };
 }
 
@@ -82,17 +90,26 @@ export function outputItems({ output }: PastTurn): readonly JsonObject[] {
 export function* inputItems(text: string, json: JsonObject): Steps<ItemTexts> {
   const { input } = json;
   if (typeof input === 'string') {
-    return itemTexts([`{"type":"message","role":"user","content":${sliceJson(text, ['input']) ?? JSON.stringify(input)}}`]);
+    const content = sliceJson(text, ['input']) ?? JSON.stringify(input);
+    yield;
+    return yield* itemTextsInSteps([`{"type":"message","role":"user","content":${content}}`]);
   }
   const items = Array.isArray(input) ? ((yield* sliceElementsInSteps(text, ['input'])) ?? []) : [];
   yield;
-  return itemTexts(items);
+  return yield* itemTextsInSteps(items);
 }
 
 /** The request's text with the history in front of its own input, and without `previous_response_id`. */
-export function withHistory(text: string, own: ItemTexts, past: PastTurn): string {
+export const withHistory = whole(withHistoryInSteps);
+
+export function* withHistoryInSteps(text: string, own: ItemTexts, past: PastTurn): Steps<string> {
+  const { bytes } = joinItems([...itemsOf(past), own]);
+  yield;
+  const isLong = bytes.length > UTF8_STEP;
+  const items = isLong ? yield* readUtf8([bytes], new TextDecoder('utf-8', { ignoreBOM: true })) : bytes.toString();
+  yield;
   return editJson(text, [
-    { path: ['input'], value: `[${joinItems([...itemsOf(past), own]).bytes.toString()}]` },
+    { path: ['input'], value: `[${items}]` },
     { path: ['previous_response_id'], value: undefined },
   ]);
 }

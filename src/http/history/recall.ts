@@ -25,7 +25,7 @@ import {
   type PastTurn,
   pastTurn,
   storedItemsOf,
-  withHistory,
+  withHistoryInSteps,
 } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
 
@@ -172,7 +172,7 @@ async function expanded(
   return await largeWork.of(
     { length: bytes },
     (function* () {
-      const whole = withHistory(text, own, past);
+      const whole = yield* withHistoryInSteps(text, own, past);
       yield;
       yield* checkFigures(
         whole,

@@ -4,7 +4,7 @@
  * longest is dropped there.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
@@ -83,7 +83,9 @@ export class Continuation {
         param: 'previous_response_id',
       });
     }
-    return this.resume(asRequest(`{"previous_response_id":${JSON.stringify(id)},"input":${input}}`));
+    const text = `{"previous_response_id":${JSON.stringify(id)},"input":${input}}`;
+    const create = this.#gateway.largeWork.of(text, asRequest(text));
+    return create instanceof Promise ? create.then((parsed) => this.resume(parsed)) : this.resume(create);
   }
 
   /**
@@ -172,14 +174,11 @@ function* inheriting(text: string, { bytes }: Controls, missing: readonly string
     missing.map((name) => ({ path: [name], value: slice([name]) })),
   );
   yield;
-  return requestOf(whole, yield* parseInSteps(whole));
+  return yield* asRequest(whole);
 }
 
-function asRequest(text: string): RequestText {
-  return requestOf(text, parseJson(text));
-}
-
-function requestOf(text: string, json: JsonValue): RequestText {
+function* asRequest(text: string): Steps<RequestText> {
+  const json = yield* parseInSteps(text);
   if (!isObject(json)) throw new Error('a create is an object');
   return { text, json };
 }

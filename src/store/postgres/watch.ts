@@ -76,6 +76,7 @@ export class Watch {
       await this.#connect();
       await this.#poll();
     } catch (error) {
+      this.#closed = true;
       await this.#drop();
       throw storeErrorOf(error, 'the database cannot be watched');
     }
@@ -91,6 +92,8 @@ export class Watch {
 
   /** Looks now. Resolves when a look that began after this call is over; never rejects. */
   async look(): Promise<void> {
+    // A notification may still arrive while the connection ends: it would open another one, which nobody ends.
+    if (this.#closed) return;
     if (this.#looking !== undefined) {
       this.#lookAgain = true;
       await this.#looking;

@@ -89,6 +89,15 @@ const ASKED: Readonly<Record<string, Asked>> = {
     path: '/v1/messages',
     body: { max_tokens: 9, system: LONG, messages: [{ role: 'user', content: 'x' }] },
   },
+  'an input of 30 MB of emoji that is stored': { body: { input: '😀'.repeat(7.5 * MIB) } },
+  'two turns of a WebSocket, the first with an input of 30 MB of emoji': {
+    body: { input: '😀'.repeat(7.5 * MIB) },
+    areTurns: true,
+  },
+  'a prompt_cache_key of 30 MB': { body: { input: 'x', prompt_cache_key: LONG } },
+  'metadata and a user of 15 MB each': {
+    body: { input: 'x', user: '😀'.repeat(3.5 * MIB), metadata: { a: LONG.slice(0, 15 * MIB) } },
+  },
   'ten pictures of five megabytes each': { path: '/v1/images/generations', body: { prompt: 'x', n: 10 }, model: 'picture' },
   'a compaction of 30 MB': { path: '/v1/responses/compact', body: { input: [{ role: 'user', content: LONG }] } },
   '80,000 references to items': { body: { input: list(80_000, (at) => ({ type: 'item_reference', id: `msg_${at}` })) } },

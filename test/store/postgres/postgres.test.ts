@@ -42,6 +42,24 @@ onPostgres(({ place }) => {
     await assert.rejects(fails(`${url('postgres')}?sslmode=verify-full&sslrootcert=/none.pem`), { code: 'bad_url' });
   });
 
+  test('a notification that arrives while a store closes opens no connection that stays', async (t) => {
+    const { admin } = await server();
+    const url = await place(t);
+    let isOver = false;
+    const notify = async (): Promise<void> => {
+      while (!isOver) await admin('NOTIFY mizu');
+    };
+    const notifying = [notify(), notify(), notify()];
+    for (let round = 0; round < 30; round++) {
+      const store = await openPostgresStore(postgresOptions(url));
+      await store.close();
+    }
+    isOver = true;
+    await Promise.all(notifying);
+    const left = () => admin(`SELECT 1 FROM pg_stat_activity WHERE application_name = '${nameOf(url)}'`);
+    await until(async () => (await left()).length === 0);
+  });
+
   test('a wrong password is named at start', async (t) => {
     const guarded = await startServer();
     t.after(() => guarded.stop());
