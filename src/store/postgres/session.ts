@@ -11,7 +11,7 @@ export interface Statement {
 }
 
 /** Rows of one answer of a cursor: the driver reads an answer that has come whole in one turn of the event loop. */
-const FETCHED = 1_000;
+const FETCHED = 500;
 
 export type Value = string | number | bigint | boolean | null | Uint8Array | readonly string[] | undefined;
 

@@ -1,4 +1,4 @@
-/** Feeds one snapshot of the PostgreSQL store to the recount, some thousand rows at a time. */
+/** Feeds one snapshot of the PostgreSQL store to the recount, some hundred rows at a time. */
 import type { JournalHead, Verification } from '../ledger.ts';
 import { Recount } from '../recount.ts';
 import type { RequestLogRow } from '../request-log.ts';
