@@ -2,11 +2,13 @@
  * Stores an answer on its way to a responses client, before its last event is sent (known failure S13): exactly what the client
  * reads, with sealed envelopes, under the id that the client gets (R24). Changes no byte.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import type { ClientEncoder, Frame } from '../../codecs/codec.ts';
 import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
+import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import type { Channel } from '../config/config.ts';
 import type { LargeWork } from '../request/large-work.ts';
 
@@ -116,7 +118,10 @@ function rememberText(
   status: Answered['status'],
   options: RememberOptions,
 ): Promise<void> | undefined {
-  const output = options.work.of(text, sliceElementsInSteps(text, [...path, 'output']));
+  const steps = sliceElementsInSteps(text, [...path, 'output']);
+  // A text of megabytes was put together in this turn, which took long enough.
+  const isLong = text.length > LONG_CHARS;
+  const output = isLong ? setImmediate().then(() => options.work.run(steps)) : options.work.of(text, steps);
   return output instanceof Promise
     ? output.then((texts) => rememberOutput(texts, status, options))
     : rememberOutput(output, status, options);
