@@ -21,6 +21,7 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Channel, Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
 import type { Target } from '../dispatch/plan.ts';
+import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import { type Asker, callUpstream, contentTypeOf, type UpstreamLink } from '../dispatch/call-upstream.ts';
 import { quotingNoCredentials } from '../dispatch/credentials.ts';
 import { joinList, applyParameters } from '../dispatch/upstream.ts';
@@ -195,7 +196,10 @@ function* encodeInSteps(
   target: Parameters<UpstreamCodec['encodeInSteps']>[1],
 ): Steps<Encoded> {
   const request = 'next' in asked ? yield* asked : asked;
-  return { request, encoded: yield* codec.encodeInSteps(request, target) };
+  const encoded = yield* codec.encodeInSteps(request, target);
+  // A long body that was put together is copied when it is sent: in a turn of its own.
+  if (encoded.body.length > LONG_CHARS) yield;
+  return { request, encoded };
 }
 
 /**

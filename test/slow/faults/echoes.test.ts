@@ -61,8 +61,8 @@ const ASKED: Readonly<Record<string, Asked>> = {
     body: { instructions: '"'.repeat(15 * MIB), input: 'x', stream: true },
     model: 'free',
   },
-  'a stream with its instructions of 12 MB of quotes, the end of which has to be filled in': {
-    body: { instructions: '"'.repeat(12 * MIB), input: 'x', stream: true },
+  'a stream with its instructions of 15 MB of quotes, the end of which has to be filled in': {
+    body: { instructions: '"'.repeat(15 * MIB), input: 'x', stream: true },
     manners: { isSloppy: true },
   },
   'a stream over messages with its 20,000 tools': { body: { tools: TOOLS, input: 'x', stream: true }, model: 'free' },
