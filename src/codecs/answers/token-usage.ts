@@ -92,6 +92,12 @@ export class TokenUsageReports {
   /** The merged members without a canonical reading. */
   readonly #native = new MergedMembers();
   #isFirst = true;
+  #isOutputOlder = false;
+
+  /** The latest report counts no output itself. */
+  get isOutputOlder(): boolean {
+    return this.#isOutputOlder;
+  }
 
   /**
    * The usage with `report` included; undefined for placeholder zeros, which are not merged. Throws `malformed_event` when it is
@@ -100,6 +106,7 @@ export class TokenUsageReports {
   read(report: JsonValue | undefined): Usage | undefined {
     const alone = readTokenCounts(report);
     if (alone === undefined || !isObject(report)) return undefined;
+    this.#isOutputOlder = !alone.output;
     this.#merged.merge(report, MERGED_LEVELS);
     for (const key of Object.keys(report)) {
       const value = this.#merged.members[key];

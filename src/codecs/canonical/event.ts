@@ -5,7 +5,7 @@ import type { Dialect } from './dialect.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem, Role, ToolName } from './item.ts';
 import type { JsonValue } from './json.ts';
 import type { Outcome } from './outcome.ts';
-import type { Usage } from './usage.ts';
+import type { Served, Usage } from './usage.ts';
 
 /** What is known of an item when it starts. */
 export type ItemHead =
@@ -41,16 +41,19 @@ export type CanonicalEvent =
       readonly id?: string;
       readonly model?: string;
       readonly createdAt?: number;
-      /** The service tier, where it is known before any usage: it prices an answer whose client left. */
-      readonly serviceTier?: string;
+      /** Where it is known before any usage: it prices an answer whose client left, or that no usage was reported of. */
+      readonly served?: Served;
     }
   /** `index` counts items 0, 1, 2, … in the order of their starts; it is the decoder's own, never an upstream index. */
   | { readonly type: 'item.start'; readonly index: number; readonly head: ItemHead }
   | { readonly type: 'item.delta'; readonly index: number; readonly delta: ItemDelta }
   /** The whole item, which is authoritative. Its text begins with that of the deltas; encoders send only the missing rest. */
   | { readonly type: 'item.end'; readonly index: number; readonly item: OutputItem; readonly status: ItemStatus }
-  /** Cumulative: the last non-null value of a field wins. */
-  | { readonly type: 'usage.report'; readonly usage: Usage }
+  /**
+   * Cumulative: the last non-null value of a field wins. `isOutputOlder`: this report itself counts no output, so that of `usage`
+   * is from an earlier one, and output may have come since.
+   */
+  | { readonly type: 'usage.report'; readonly usage: Usage; readonly isOutputOlder?: true }
   /** An event that only its own dialect has: one without canonical meaning, or chat `annotations` of a text that has ended. */
   | { readonly type: 'native.event'; readonly dialect: Dialect; readonly name: string; readonly body: JsonValue }
   /**

@@ -8,7 +8,7 @@ import type { NativeEventFeature } from './features.ts';
 import { grown } from './grown.ts';
 import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
 import type { Outcome } from './outcome.ts';
-import { mergeUsage, type Usage } from './usage.ts';
+import { mergeUsage, type Served, type Usage } from './usage.ts';
 
 export interface WholeItem {
   readonly item: OutputItem;
@@ -21,6 +21,8 @@ export interface Whole {
   readonly createdAt?: number;
   readonly items: readonly WholeItem[];
   readonly usage?: Usage;
+  /** As the start of the answer says it; that of a usage report comes with the usage. */
+  readonly served?: Served;
   readonly outcome: Outcome;
   /** What stands in no item: which kinds of native events there were. Absent: none. */
   readonly events?: ReadonlySet<NativeEventFeature>;
@@ -45,9 +47,9 @@ interface Entry {
 /** Accumulates events that the order has accepted. */
 export class Fold implements FoldedTexts {
   #createdAt: number | undefined;
-  #serviceTier: string | undefined;
+  #served: Served | undefined;
   #usage: Usage | undefined;
-  /** Output has come since usage was last reported. */
+  /** Output has come since output was last counted. */
   #isAhead = false;
   #outcome: Outcome | undefined;
   #events: Set<NativeEventFeature> | undefined;
@@ -56,13 +58,13 @@ export class Fold implements FoldedTexts {
   get usage(): Usage | undefined {
     return this.#usage;
   }
-  /** True when output came after the last report of usage: its output tokens are then a placeholder, or those until then. */
+  /** True when output came after the last report of it: its tokens are then a placeholder, or those until then. */
   get isUsageEarly(): boolean {
     return this.#usage !== undefined && this.#isAhead;
   }
   /** As the start of the answer says it; that of a usage report comes with the usage. */
-  get serviceTier(): string | undefined {
-    return this.#serviceTier;
+  get served(): Served | undefined {
+    return this.#served;
   }
   get outcome(): Outcome | undefined {
     return this.#outcome;
@@ -83,7 +85,7 @@ export class Fold implements FoldedTexts {
     switch (event.type) {
       case 'response.start':
         this.#createdAt = event.createdAt;
-        this.#serviceTier = event.serviceTier;
+        this.#served = event.served;
         return;
       case 'item.start':
         this.#items.push({ streamed: newlyOpen(event.index, event.head), whole: undefined });
@@ -100,7 +102,7 @@ export class Fold implements FoldedTexts {
         this.#end(event);
         return;
       case 'usage.report':
-        this.#isAhead = false;
+        if (event.isOutputOlder !== true) this.#isAhead = false;
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
       case 'response.end':
@@ -129,8 +131,9 @@ export class Fold implements FoldedTexts {
     const items = this.#items.flatMap(closedItem);
     const createdAt = this.#createdAt === undefined ? {} : { createdAt: this.#createdAt };
     const usage = this.#usage === undefined ? {} : { usage: this.#usage };
+    const served = this.#served === undefined ? {} : { served: this.#served };
     const events = this.#events === undefined ? {} : { events: this.#events };
-    return { ...createdAt, items, ...usage, outcome: this.#outcome ?? outcome, ...events };
+    return { ...createdAt, items, ...usage, ...served, outcome: this.#outcome ?? outcome, ...events };
   }
 }
 

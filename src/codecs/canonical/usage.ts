@@ -1,6 +1,7 @@
 /**
  * Token usage in one form. No counts overlap, except `reasoning`, which is part of `output`, and the shares of images and audio.
  */
+import { defined } from '../defined.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Usage {
@@ -46,6 +47,9 @@ export interface Usage {
   /** Usage members of the upstream that have no canonical reading, for the same dialect. */
   readonly native?: JsonObject;
 }
+
+/** How an answer is served, as far as its price depends on it. */
+export type Served = Pick<Usage, 'serviceTier' | 'speed' | 'geo'>;
 
 export interface UsageIteration {
   readonly type: string;
@@ -127,6 +131,12 @@ export function totalCacheWrite({
  */
 export function contradiction(prompt: number | undefined, cached: number): Pick<Usage, 'flags'> {
   return prompt !== undefined && cached > prompt ? { flags: ['contradictory_usage'] } : {};
+}
+
+/** The members of {@link Served} that a usage names; undefined where it names none. */
+export function servedOf({ serviceTier, speed, geo }: Usage): Served | undefined {
+  if (serviceTier === undefined && speed === undefined && geo === undefined) return undefined;
+  return defined({ serviceTier, speed, geo });
 }
 
 /** True when no count is positive: zeros are placeholders, not usage. */

@@ -130,7 +130,7 @@ export function completedUsage(
 ): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(tokenizer, request, whole());
   if (isCallsOnly(reported)) return countedUsage(tokenizer, request, whole()).then((counted) => ({ ...reported, ...counted }));
-  const knowsInput = totalInput(reported) > 0 || reported.extra !== undefined;
+  const knowsInput = reported.extra !== undefined || (reported.input !== undefined && totalInput(reported) > 0);
   return knowsInput && knowsOutput(reported)
     ? reported
     : withCounted(reported, knowsInput, countedUsage(tokenizer, request, whole()));
@@ -138,6 +138,12 @@ export function completedUsage(
 
 function knowsOutput({ output = 0, extra }: Usage): boolean {
   return output > 0 || extra !== undefined;
+}
+
+/** The input without the cache: where a report leaves it out, what was counted of the whole, less what it says of the cache. */
+export function inputOf(reported: Usage, counted: number): number {
+  const known = totalInput(reported);
+  return reported.input !== undefined && known > 0 ? reported.input : Math.max(0, counted - known);
 }
 
 /** Only tool calls were counted (perhaps by us); every token count is a placeholder zero. */
@@ -148,7 +154,7 @@ function isCallsOnly({ meters, ...tokens }: Usage): boolean {
 async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {
   const { input = 0, output = 0, reasoning = 0 } = await counting;
   const missing = {
-    ...(knowsInput ? {} : { input }),
+    ...(knowsInput ? {} : { input: inputOf(reported, input) }),
     // Reasoning may be reported that nobody was shown.
     ...(knowsOutput(reported) ? {} : { output: output - reasoning + Math.max(reasoning, reported.reasoning ?? 0) }),
   };

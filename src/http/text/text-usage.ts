@@ -6,12 +6,12 @@ import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import type { SentRequest } from '../../codecs/canonical/request.ts';
-import { totalInput, type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
+import { type Served, type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { Model } from '../config/config.ts';
 import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone } from '../errors.ts';
-import { completedUsage, countedUsage, withPictures } from '../money/estimate.ts';
+import { completedUsage, countedUsage, inputOf, withPictures } from '../money/estimate.ts';
 import { mayReason, withTime } from '../money/token-rates.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StreamStart, WholeAnswer } from './attempt.ts';
@@ -42,7 +42,7 @@ export class TextUsage {
     if (error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error))) return whole.usage;
     if (error === undefined) this.#learnRate(whole.usage);
     const usage = completedUsage(this.#gateway.tokenizer, whole.usage, this.#request, () => whole);
-    return this.#withPictures(usage, () => whole);
+    return this.#asServed(usage, whole.served, () => whole);
   }
 
   /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
@@ -54,15 +54,15 @@ export class TextUsage {
     if (!isOurs) return fold.usage;
     if (error === undefined && isFinal) this.#learnRate(fold.usage);
     const whole = () => fold.whole(cancelledBy(error));
-    if (isFinal) return this.#withPictures(completedUsage(tokenizer, fold.usage, this.#request, whole), whole);
+    if (isFinal) return this.#asServed(completedUsage(tokenizer, fold.usage, this.#request, whole), fold.served, whole);
     const hasReport = fold.usage?.output !== undefined && !fold.isUsageEarly;
     const isTimed = error !== undefined && isClientGone(error) && !hasReport && mayReason(this.#request, this.#model);
     const rate = isTimed ? tokenRates.of(this.#channelId, this.#model.name) : 0;
     const counted = countedUsage(tokenizer, this.#request, whole()).then((usage) => {
-      const merged = withTier(withEarly(usage, fold.usage), fold.serviceTier);
+      const merged = withEarly(usage, fold.usage);
       return isTimed ? withTime(merged, { rate, ms }, this.#request, this.#model) : merged;
     });
-    return this.#withPictures(counted, whole);
+    return this.#asServed(counted, fold.served, whole);
   }
 
   /** From a good answer that reported its usage. */
@@ -73,9 +73,11 @@ export class TextUsage {
     tokenRates.learn(this.#channelId, this.#model.name, wholeOutput(usage.output, usage.reasoning ?? 0), ms);
   }
 
-  #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
-    if (this.#model.rates?.pieces.has('image') !== true) return usage;
-    return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
+  /** With the pictures of the answer, and with what its start said of how it is served. */
+  #asServed(usage: Usage | Promise<Usage>, served: Served | undefined, whole: () => Whole): Usage | Promise<Usage> {
+    if (usage instanceof Promise) return usage.then((known) => this.#asServed(known, served, whole));
+    const known = served === undefined ? usage : { ...served, ...usage };
+    return this.#model.rates?.pieces.has('image') === true ? withPictures(known, whole()) : known;
   }
 }
 
@@ -92,17 +94,21 @@ function cancelledBy(failure: GatewayError | undefined): Outcome {
   return { status: 'cancelled', error: failure ?? clientGone() };
 }
 
-/** The tier that was named before any usage. */
-function withTier(usage: Usage, serviceTier: string | undefined): Usage {
-  return serviceTier === undefined || usage.serviceTier !== undefined ? usage : { ...usage, serviceTier };
-}
-
 /**
  * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until
  * then; it may include hidden reasoning, so it wins where it is larger.
  */
 function withEarly(counted: Usage, early: Usage | undefined): Usage {
-  if (early === undefined || totalInput(early) === 0) return counted;
-  const { output = 0, reasoning: _reasoning, ...input } = early;
-  return { ...counted, ...(output > (counted.output ?? 0) ? early : input) };
+  if (early === undefined) return counted;
+  const { output: reported, reasoning = 0, ...rest } = early;
+  const { reasoning: shown = 0 } = counted;
+  // Reasoning without an output is beside the text that was counted.
+  const output = reported ?? (counted.output ?? 0) - shown + reasoning;
+  const isMore = output > (counted.output ?? 0);
+  return {
+    ...counted,
+    ...rest,
+    input: inputOf(early, counted.input ?? 0),
+    ...(isMore ? { output, ...(reasoning === 0 ? {} : { reasoning }) } : {}),
+  };
 }

@@ -146,11 +146,18 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
   const request = asSent(requestOf('chat', { items: [text('Good morning')] }));
   const said = wholeOf(text('Good morning'));
   const complete = (usage: Usage | undefined, whole = said) => completedUsage(tokenizer, usage, request, () => whole);
-  for (const known of [{ input: 1 }, { cacheRead: 1 }, { cacheWrite: 1 }, { cacheWrite5m: 1 }, { cacheWrite1h: 1 }]) {
+  const cached = [{ cacheRead: 1 }, { cacheWrite: 1 }, { cacheWrite5m: 1 }, { cacheWrite1h: 1 }];
+  for (const known of [{ input: 1 }, ...cached.map((counts) => ({ input: 0, ...counts }))]) {
     const reported = { ...known, output: 5 };
     assert.equal(complete(reported), reported, 'nothing is missing, and nobody waits');
     assert.deepEqual(await complete(known), { ...known, output: 2, estimated: true });
   }
+  for (const known of cached)
+    assert.deepEqual(
+      await complete({ ...known, output: 5 }),
+      { ...known, input: 1, output: 5, estimated: true },
+      'a report of the cache alone leaves out the rest of the input',
+    );
   for (const zeros of [{}, { input: 0 }, { cacheRead: 0 }, { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }]) {
     assert.deepEqual(
       await complete({ ...zeros, output: 5 }),

@@ -187,7 +187,8 @@ export class ChatDecoder implements EventDecoder {
     if (usage === undefined) return;
     this.#start(events);
     const tier = nonEmptyString(chunk['service_tier']) ?? this.#serviceTier;
-    events.push({ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } });
+    const reported = tier === undefined ? usage : { ...usage, serviceTier: tier };
+    events.push({ type: 'usage.report', usage: reported, ...(this.#reports.isOutputOlder ? { isOutputOlder: true } : {}) });
   }
 
   #readMeta(chunk: JsonObject): void {
@@ -208,8 +209,8 @@ export class ChatDecoder implements EventDecoder {
   #start(events: CanonicalEvent[]): void {
     if (this.#started) return;
     this.#started = true;
-    const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
-    events.push({ type: 'response.start', ...this.#meta, ...tier });
+    const served = this.#serviceTier === undefined ? {} : { served: { serviceTier: this.#serviceTier } };
+    events.push({ type: 'response.start', ...this.#meta, ...served });
   }
 
   #advance(verb: UpstreamVerb): void {

@@ -7,6 +7,7 @@ import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
+import type { Served } from '../../canonical/usage.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { without } from '../../entries.ts';
@@ -30,9 +31,10 @@ export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step
   const body = yield* readBody(text);
   yield;
   const native: Native = { dialect: 'chat', name: 'response', text, json: body };
-  const events: CanonicalEvent[] = [startOf(body)];
   const tier = nonEmptyString(body['service_tier']);
   const usage = readTokenUsage(usageIn(body));
+  const served = tier === undefined || usage !== undefined ? undefined : { serviceTier: tier };
+  const events: CanonicalEvent[] = [startOf(body, served)];
   const report: CanonicalEvent[] =
     usage === undefined ? [] : [{ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } }];
   const failure = failureIn(body, undefined, text);
@@ -92,9 +94,9 @@ function* readBody(text: string): Steps<JsonObject> {
   return body;
 }
 
-function startOf(body: JsonObject): CanonicalEvent {
+function startOf(body: JsonObject, served: Served | undefined): CanonicalEvent {
   const meta = { id: nonEmptyString(body['id']), model: nonEmptyString(body['model']), createdAt: createdAtOf(body) };
-  return { type: 'response.start', ...defined(meta) };
+  return { type: 'response.start', ...defined({ ...meta, served }) };
 }
 
 /** The body for a client that does not stream. */

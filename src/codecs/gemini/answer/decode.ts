@@ -7,6 +7,7 @@ import type { Logprobs } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
+import { defined } from '../../defined.ts';
 import { compactJson, type JsonPath, jsonSlicer } from '../../json/text.ts';
 import { jsonOf } from '../../json/frame.ts';
 import { CitedSources } from './decode-citations.ts';
@@ -95,15 +96,26 @@ export class GenerateContentDecoder implements EventDecoder {
     const candidate = this.#deferOther(chunk.candidate, json, source) ? undefined : chunk.candidate;
     const blocked = candidate === undefined && isBlocked(promptFeedback) ? promptFeedback : undefined;
     this.#advance(blocked !== undefined ? 'blocked' : verbOf(candidate));
+    if (chunk.usage !== undefined) this.#readUsage(chunk.usage);
     this.#start(chunk, out);
     if (candidate !== undefined) this.#readCandidate(candidate, source, out);
-    if (chunk.usage !== undefined) this.#usage.read(chunk.usage);
     if (blocked !== undefined) {
       this.#close({ status: 'failed', error: blockedError(blocked) }, out);
       return;
     }
+    this.#report(out);
+  }
+
+  #readUsage(metadata: JsonObject): void {
+    this.#usage.read(metadata);
+    // With the finish the same counts as before are no longer those until then, but those of the answer.
+    if (this.#state === 'finished' && !this.#usage.isOutputOlder) this.#usage.reportAgain();
+  }
+
+  #report(out: CanonicalEvent[]): void {
     const usage = this.#usage.take();
-    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+    if (usage === undefined) return;
+    out.push({ type: 'usage.report', usage, ...(this.#usage.isOutputOlder ? { isOutputOlder: true } : {}) });
   }
 
   /** Keeps a chunk of another candidate while candidate 0 may still arrive; true where it did. */
@@ -133,7 +145,7 @@ export class GenerateContentDecoder implements EventDecoder {
     if (this.#started) return;
     this.#started = true;
     const { responseId: id, modelVersion: model } = chunk;
-    out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+    out.push({ type: 'response.start', ...defined({ id, model, served: this.#usage.servedBeforeCounts }) });
   }
 
   #readCandidate(candidate: Candidate, text: string, out: CanonicalEvent[]): void {
@@ -214,8 +226,7 @@ export class GenerateContentDecoder implements EventDecoder {
   #close(outcome: Outcome, out: CanonicalEvent[]): void {
     // A failed answer is billed by the usage that is reported with its end.
     if (outcome.status === 'failed') this.#usage.reportAgain();
-    const usage = this.#usage.take();
-    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+    this.#report(out);
     out.push({ type: 'response.end', outcome });
   }
 

@@ -1,6 +1,6 @@
 /** Reads `usageMetadata`: every chunk of a stream repeats the totals so far, without the counters that are not known yet. */
 import { isObject, type JsonObject } from '../../canonical/json.ts';
-import { contradiction, countOf, isPlaceholder, type Usage } from '../../canonical/usage.ts';
+import { contradiction, countOf, isPlaceholder, type Served, servedOf, type Usage } from '../../canonical/usage.ts';
 import { arrayOrEmpty, optionalString } from './decode-chunk.ts';
 
 const COUNTERS = [
@@ -35,9 +35,23 @@ export class UsageReports {
   readonly #counts = new Map<Counter | (typeof SHARES)[number][2], number>();
   #serviceTier: string | undefined;
   #isChanged = false;
+  #isOutputOlder = false;
+
+  /** The latest report counts no output itself. */
+  get isOutputOlder(): boolean {
+    return this.#isOutputOlder;
+  }
+
+  /** What is named while there are only placeholders. */
+  get servedBeforeCounts(): Served | undefined {
+    const usage = this.#usage();
+    return isPlaceholder(usage) ? servedOf(usage) : undefined;
+  }
 
   /** A counter that is no count says nothing. */
   read(metadata: JsonObject): void {
+    // Where nothing has counted the candidates, the output is what the total or the thoughts say.
+    this.#isOutputOlder = this.#counts.has('candidatesTokenCount') && !countOf(metadata['candidatesTokenCount']);
     for (const name of COUNTERS) this.#set(name, countOf(metadata[name]));
     for (const [list, modality, name] of SHARES) this.#set(name, shareOf(metadata, list, modality));
     this.#serviceTier = optionalString(metadata, 'serviceTier') ?? tierOf(metadata) ?? this.#serviceTier;

@@ -7,10 +7,11 @@ import type { ItemStatus } from '../../canonical/item.ts';
 import { ItemEmitter } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { defined } from '../../defined.ts';
 import type { Block, BlockHost } from './block.ts';
 import { openBlock } from './decode-blocks.ts';
 import { decodeStop, type WireStop } from './outcome.ts';
-import { UsageReader } from './usage.ts';
+import { servedBeforeCounts, UsageReader } from './usage.ts';
 import { malformed, nullableString } from '../wire.ts';
 
 export class AnswerReader implements BlockHost {
@@ -31,7 +32,8 @@ export class AnswerReader implements BlockHost {
   start(message: JsonObject, where: string, out: CanonicalEvent[]): void {
     const id = nullableString(message, 'id', where);
     const model = nullableString(message, 'model', where);
-    out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+    const served = isObject(message['usage']) ? servedBeforeCounts(message['usage']) : undefined;
+    out.push({ type: 'response.start', ...defined({ id, model, served }) });
   }
 
   /** Begins a block. `inputText`: see {@link openBlock}. */
@@ -47,10 +49,12 @@ export class AnswerReader implements BlockHost {
     if (!this.open(json, inputText, out).stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
   }
 
-  readUsage(report: JsonValue, out: CanonicalEvent[]): void {
+  /** `isStart`: of a stream that has only begun. */
+  readUsage(report: JsonValue, isStart: boolean, out: CanonicalEvent[]): void {
     if (!isObject(report)) throw malformed('usage is not an object');
-    const usage = this.#usage.read(report);
-    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+    const usage = this.#usage.read(report, isStart);
+    if (usage === undefined) return;
+    out.push({ type: 'usage.report', usage, ...(this.#usage.isOutputOlder ? { isOutputOlder: true } : {}) });
   }
 
   end(stop: WireStop, out: CanonicalEvent[]): void {

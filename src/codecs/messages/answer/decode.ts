@@ -200,7 +200,7 @@ class MessagesDecoder implements EventDecoder {
     content.forEach((block: JsonValue, at) => {
       this.#answer.readBlock(block, 'completed', () => slice(['message', 'content', at, 'input']), out);
     });
-    this.#readUsage(message, out);
+    this.#readUsage(message, reason === undefined, out);
     return true;
   }
 
@@ -245,7 +245,7 @@ class MessagesDecoder implements EventDecoder {
     if (reason !== undefined) this.#stop = readStop(reason, delta);
     if (cut) this.#cutOpen(out);
     else if (reason !== undefined) this.#endStopped(endOfLast(reason), out);
-    this.#readUsage(json, out);
+    this.#readUsage(json, false, out);
   }
 
   #cutOpen(out: CanonicalEvent[]): void {
@@ -274,9 +274,9 @@ class MessagesDecoder implements EventDecoder {
     stopped.cut(out);
   }
 
-  #readUsage(parent: JsonObject, out: CanonicalEvent[]): void {
+  #readUsage(parent: JsonObject, isStart: boolean, out: CanonicalEvent[]): void {
     const report = parent['usage'];
-    if (report !== undefined && report !== null) this.#answer.readUsage(report, out);
+    if (report !== undefined && report !== null) this.#answer.readUsage(report, isStart, out);
   }
 }
 

@@ -5,10 +5,13 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { MergedMembers } from '../../answers/merged-members.ts';
+import { defined } from '../../defined.ts';
 import {
   type CacheWrites,
   countOf,
   isPlaceholder,
+  type Served,
+  servedOf,
   totalCacheWrite,
   totalInput,
   type Usage,
@@ -46,15 +49,30 @@ export class UsageReader {
   #meters: ReadonlyMap<string, number> | undefined;
   /** The latest report of a total came without a split by lifetime. */
   #isSplitOlder = false;
+  #isOutputOlder = false;
+  /** The output is that of message_start: a placeholder, which may turn out to be nothing. */
+  #isOutputGuessed = false;
   /** Calls of metered server tools since a report counted them. */
   readonly #calls = new Map<string, number>();
 
-  /** The usage with `report` included; undefined while there were only placeholders. */
-  read(report: JsonObject): Usage | undefined {
+  /** The latest report counts no output itself. */
+  get isOutputOlder(): boolean {
+    return this.#isOutputOlder;
+  }
+
+  /**
+   * The usage with `report` included; undefined while there were only placeholders. `isStart`: it is that of message_start.
+   */
+  read(report: JsonObject, isStart = false): Usage | undefined {
+    const counted = countOf(report['output_tokens']);
+    const isOutputKept = counted === 0 && !this.#isOutputGuessed && isPositive(this.#known.get('output_tokens'));
+    this.#isOutputOlder = counted === undefined || isOutputKept;
+    if (!this.#isOutputOlder) this.#isOutputGuessed = isStart;
     // There is always input, so such zeros are placeholders of a server that now reports the output alone.
     const isInputKept = this.#hasInput() && !reportsInput(report);
     for (const [key, value] of Object.entries(report)) {
-      if (value !== null && value !== undefined && !(isInputKept && INPUT_MEMBERS.has(key))) this.#set(key, value);
+      if (value === null || value === undefined || (isInputKept && INPUT_MEMBERS.has(key))) continue;
+      if (!(isOutputKept && key === 'output_tokens')) this.#set(key, value);
     }
     if (isInputKept) return this.#read();
     if (isObject(report['cache_creation'])) this.#isSplitOlder = false;
@@ -112,12 +130,8 @@ export class UsageReader {
     if (this.#extra.length > 0) usage.extra = this.#extra;
     const meters = this.#meters ?? (this.#calls.size > MOST_COPIED ? this.#calls : new Map(this.#calls));
     if (meters.size > 0) usage.meters = meters;
-    const tier = known.get('service_tier');
-    if (typeof tier === 'string') usage.serviceTier = tier;
-    const speed = known.get('speed');
-    if (typeof speed === 'string') usage.speed = speed;
-    const geo = known.get('inference_geo');
-    if (typeof geo === 'string') usage.geo = geo;
+    const served = servedIn((name) => known.get(name));
+    Object.assign(usage, served);
     if (this.#servedModel !== undefined) usage.servedModel = this.#servedModel;
     const flags = [...(isRedeemed(known.get('fallback_credit')) ? ['fallback_credit'] : []), ...this.#unknownPasses];
     if (flags.length > 0) usage.flags = flags;
@@ -125,6 +139,20 @@ export class UsageReader {
     if (native !== undefined) usage.native = native;
     return usage;
   }
+}
+
+/** What a message names beside counts that are placeholders, in its start. */
+export function servedBeforeCounts(report: JsonObject): Served | undefined {
+  if ([...INPUT_COUNTS, 'output_tokens'].some((key) => isPositive(report[key]))) return undefined;
+  return servedOf(servedIn((name) => report[name]));
+}
+
+function servedIn(member: (name: string) => JsonValue | undefined): Served {
+  const text = (name: string): string | undefined => {
+    const value = member(name);
+    return typeof value === 'string' ? value : undefined;
+  };
+  return defined({ serviceTier: text('service_tier'), speed: text('speed'), geo: text('inference_geo') });
 }
 
 function reportsInput(report: JsonObject): boolean {

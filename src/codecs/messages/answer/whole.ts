@@ -54,7 +54,7 @@ function* readMessage(json: JsonObject, text: string, context: DecodeContext): S
     const status = at === blocks.length - 1 ? endOfLast(stop.reason) : 'completed';
     answer.readBlock(block, status, () => slice(['content', at, 'input']), events);
   }
-  answer.readUsage(json['usage'] ?? {}, events);
+  answer.readUsage(json['usage'] ?? {}, false, events);
   answer.end(stop, events);
   return events;
 }

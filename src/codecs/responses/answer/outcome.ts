@@ -34,7 +34,7 @@ export function startOf(response: JsonObject): CanonicalEvent {
       model: nonEmptyString(response, 'model'),
       createdAt: typeof createdAt === 'number' ? createdAt : undefined,
       // `auto` is what was asked for: which tier it became is said at the end.
-      serviceTier: tier === 'auto' ? undefined : tier,
+      served: tier === undefined || tier === 'auto' ? undefined : { serviceTier: tier },
     }),
   };
 }
