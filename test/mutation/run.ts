@@ -2,7 +2,8 @@
  * `npm run mutation -- ROOM [--count N] [--seed N] [--again] [--fresh]`: small changes of a room's code, drawn by a seed, each
  * against the test files that run its place, until the first failure. What nobody notices is printed and wants a test, or the
  * reason why it makes no difference (`equivalent` in its line of `results/ROOM.jsonl`). A run that was stopped goes on where it
- * was; `--again` runs anew what survived, `--fresh` looks anew which test file runs what.
+ * was; `--again` runs anew what survived, against every test file that runs its place, `--fresh` looks anew which test file runs
+ * what.
  */
 import { dirname } from 'node:path';
 import { writeContributing } from '../support/print-docs.ts';
@@ -15,7 +16,7 @@ import { compiling, drawn, type Mutant, mutated } from './sample.ts';
 const USAGE = `npm run mutation -- ${Object.keys(ROOMS).join('|')} [--count N] [--seed N] [--again] [--fresh]`;
 /** Children at a time. */
 const HANDS = 2;
-/** Test files of other folders that a mutant is run against, those that take the least time. */
+/** Test files of other folders that a mutant is run against at first, those that take the least time. */
 const MOST_OTHERS = 10;
 /** A test file that takes longer runs for no mutant. Milliseconds. */
 const LONGEST = 60_000;
@@ -105,7 +106,7 @@ async function judge(mutant: Mutant): Promise<Row> {
 function testsFor({ file, from }: Mutant): Coverage[] {
   const all = covering(coverage, file, from).filter((one) => timeOf(one) <= LONGEST);
   const own = ownFolder(file);
-  const others = all.filter(({ test }) => dirname(test) !== own).slice(0, MOST_OTHERS);
+  const others = all.filter(({ test }) => dirname(test) !== own).slice(0, values.again ? all.length : MOST_OTHERS);
   const worth = ({ test, sources }: Coverage): number =>
     (sources[file]?.spans.length ?? 0) * (1 + 4 * (kills.get(`${file} ${test}`) ?? 0));
   const price = (one: Coverage): number => timeOf(one) / worth(one);

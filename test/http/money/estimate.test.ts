@@ -116,6 +116,10 @@ test('an answer without a report is counted: words by a tokenizer, reasoning nam
   const asked = asSent(requestOf('chat', { items: [picture, image({ from: 'text', text: 'Good morning' })], tools: [tool] }));
   const { input = 0 } = await countedUsage(tokenizer, asked, wholeOf());
   assert.ok(input > 1_002 && input < 1_100, `${input} for a picture, a document of two words and a tool`);
+  const two = asSent(requestOf('chat', { items: [text('Good mor'), text('ning')] }));
+  const { input: apart } = await countedUsage(tokenizer, two, wholeOf());
+  assert.equal(apart, await tokenizer.count('Good mor\nning'), 'what is asked in two texts is no word across them');
+  assert.notEqual(apart, await tokenizer.count('Good morning'));
   const special = await count(text('<|endoftext|>'));
   assert.ok((special.output ?? 0) > 1, 'a special token in a text is words');
 });

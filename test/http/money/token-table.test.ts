@@ -51,6 +51,7 @@ test('the pair of the lowest rank becomes one first; of equal ones that which st
   assert.equal(letters.count('aaaa'), 2);
   assert.equal(table('a', 'b', 'c', 'ab', 'bc').count('abc'), 2, 'ab + c');
   assert.equal(letters.count('a'.repeat(2001)), 1001, 'longer than the buffer');
+  assert.equal(letters.count(''), 0);
   assert.equal(letters.count('zz'), 2, 'bytes that are no token count as one each');
 });
 

@@ -50,6 +50,7 @@ test('a tool that may be used is forwarded; one that is forced is refused, unles
     ['responses', { tool_choice: 'required' }, refused],
     ['responses', { tool_choice: SEARCH }, refused],
     ['priced-responses', { tool_choice: SEARCH }, '200'],
+    ['responses', { tool_choice: { type: 'function', name: 'add' }, tools: [SEARCH, FUNCTION] }, '200'],
     ['responses', { tool_choice: 'auto', tools: [FUNCTION] }, '200'],
   ] as const) {
     assert.equal(await asked(gateway, owner, '/v1/responses', request(model, body)), said, JSON.stringify([model, body]));

@@ -389,8 +389,9 @@ for (const [whose, top, own] of patience(100))
     });
     const { socket } = slowClient(gateway.url, ask());
     await eventually(() => gateway.store.settled.length === 1, 'the answer');
-    assert.equal(gateway.running.gateway.keySlots.size, 1);
-    await eventually(() => gateway.running.gateway.keySlots.size === 0, 'its place is free');
+    const { keySlots, inFlight } = gateway.running.gateway;
+    assert.deepEqual([keySlots.size, inFlight.count], [1, 1], 'it is still being answered');
+    await eventually(() => keySlots.size === 0 && inFlight.count === 0, 'its place is free');
     socket.destroy();
   });
 
@@ -450,6 +451,12 @@ test('an answer may have every byte of its limit, and what follows its end in th
     assert.equal(steps.at(-1)?.events.at(-1)?.type === 'response.end', isTaken);
     source.cancel();
   }
+  // One that ends with its bytes and no word behind them.
+  const bytes = FINISHED.gemini.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
+  const { body, source, read } = answerOn(createFakeClock(), 'gemini', 60_000, bytes.length);
+  body.end(bytes);
+  await read();
+  assert.ok(source.ended);
 });
 
 test('an answer that grows beyond limits.answer_bytes is an error, and its upstream is let go', async (t) => {
