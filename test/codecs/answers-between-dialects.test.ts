@@ -40,11 +40,11 @@ function heard(from: Dialect, to: Dialect, text: string, changes: Partial<Respon
 }
 
 /** What a client gets for a whole body, whose text it may keep. */
-function whole(from: Dialect, to: Dialect, json: object): JsonObject {
+function whole(from: Dialect, to: Dialect, json: object, changes: Partial<ResponseContext> = {}): JsonObject {
   const upstream = upstreamOf(from);
   const client = clientOf(to);
   const step = upstream.decodeResponse(JSON.stringify(json), decodeContext(ownerOf(upstream)));
-  return JSON.parse(client.encodeResponse(fold(step.events), step.native, responseContext(client, ownerOf(upstream))));
+  return JSON.parse(client.encodeResponse(fold(step.events), step.native, responseContext(client, ownerOf(upstream), changes)));
 }
 
 const item = (type: string): object => ({ type, id: `${type}_1`, call_id: 'call_1', status: 'completed' });
@@ -70,6 +70,42 @@ const ALONE: readonly (readonly [Dialect, string])[] = [
   ],
   ['gemini', sse([{ candidates: [{ content: { parts: [{ executableCode: { code: '1' } }] }, finishReason: 'STOP' }] }])],
 ];
+
+test('what a usage report says beyond the counts is named as lost, streamed or whole, and the counts are not', () => {
+  const known = {
+    ...{
+      prompt_tokens: 9,
+      completion_tokens: 2,
+      total_tokens: 11,
+      reasoning_tokens: 1,
+      cached_tokens: 4,
+      service_tier: 'default',
+    },
+    ...{ prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 5, server_tool_use: {}, server_tool_use_details: {} },
+    ...{ prompt_tokens_details: { cached_tokens: 4 }, completion_tokens_details: { reasoning_tokens: 1 } },
+  };
+  const head = { id: 'c', created: 1, model: 'm' };
+  for (const [usage, isLost] of [
+    [known, false],
+    [{ ...known, x_watts: 3 }, true],
+    [{ ...known, x_watts: null }, false],
+  ] as const) {
+    const message = { role: 'assistant', content: 'hi' };
+    const streamed = sse([
+      { ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta: message, finish_reason: 'stop' }] },
+      { ...head, object: 'chat.completion.chunk', choices: [], usage },
+    ]);
+    const body = { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }], usage };
+    for (const hear of [
+      (lost: (feature: string) => void) => heard('chat', 'messages', `${streamed}data: [DONE]\n\n`, { lost }),
+      (lost: (feature: string) => void) => whole('chat', 'messages', body, { lost }),
+    ]) {
+      const lost = new Set<string>();
+      hear((feature) => lost.add(feature));
+      assert.equal(lost.has('usage: unknown members'), isLost, JSON.stringify(usage));
+    }
+  }
+});
 
 test('an answer of which another dialect can say nothing is no empty success, streamed or whole', () => {
   for (const [from, text] of ALONE) {

@@ -22,6 +22,7 @@ import {
   usageChunk,
   wholeThrough,
 } from './through.ts';
+import { openForTests } from '../support/wire.ts';
 
 const toResponses = (...events: readonly (object | string)[]) => through('chat', 'responses', events);
 const last = (events: readonly Json[]): Json => events.at(-1);
@@ -320,6 +321,21 @@ describe('responses client over other upstreams', () => {
     assert.deepEqual(
       output.map(({ type, name }: Json) => [type, name]),
       [['function_call', 'g']],
+    );
+  });
+
+  test('R20: the signature of a wrapper signs the first call inside it', () => {
+    const signedCall = { google: { thought_signature: 'c2ln' } };
+    const called = { name: 'parallel', arguments: uses('f', 'g') };
+    const call = { index: 0, id: 'a', type: 'function', function: called, extra_content: signedCall };
+    const chunks = [delta({ tool_calls: [call] }), finish('tool_calls'), DONE];
+    const { output } = through('chat', 'responses', chunks, { request: { tools: declared } }).body;
+    const [first, second] = output.filter(({ type }: Json) => type === 'function_call');
+    const signed = output.flatMap(({ encrypted_content: sealed }: Json) => (sealed ? [openForTests(sealed)] : []));
+    assert.deepEqual([first.name, second.name], ['f', 'g']);
+    assert.deepEqual(
+      signed.map(({ value, itemId }: Json) => [value, itemId]),
+      [['c2ln', first.call_id]],
     );
   });
 

@@ -28,10 +28,13 @@ const CACHE = join(ROOT, 'node_modules/.cache/mutation');
 const LONGEST = 100_000;
 const cacheOf = (test: string): string => join(CACHE, `${test.replaceAll('/', '+')}.json`);
 
-/** Every test file of the fast suite, except those that look at the text of the sources and not at what they do. */
+/**
+ * Every test file of the fast suite, except those that look at the text of the sources and not at what they do. That of the
+ * documents prints tables which say what the code does.
+ */
 export const testFiles = (): string[] =>
   globSync('test/**/*.test.ts', { cwd: ROOT })
-    .filter((file) => /^test\/[^/]+\//.test(file) && !/^test\/(slow|mutation|bench)\//.test(file))
+    .filter((file) => /^test\/([^/]+\/|docs\.)/.test(file) && !/^test\/(slow|mutation|bench)\//.test(file))
     .sort();
 
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

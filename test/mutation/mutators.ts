@@ -11,6 +11,11 @@ export interface Change {
   readonly mutator: string;
   readonly from: number;
   readonly to: number;
+  /**
+   * Runs whenever the change makes a difference. An operator that decides whether its right side runs counts as that side, so it
+   * is the left one.
+   */
+  readonly runsAt: number;
   /** Stands in the place of the text from `from` up to `to`. */
   readonly text: string;
 }
@@ -84,7 +89,8 @@ export function changesOf(file: SourceFile): Change[] {
     for (const [mutator, at, text] of changesAt(node as Place, file)) {
       const from = 'kind' in at ? at.getStart(file) : at.from;
       const to = 'kind' in at ? at.end : at.to;
-      if (file.text.slice(from, to) !== text) changes.push({ mutator, from, to, text });
+      const runsAt = isBinaryExpression(node) ? node.getStart(file) : from;
+      if (file.text.slice(from, to) !== text) changes.push({ mutator, from, to, runsAt, text });
     }
     node.forEachChild(visit);
   };

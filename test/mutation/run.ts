@@ -103,8 +103,8 @@ async function judge(mutant: Mutant): Promise<Row> {
  * All of its own folder, and then some others; first those that run much of the source in little time, and those that killed
  * others of it.
  */
-function testsFor({ file, from }: Mutant): Coverage[] {
-  const all = covering(coverage, file, from).filter((one) => timeOf(one) <= LONGEST);
+function testsFor({ file, runsAt }: Mutant): Coverage[] {
+  const all = covering(coverage, file, runsAt).filter((one) => timeOf(one) <= LONGEST);
   const own = ownFolder(file);
   const others = all.filter(({ test }) => dirname(test) !== own).slice(0, values.again ? all.length : MOST_OTHERS);
   const worth = ({ test, sources }: Coverage): number =>

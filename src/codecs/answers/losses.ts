@@ -14,12 +14,16 @@ import type { Usage } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import { mapped, without } from '../entries.ts';
 
+/**
+ * Stands for an item that is left out: what came before it and what comes after it stay apart. Its dialect is one that no client
+ * speaks.
+ */
+const NOTHING: Pick<NativeItem, 'kind' | 'dialect' | 'body'> = { kind: 'native', dialect: 'gemini', body: null };
+
 export class AnswerLosses {
   readonly #table: ResponseLosses;
   readonly #dialect: Dialect;
   readonly #context: Pick<ResponseContext, 'lost'>;
-  /** Stands for an item that is left out: what came before it and what comes after it stay apart. */
-  readonly #nothing: Pick<NativeItem, 'kind' | 'dialect' | 'body'>;
   /** Indices of items that were left out as they began. */
   readonly #gone = new Set<number>();
   readonly #keepsMedia: boolean;
@@ -33,7 +37,6 @@ export class AnswerLosses {
     this.#dialect = dialect;
     this.#table = table;
     this.#context = context;
-    this.#nothing = { kind: 'native', dialect: dialect === 'gemini' ? 'chat' : 'gemini', body: null };
     this.#keepsMedia = (['image', 'audio', 'file'] as const).some((type) => table[type].does !== 'refuse');
   }
 
@@ -52,7 +55,7 @@ export class AnswerLosses {
     const items = mapped(whole.items, (entry) => {
       const isKept = this.#begins(headOf(entry.item));
       this.#note(entry.item);
-      const item = isKept ? this.#item(entry.item) : this.#nothing;
+      const item = isKept ? this.#item(entry.item) : NOTHING;
       return item === entry.item ? entry : { ...entry, item };
     });
     const usage = whole.usage === undefined ? undefined : this.#usage(whole.usage);
@@ -77,14 +80,14 @@ export class AnswerLosses {
       case 'item.start': {
         if (!this.#begins(event.head)) {
           this.#gone.add(event.index);
-          return { ...event, head: this.#nothing };
+          return { ...event, head: NOTHING };
         }
         const head = this.#head(event.head);
         return head === event.head ? event : { ...event, head };
       }
       case 'item.end': {
         this.#note(event.item);
-        const item = this.#gone.delete(event.index) ? this.#nothing : this.#item(event.item);
+        const item = this.#gone.delete(event.index) ? NOTHING : this.#item(event.item);
         return item === event.item ? event : { ...event, item };
       }
       case 'usage.report': {
@@ -172,7 +175,7 @@ export class AnswerLosses {
         return item.opaque === undefined || this.#decide('function call signature') ? call : without(call, 'opaque');
       }
       case 'media':
-        if (!this.#decide(item.media.type)) return this.#nothing;
+        if (!this.#decide(item.media.type)) return NOTHING;
         return item.opaque === undefined || this.#decide('image signature') ? item : without(item, 'opaque');
       case 'refusal':
       case 'native':

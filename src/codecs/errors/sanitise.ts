@@ -43,7 +43,7 @@ const CONTROLS = /(?:\p{Cc}\[[\d;]*m|\p{Cc})+/gu;
 
 /** The text without anything that identifies the upstream or our credential; `fallback` if nothing readable is left. */
 export function sanitise(text: string | undefined, fallback: string): string {
-  if (text === undefined || text.trim() === '' || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
+  if (text === undefined || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
   const head = text.slice(0, 2 * MAX_CHARS);
   const stack = head.search(STACK);
   let safe = (stack < 0 ? head : head.slice(0, stack)).replace(CONTROLS, ' ');

@@ -63,7 +63,7 @@ export function checkedData(value: JsonValue | undefined): string {
   const payload = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
   if (payload === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
   // Some servers wrap its lines.
-  const data = isBase64(payload) ? payload : readBase64(payload);
+  const data = readBase64(payload);
   if (data === undefined || !isBase64(data)) {
     throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
   }

@@ -138,7 +138,7 @@ function branchOf(type: string | undefined, inner: readonly Entry[]): JsonObject
       const fitting = value.filter((entry) => (typeof entry === 'string' ? 'string' : 'number') === scalarOf(type));
       if (fitting.length === 0) return undefined;
       branch.push([key, fitting]);
-    } else if (type === undefined || (OF_TYPE.get(key)?.includes(type) ?? key === 'enum')) {
+    } else if (type === undefined || OF_TYPE.get(key)?.includes(type) === true) {
       branch.push([key, value]);
     }
   }

@@ -78,9 +78,8 @@ function* changesWhenWritten(schema: JsonObject): Steps<boolean> {
 function hasMovedKey(container: JsonObject): boolean {
   let isNumeric: boolean | undefined;
   for (const key in container) {
-    if (isNumeric === undefined) isNumeric = /^\d+$/.test(key);
-    else return isNumeric;
-    if (!isNumeric) return false;
+    if (isNumeric !== undefined) return isNumeric;
+    isNumeric = /^\d+$/.test(key);
   }
   return false;
 }

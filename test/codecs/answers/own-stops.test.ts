@@ -62,6 +62,7 @@ describe('a stream', () => {
       for (const pieces of cuts(text)) {
         const events = through([...start, ...pieces.map(delta), ...end(text)], stops);
         assert.equal(said(events), kept, pieces.join('|'));
+        assert.ok(!events.some((event) => event.type === 'item.delta' && 'text' in event.delta && event.delta.text === ''));
         const { fold } = readWhole({ events });
         assert.deepEqual(fold.outcome, { status: 'completed', stop: 'stopSequence', stopSequence: sequence });
         const [first] = fold.whole({ status: 'completed', stop: 'end' }).items;
@@ -71,9 +72,12 @@ describe('a stream', () => {
   });
 
   it('comes whole where it holds none, also the beginning of one', () => {
-    for (const pieces of cuts('so EN it ')) {
-      const given = [...start, ...pieces.map(delta), ...end('so EN it ')];
-      assert.deepEqual(through(given, ['END', 'itx']), given);
+    // The end of one in front, and its beginning behind, are none together.
+    for (const text of ['so EN it ', 'Dso EN']) {
+      for (const pieces of cuts(text)) {
+        const given = [...start, ...pieces.map(delta), ...end(text)];
+        assert.deepEqual(through(given, ['END', 'itx']), given);
+      }
     }
   });
 

@@ -74,6 +74,11 @@ describe('a list of vectors', () => {
     }
   });
 
+  it('says what it is where its server does not', () => {
+    const bare = JSON.stringify({ data: [{ index: 0, embedding: vector }], model: 'm', usage });
+    assert.deepEqual(JSON.parse(answer(bare, 1)), JSON.parse(list(entry(0, vector))));
+  });
+
   it('of thousands is read in steps, each as long as one vector takes', () => {
     const count = 1_000;
     const long = Array.from({ length: 1_536 }, (_, at) => Math.sin(at));

@@ -41,7 +41,9 @@ function cut(bytes: Uint8Array, points: readonly number[]): Uint8Array[] {
 }
 
 function isDocumented(error: unknown): boolean {
-  return error instanceof StreamError || (error instanceof GatewayError && error.blame === 'upstream');
+  return (
+    error instanceof StreamError || (error instanceof GatewayError && error.blame === 'upstream' && /\S\.$/.test(error.message))
+  );
 }
 
 for (const upstream of IMAGE_UPSTREAMS.values()) {

@@ -550,11 +550,20 @@ test('tool: a call that failed beside one that drew is left out; only failures a
   }
 });
 
+test('tool: an answer without a picture fails with what the upstream said instead, for the operator', () => {
+  const answer = JSON.stringify(ended({ output: [] }).response);
+  assert.throws(
+    () => tool.decodeWhole(answer),
+    (error) => error instanceof GatewayError && error.details.reason === 'empty' && error.details.upstream?.text === answer,
+  );
+});
+
 test('tool: text beside a picture is its revised prompt where the picture has none', () => {
   const words = {
     type: 'message',
     content: [
       { type: 'output_text', text: 'A red ' },
+      { type: 'refusal', refusal: 'No more.' },
       { type: 'output_text', text: 'door.' },
     ],
   };

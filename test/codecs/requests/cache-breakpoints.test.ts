@@ -297,6 +297,7 @@ describe('half-made breakpoints are refused at their path', () => {
     } catch (error) {
       assert.ok(error instanceof GatewayError);
       assert.equal(error.code, 'invalid_request');
+      assert.match(error.message, /\S\.$/);
       return String(error.details.param ?? error.message);
     }
     return 'taken';

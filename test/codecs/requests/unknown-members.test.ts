@@ -26,7 +26,8 @@ const BODIES: Readonly<Record<string, { readonly read: JsonObject; readonly more
       tool_choice: 'auto',
       ...{ functions: [tool], function_call: 'auto', max_completion_tokens: 9, top_k: 5, logprobs: true, top_logprobs: 2 },
       ...{ response_format: { type: 'json_object' }, modalities: ['text'], verbosity: 'low', reasoning_effort: 'low' },
-      ...{ reasoning: { effort: 'low' }, session_id: 's' },
+      ...{ reasoning: { effort: 'low' }, thinking: { type: 'enabled', budget_tokens: 2000 }, session_id: 's' },
+      ...{ prompt_cache_options: { mode: 'implicit' }, cache_control: { type: 'ephemeral' } },
     },
     more: { web_search_options: {}, prediction: { type: 'content', content: 'x' }, search_parameters: { mode: 'auto' } },
   },
@@ -96,6 +97,12 @@ const SILENT: Readonly<Record<string, readonly JsonObject[]>> = {
   chat: [
     { messages: [{ role: 'user', content: 'hi', name: null, annotations: [] }] },
     { reasoning: { effort: 'low', exclude: false } },
+    ...['reasoning', 'reasoning_content', 'reasoning_opaque', 'refusal', 'id'].map((member) => ({
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: 'a', [member]: 'x' },
+      ],
+    })),
     {
       messages: [
         { role: 'user', content: 'hi' },
@@ -151,6 +158,18 @@ const INSIDE: Readonly<Record<string, (more: JsonObject) => readonly JsonObject[
     { input: [{ role: 'user', content: 'hi', ...more }] },
     { input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi', ...more }] }] },
     { tools: [{ type: 'function', ...tool, ...more }] },
+    ...[
+      { type: 'input_image', image_url: 'https://a.test/x.png' },
+      { type: 'input_file', filename: 'x.pdf', file_data: 'data:application/pdf;base64,AAAA' },
+      { type: 'input_text', text: 'hi' },
+    ].map((part) => ({ input: [{ role: 'user', content: [{ ...part, ...more }] }] })),
+    ...(['function', 'custom'] as const).flatMap((type) => {
+      const kind = type === 'function' ? 'function_call' : 'custom_tool_call';
+      const call = { type: kind, call_id: 'c', name: 'f', ...(type === 'function' ? { arguments: '{}' } : { input: '{}' }) };
+      const output = { type: `${kind}_output`, call_id: 'c', output: 'r' };
+      const hi = { role: 'user', content: 'hi' };
+      return [{ input: [hi, { ...call, ...more }, output] }, { input: [hi, call, { ...output, ...more }] }];
+    }),
   ],
   messages: (more) => [
     { system: [{ type: 'text', text: 'be kind', ...more }] },

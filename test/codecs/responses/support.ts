@@ -1,4 +1,5 @@
 /** Contexts, frames and small readers shared by the tests of the responses dialect. */
+import assert from 'node:assert/strict';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
@@ -29,8 +30,9 @@ export function refusalOf(run: () => unknown): GatewayError {
   try {
     run();
   } catch (error) {
-    if (error instanceof GatewayError) return error;
-    throw error;
+    if (!(error instanceof GatewayError)) throw error;
+    assert.match(error.message, /\w/, 'it says what is wrong');
+    return error;
   }
   throw new Error('nothing was thrown');
 }

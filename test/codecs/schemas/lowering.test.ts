@@ -57,6 +57,12 @@ test('T7: a property named __proto__ is data', () => {
 test('T10: the order of keys is kept', () => {
   const schema = { description: 'd', type: 'object', properties: { zeta: { title: 't', type: 'string' }, alpha: {} } };
   assert.equal(text(schema), JSON.stringify(schema));
+  const [a, properties] = [{ type: 'string' }, { a: { $ref: '#/definitions/A' } }];
+  assert.equal(
+    text({ definitions: { A: a }, type: 'object', properties }),
+    JSON.stringify({ $defs: { A: a }, type: 'object', properties: { a: { $ref: '#/$defs/A' } } }),
+    'what is defined stands where it stood',
+  );
 });
 
 test('const becomes an enumeration where that can be said, else its type', () => {
@@ -108,6 +114,10 @@ test('what contradicts itself is still a schema', () => {
 });
 
 test('several types become branches, each with the keywords that speak of it', () => {
+  for (const key of ['anyOf', 'oneOf']) {
+    const branches = { [key]: [{ type: 'integer', minimum: 1 }, { type: 'string' }] };
+    assert.deepEqual(lower({ type: ['integer', 'string'], ...branches }), branches, 'unless they are there');
+  }
   assert.deepEqual(lower({ type: ['string', 'null'], description: 'd', enum: ['a', null] }), {
     description: 'd',
     anyOf: [{ type: 'string', enum: ['a'] }, { type: 'null' }],

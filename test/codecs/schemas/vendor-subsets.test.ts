@@ -78,6 +78,12 @@ test('each branch of several types is told what is said of its own type, and not
   assert.equal(isFaithful, true);
 });
 
+test('an enumeration beside several types says what the strings may be; the branch of null needs none', () => {
+  const { schema } = lowerForMessages({ type: 'object', properties: { a: { type: ['string', 'null'], enum: ['b', null] } } });
+  const { a } = schema['properties'] as JsonObject;
+  assert.deepEqual(a, { anyOf: [{ enum: ['b'] }, { type: 'null' }] });
+});
+
 test('what the vendor’s subset cannot say is known: maps, any value, recursion, foreign references, great depth', () => {
   const inObject = (a: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties: { a }, ...more });
   let deep: JsonObject = string;
@@ -126,7 +132,14 @@ test('OpenAI takes a strict tool whose members are all required; its objects are
     required: ['a', 'list'],
     additionalProperties: false,
   });
+  const either = (branch: JsonObject): JsonObject => ({
+    type: 'object',
+    properties: { a: { anyOf: [branch, string] } },
+    required: ['a'],
+  });
+  assert.deepEqual(closedForOpenAi(either(inner)), { ...either(closed), additionalProperties: false });
   for (const refused of [
+    either({ ...inner, required: [] }),
     { ...schema, required: ['a'] },
     { ...schema, properties: { ...schema.properties, a: { ...inner, required: [] } } },
     { ...schema, properties: { a: { type: 'object' }, list: string } },

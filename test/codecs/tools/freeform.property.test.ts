@@ -67,6 +67,8 @@ test('the only string of another object, bare text, unknown escapes and a cut', 
   assert.equal(unwrapFreeform(''), '');
   assert.equal(unwrapFreeform('{"input":"a\\d\\u12x\nb"}'), 'a\\d\\u12x\nb');
   assert.equal(unwrapFreeform('{"input":"\\d\\u0041\\n"}'), '\\dA\n');
+  // Beside what is no JSON the known ones are what they are.
+  assert.equal(unwrapFreeform('{"input":"\n\\"\\\\\\/\\b\\f\\n\\r\\t"}'), '\n"\\/\b\f\n\r\t');
   const cut = new FreeformReader();
   assert.equal(cut.push('{"input":"half\\u00') + cut.end(), 'half');
   assert.equal(cut.isWhole, false);

@@ -29,7 +29,7 @@ const found = (given: UpstreamAnswer): Progress => minimaxVideoV1.readLookup(giv
 const addressOf = (length: number): string => 'https://x.example/'.padEnd(length, 'a');
 
 function refusedAt(param: string): (error: unknown) => boolean {
-  return (error) => error instanceof GatewayError && error.status === 400 && error.param === param;
+  return (error) => error instanceof GatewayError && error.status === 400 && error.param === param && /\S\.$/.test(error.message);
 }
 
 const REFUSALS: readonly (readonly [string, JsonObject, string])[] = [
@@ -319,6 +319,7 @@ test('provider options are checked for each Channel', () => {
     assert.throws(() => arkVideo.check(request(wrong)), refusedAt(`provider_options.${Object.keys(wrong)[0]}`));
   arkVideo.check(request({ seed: -1, execution_expires_after: 3600 }));
   arkVideo.check(request({ seed: 4_294_967_295, execution_expires_after: 259_200 }));
+  for (const output_format of ['mp4', 'mov']) arkVideo.check(request({ output_format }));
   arkVideo.check(request({ service_tier: 'flex', output_format: 'mov', generate_audio: false, execution_expires_after: 3600 }));
   assert.throws(() => minimaxVideoV2.check(request({ extra: 'balanced' })), refusedAt('provider_options.extra'));
   minimaxVideoV1.check(request({ prompt_optimizer: true, fast_pretreatment: false }));
@@ -334,14 +335,15 @@ test('minimax v1 takes frames only, and no aspect ratio', () => {
     () => minimaxVideoV1.check(decodeVideoRequest({ model: 'm', input: [image('reference_image')] })),
     refusedAt('input[0]'),
   );
-  const framed = decodeVideoRequest({ model: 'm', prompt: 'p', input: [image('last_frame'), image()] });
+  const last = { ...image('last_frame'), url: 'https://x.example/b.png' };
+  const framed = decodeVideoRequest({ model: 'm', prompt: 'p', input: [last, image()] });
   minimaxVideoV1.check(framed);
   const call = minimaxVideoV1.submit(framed, 'Hailuo');
   assert.deepEqual(JSON.parse(call.body ?? ''), {
     model: 'Hailuo',
     prompt: 'p',
     first_frame_image: 'https://x.example/a.png',
-    last_frame_image: 'https://x.example/a.png',
+    last_frame_image: 'https://x.example/b.png',
   });
 });
 

@@ -148,7 +148,7 @@ function writeUsage(usage: Usage): JsonObject {
 
 /** Tokens of images and audio, which have prices of their own. */
 function media(images: number | undefined, audio: number | undefined): JsonObject {
-  return { ...(images === undefined ? {} : { image_tokens: images }), ...(audio === undefined ? {} : { audio_tokens: audio }) };
+  return { image_tokens: images, audio_tokens: audio };
 }
 
 /** The vendor counts both tools wherever it counts one. */

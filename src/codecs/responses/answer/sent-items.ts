@@ -257,9 +257,9 @@ function finalForm(item: SentItem, status: ItemStatus): JsonObject {
 
 /** The finished items in output order. Items that are still open are left out: close them first. */
 export function finishedItems(items: Iterable<SentItem>): JsonObject[] {
-  const finished = [...items].filter((item) => item.final !== undefined).sort((a, b) => a.outputIndex - b.outputIndex);
-  return finished.flatMap((item) => {
-    const value = parseJson(item.final ?? 'null');
+  const inOrder = [...items].sort((a, b) => a.outputIndex - b.outputIndex);
+  return inOrder.flatMap(({ final = 'null' }) => {
+    const value = parseJson(final);
     return isObject(value) ? [value] : [];
   });
 }

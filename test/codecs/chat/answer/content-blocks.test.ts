@@ -14,6 +14,7 @@ test('a thought is a text or a list of parts, in the member that the server has 
   assert.equal(thoughtOf({ type: 'reasoning', reasoning: 'a' }), 'a');
   assert.equal(thoughtOf({ type: 'thinking', thinking: 'a', text: 'b' }), 'a');
   assert.equal(thoughtOf({ type: 'thinking' }), '');
+  assert.throws(() => thoughtOf({ type: 'thinking', thinking: 5 }), /malformed chunk \(thinking\)/);
 });
 
 test('a summary is what its parts say', () => {

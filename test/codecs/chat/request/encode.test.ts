@@ -164,6 +164,19 @@ describe('requests of other dialects for a chat upstream', () => {
       { type: 'reasoning.summary', summary: 'S', format: 'openai-responses-v1', index: 0 },
       { type: 'reasoning.encrypted', data: 'D', id: 'rs_1', format: 'openai-responses-v1', index: 0 },
     ]);
+    // Raw words stand in the detail that vouches for them, and else beside it.
+    const { summary: _, ...sealed } = pair;
+    for (const [item, details, content] of [
+      [{ ...mine, summary: ['S'], raw: 'T' }, [entry], undefined],
+      [
+        { ...sealed, raw: 'R' },
+        [{ type: 'reasoning.encrypted', data: 'D', id: 'rs_1', format: 'openai-responses-v1', index: 0 }],
+        'R',
+      ],
+    ] as const) {
+      const [message] = messagesOf([item, text('assistant', 'x')], { options });
+      assert.deepEqual([message?.['reasoning_details'], message?.['reasoning_content']], [details, content]);
+    }
   });
 
   it('replay raw reasoning only where the Channel asks for it', () => {
@@ -221,6 +234,11 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.deepEqual(body['response_format'], {
       type: 'json_schema',
       json_schema: { name: 'response', schema: { type: 'object' } },
+    });
+    const named = { name: 'n', description: 'd', schema: { type: 'object' }, strict: false };
+    assert.deepEqual(bodyOf({ format: { type: 'json_schema', ...named } })['response_format'], {
+      type: 'json_schema',
+      json_schema: named,
     });
     assert.equal(body['max_completion_tokens'], 9);
     assert.equal(body['reasoning_effort'], 'none');

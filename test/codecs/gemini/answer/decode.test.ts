@@ -329,6 +329,16 @@ test('an ending without a finish reason is an error, and known members of a wron
     { usageMetadata: [] },
   ];
   for (const chunk of bad) assert.throws(() => decodeStream([chunk, STOP]), malformed, JSON.stringify(chunk));
+  // It says which member that is.
+  for (const [member, list, entry] of [
+    ['citationMetadata', 'citationSources', 5],
+    ['groundingMetadata', 'groundingSupports', 5],
+  ] as const)
+    assert.throws(
+      () => decodeStream([chunkOf([{ text: 'a' }], 'STOP', { [member]: { [list]: [entry] } })]),
+      (error: unknown) => malformed(error) && /malformed (citationMetadata|groundingSupports)\./.test(String(error)),
+      list,
+    );
 });
 
 test('the candidate with index 0 is returned, else the first, and candidates are never merged', () => {
@@ -452,6 +462,22 @@ test('grounding counts bytes inside its part; citations count bytes of the whole
     { kind: 'url', url: 'https://a.example', title: 'A' },
     { kind: 'url', url: 'https://b.example', start: 0, end: 1 },
     { kind: 'native', dialect: 'gemini', body: { endIndex: 2, license: 'mit' } },
+  ]);
+});
+
+test('what is spoken, drawn or run is a part, too, of which grounding counts them', () => {
+  const before = [
+    { inlineData: { mimeType: 'audio/L16;rate=24000', data: 'AAAA' } },
+    { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+    { executableCode: { code: 'x' } },
+  ];
+  const groundingMetadata = {
+    groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }],
+    groundingSupports: [{ segment: { startIndex: 0, endIndex: 2, text: 'ab', partIndex: 3 }, groundingChunkIndices: [0] }],
+  };
+  const text = items([chunkOf([...before, { text: 'abc' }], 'STOP', { groundingMetadata })]).at(-1);
+  assert.deepEqual(text?.kind === 'text' && text.citations, [
+    { kind: 'url', url: 'https://a.example', title: 'A', start: 0, end: 2 },
   ]);
 });
 

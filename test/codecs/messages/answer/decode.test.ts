@@ -100,6 +100,11 @@ test('malformed known events', () => {
     [start, { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: '', name: 'f', input: {} } }],
   ];
   for (const order of broken) assert.equal(reasonOf(order), 'malformed_event', JSON.stringify(order));
+  for (const type of ['content_block_start', 'content_block_delta', 'message_delta']) {
+    const order = type === 'content_block_delta' ? [start, text(0), { type, index: 0 }] : [start, { type, index: 0 }];
+    const { error } = decodeFrames(order.map((event) => ({ event: undefined, data: JSON.stringify(event) })));
+    assert.match(error?.message ?? '', new RegExp(`malformed event \\(${type}`), 'it says which');
+  }
   for (const data of ['{', '[]'])
     assert.equal(decodeFrames([{ event: 'message_start', data }]).error?.details.reason, 'malformed_event');
   assert.equal(decodeFrames([{ event: undefined, data: '[DONE]' }]).error?.details.reason, 'truncated');

@@ -262,6 +262,29 @@ test('same dialect: a model that thinks by budget is not asked to where results 
   assert.deepEqual(sent([user, called, result], { thinking: 'adaptive' }), enabled);
 });
 
+test('thinking under an envelope that holds no words of its own is what its block says; without words it is nothing', () => {
+  const signature = seal({ owner, value: '{}', form: 'unsigned' });
+  const read = (thinking: string) =>
+    decodeBody({
+      ...ask,
+      messages: [user, { role: 'assistant', content: [{ type: 'thinking', thinking, signature }] }, user],
+    }).items.flatMap((item) => (item.kind === 'reasoning' ? [item.summary] : []));
+  assert.deepEqual([read('t'), read('')], [[['t']], []]);
+});
+
+test('a request of nothing but white space is refused at its first text, as no vendor takes it', () => {
+  for (const [content, param] of [
+    [' \n', 'messages[0].content'],
+    [[{ type: 'text', text: ' ' }], 'messages[0].content[0]'],
+  ] as const) {
+    const encode = () => messagesUpstream.encodeRequest(decodeBody({ ...ask, messages: [{ role: 'user', content }] }), target());
+    assert.throws(
+      encode,
+      (error) => error instanceof GatewayError && error.param === param && /white space\.$/.test(error.message),
+    );
+  }
+});
+
 test('unsigned thinking goes back where the Channel replays it, from clients of every dialect', () => {
   const unsigned = ['', null, undefined].map((signature) => ({ type: 'thinking', thinking: 't', signature }));
   const foreign = { type: 'thinking', thinking: 't', signature: seal({ owner: { ...owner, scope: 'elsewhere' }, value: 'x' }) };

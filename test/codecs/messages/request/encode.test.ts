@@ -38,7 +38,11 @@ const hi = [text('user', 'hi')];
 function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Target> = {}): void {
   assert.throws(
     () => encodeFor(parts, to),
-    (error: unknown) => error instanceof GatewayError && error.code === 'unsupported_conversion' && error.param === param,
+    (error: unknown) =>
+      error instanceof GatewayError &&
+      error.code === 'unsupported_conversion' &&
+      error.param === param &&
+      /\S\.$/.test(error.message),
     param,
   );
 }

@@ -281,6 +281,21 @@ test('a whole answer of the same dialect that is said as a stream, and the rever
   assert.ok(!/"(rs_1|msg_1|fc_1)"/.test(JSON.stringify(body)), 'ids of another dialect are made anew');
 });
 
+test('encodeResponse: an item that its upstream gave no id has one that begins as the vendor’s own do', () => {
+  const prefixes = {
+    ...{ message: 'msg_', reasoning: 'rs_', function_call: 'fc_', custom_tool_call: 'ctc_', image_generation_call: 'ig_' },
+    ...{ web_search_call: 'ws_', file_search_call: 'fs_', code_interpreter_call: 'ci_', shell_call: 'sh_' },
+    ...{ mcp_call: 'mcp_', mcp_list_tools: 'mcpl_', mcp_approval_request: 'mcpr_', apply_patch_call: 'apc_' },
+    ...{ tool_search_call: 'tsc_', tool_search_output: 'tso_', yet_another: 'item_' },
+  };
+  const members = { status: 'completed', role: 'assistant', content: [], summary: [], name: 'f', arguments: '{}', input: '' };
+  const output = Object.keys(prefixes).map((type, at) => ({ type, ...members, call_id: `call_${at}` }));
+  const { events, native } = decodeBody(JSON.stringify({ id: 'r', status: 'completed', output }));
+  const body = objectFrom(responsesClient.encodeResponse(fold(events), native, responseContext()));
+  const items = Array.isArray(body['output']) ? body['output'].filter(isObject) : [];
+  assert.deepEqual(Object.fromEntries(items.map(({ type, id }) => [type, String(id).replace(/[0-9a-f]{32}$/, '')])), prefixes);
+});
+
 test('encodeError: the shape of the protocol, the type by status', () => {
   const body = (error: GatewayError) => objectFrom(responsesClient.encodeError(error, 'req_1'))['error'];
   assert.deepEqual(body(new GatewayError('insufficient_balance', 'Empty.')), {

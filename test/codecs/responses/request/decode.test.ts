@@ -299,6 +299,20 @@ test('decodeRequest: controls', () => {
   assert.equal(decode({ model: 'm', input: 'x', text: {}, reasoning: null, tools: null }).format, undefined);
 });
 
+test('decodeRequest: what the upstream or the gateway remembers needs no input', () => {
+  for (const state of [{ prompt: { id: 'pmpt_1' } }, { previous_response_id: 'resp_1' }, { conversation: 'conv_1' }])
+    assert.deepEqual(decode({ model: 'm', ...state }).items, []);
+});
+
+test('decodeRequest: the parts of a result are texts in each of their spellings', () => {
+  const output = ['input_text', 'output_text', 'text'].map((type) => ({ type, text: type }));
+  const [item] = itemsOf({ type: 'function_call_output', call_id: 'c', output: [...output, 'bare'] });
+  assert.deepEqual(
+    item?.kind === 'toolResult' && item.content,
+    [...output.map(({ type }) => type), 'bare'].map((text) => ({ kind: 'text', text })),
+  );
+});
+
 test('decodeRequest: refusals name the path', () => {
   assert.deepEqual(refused({ background: true }), ['background_not_supported', 'background']);
   assert.deepEqual(refused({ conversation: 'c', previous_response_id: 'r' }), ['invalid_request', 'previous_response_id']);

@@ -160,6 +160,15 @@ test('encodeRequest: call ids of other vendors that are too long are shortened i
   assert.deepEqual(inputOf(objectFrom(forward(JSON.stringify({ model: 'm', input })))), input);
 });
 
+test('encodeRequest: without ids, where an upstream refused them; a reference is nothing but its id', () => {
+  const references = '{"type":"item_reference","id":"fc_1"},{"id":"fc_2"}';
+  const call = (id: string) => `{"type":"function_call",${id}"call_id":"c","name":"f","arguments":"{}"}`;
+  assert.equal(
+    forward(`{"model":"m","input":[${references},${call('"id":"fc_3",')}]}`, { without: new Set(['ids'] as const) }),
+    `{"model":"upstream-model","input":[${references},${call('')}]}`,
+  );
+});
+
 test('encodeRequest: without raw reasoning, where an upstream refused it', () => {
   const raw = '"content":[{"type":"reasoning_text","text":"hm"}]';
   const said = '{"role":"assistant","content":"x"}';
@@ -394,6 +403,8 @@ test('encodeRequest: controls have their places, losses have names', () => {
     'store',
   ]);
   assert.equal(body, responsesUpstream.encodeRequest(request, target()).body);
+  const noneLeft = { ...request, toolChoice: { mode: 'allowed', require: false, tools: [] } } as const;
+  assert.equal(objectFrom(responsesUpstream.encodeRequest(noneLeft, target()).body)['tool_choice'], 'none');
 });
 
 test('encodeRequest: what the protocol cannot say is refused at its path', () => {
