@@ -17,6 +17,8 @@ export interface Candidate {
   readonly model: Model;
   readonly channels: readonly Channel[];
   readonly estimate: Estimate;
+  /** For the charge, where this model answers: what of the request changes its vendor's price and no answer tells. */
+  readonly flags?: readonly string[];
 }
 
 /**
@@ -56,6 +58,14 @@ export function inService<Found>(model: Model, find: () => Found): Found | undef
 export function dearestNanos(candidates: readonly { readonly estimate: Estimate; readonly rates: Rates | undefined }[]): bigint {
   const costs = candidates.map(({ estimate, rates }) => (rates === undefined ? 0n : estimateNanos(estimate, rates)));
   return costs.reduce((most, cost) => (cost > most ? cost : most), 0n);
+}
+
+/** {@link Candidate.flags} of the model that answers: that which was asked for, or one of its fallbacks. */
+export function flagsOf(
+  answering: Model,
+  { fallbacks = [], ...own }: Pick<Candidate, 'model' | 'flags'> & { readonly fallbacks?: readonly Candidate[] },
+): readonly string[] | undefined {
+  return [own, ...fallbacks].find(({ model }) => model === answering)?.flags;
 }
 
 /** An answer, and the model that gave it. */

@@ -17,7 +17,7 @@ import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';
 import { type Estimate, estimateNanos, limited, reserve, type Reserved } from './admit.ts';
 import { billOf } from '../money/bill.ts';
-import { type Candidate, dearestNanos, dispatchInTurn } from './candidates.ts';
+import { type Candidate, dearestNanos, dispatchInTurn, flagsOf } from './candidates.ts';
 import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
 
@@ -28,7 +28,7 @@ export interface Asked {
   readonly estimate: Estimate;
   readonly stream: boolean;
   readonly effort?: string | undefined;
-  /** For the charge: what of the request changes the vendor's price and no answer tells. */
+  /** For the charge, where the model itself answers; see {@link Candidate}. */
   readonly flags?: readonly string[];
   /** Other models, tried in turn when the Channels of this one have failed. All have a price. */
   readonly fallbacks?: readonly Candidate[];
@@ -310,7 +310,7 @@ export class Exchange implements AsyncDisposable {
     try {
       const bill = billOf({
         ...{ config: this.#call.config, chargeFor: gateway.chargeFor, rates: this.rates, channel: accepted?.channel },
-        ...{ usage, attempts: this.#attempts, flags: this.#asked.flags },
+        ...{ usage, attempts: this.#attempts, flags: flagsOf(this.#answering, this.#asked) },
         ratesOf: (name) => this.#ratesOf(this.#call.config.models.get(name)),
       });
       return rowOf({

@@ -18,7 +18,9 @@ import { SAFE_HEADERS } from './safe-headers.ts';
 
 export type Handlers = Readonly<Record<RouteName, Handler>>;
 
-const EXPOSED_HEADERS = ['x-request-id, request-id, x-mizu-channel, retry-after, location', ...LIMIT_HEADERS].join(', ');
+const EXPOSED_HEADERS = ['x-request-id, request-id, x-mizu-channel, x-mizu-model, retry-after, location', ...LIMIT_HEADERS].join(
+  ', ',
+);
 
 /** Never rejects: what the handler throws becomes the response. */
 export async function serveRequest(

@@ -99,7 +99,7 @@ function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedR
     ...(preferred === undefined ? {} : { preferred }),
     // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
-    carries: refusablesIn(request, channels),
+    carries: refusablesIn(request, [...channels, ...fallbacks.flatMap((fallback) => fallback.channels)]),
   };
   const answer = new TextAnswer({ call, codec, request, model, search, prepared, reply, inputEstimate: estimate.input });
   const { stream, reasoning } = request;

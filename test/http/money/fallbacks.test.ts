@@ -167,6 +167,48 @@ test('a stream that broke after its first words is no case for a fallback', asyn
   assert.deepEqual([row?.attempts.length, row?.servedModel], [1, undefined]);
 });
 
+test('what no answer tells is flagged by what reached the model that answered', async (t) => {
+  const models = {
+    ...MODELS,
+    first: { ...price('1', '2'), fallbacks: ['last'] },
+    said: { ...price('1', '2'), fallbacks: ['second'] },
+  };
+  const channels = [...CHANNELS, channel('d', 'chat_completion', { said: 'up-said' })];
+  const { gateway, owner } = await gatewayOf(t, { models, channels });
+  const body = { messages: [{ role: 'user', content: 'hi' }], web_search_options: {} };
+  for (const [asked, failing, answering] of [
+    ['first', 'up-first', 'up-last'],
+    ['said', 'up-said', 'up-second'],
+  ] as const) {
+    gateway.simulator.enqueue(fails(failing));
+    gateway.simulator.enqueue(answers(answering));
+    assert.equal((await gateway.post(owner, '/v1/chat/completions', { model: asked, ...body })).status, 200);
+  }
+  const flags = (await gateway.settled(owner, 2)).map(({ servedModel, charge }) => [servedModel, charge?.flags]);
+  assert.deepEqual(flags, [
+    ['last', ['unseen:web_search_options']],
+    ['second', []],
+  ]);
+});
+
+test('a fallback whose Channel refuses breakpoints of its own is asked without them', async (t) => {
+  const options = { cache_breakpoints: 'auto' };
+  const { gateway, owner } = await gatewayOf(t, {
+    models: { ...MODELS, first: { ...price('1', '2'), fallbacks: ['last'] } },
+    channels: [CHANNELS[0], CHANNELS[1], channel('c', 'chat_completion', { last: 'up-last' }, { options })],
+  });
+  gateway.simulator.enqueue(fails('up-first'));
+  const message = "Unknown parameter: 'messages[0].content[0].prompt_cache_breakpoint'.";
+  const body = { error: { message, type: 'invalid_request_error' } };
+  gateway.simulator.enqueue({
+    match: ({ body: sent }) => JSON.stringify(sent).includes('prompt_cache_breakpoint'),
+    faults: [{ type: 'status', status: 400, body }],
+  });
+  gateway.simulator.enqueue(answers('up-last'));
+  const response = await gateway.post(owner, '/v1/responses', { model: 'first', input: 'hi' });
+  assert.equal(response.status, 200, await response.text());
+});
+
 test('pictures: another model of the same kind draws, at its price', async (t) => {
   const picture = (id: string) => ({ kind: 'image', price: { image: id } });
   const gateway = await moneyGateway(t, {
@@ -179,6 +221,8 @@ test('pictures: another model of the same kind draws, at its price', async (t) =
     gateway.simulator.enqueue(fails('up-fine'));
     const response = await gateway.post(owner, '/v1/images/generations', { model: 'fine', prompt: 'a cat', ...body });
     assert.equal(response.status, 200, await response.text());
+    assert.equal(response.headers.get('x-mizu-model'), 'n' in body || 'stream' in body ? null : 'plain');
+    assert.match(response.headers.get('access-control-expose-headers') ?? '', /x-mizu-model/);
   }
   const rows = await gateway.settled(owner, 4);
   for (const row of rows) assert.deepEqual([row.model, row.servedModel, row.charge?.total], ['fine', 'plain', 20_000_000n]);
