@@ -106,11 +106,20 @@ async function run(names: readonly string[]): Promise<void> {
     process.stderr.write(`${name} … `);
     rows.push(...(await suite()));
     process.stderr.write(`${Math.round((performance.now() - started) / 1000)} s\n`);
+    // A suite that fails later does not take these with it.
+    write(values.out, `${JSON.stringify(resultsOf(rows), null, 2)}\n`);
   }
   console.table(rows.map(line));
   const beside = sideBySide(rows);
   if (beside.length > 0) console.table(beside);
-  const results: Results = {
+  console.log(`written to ${values.out}`);
+  if (values.html === undefined) return;
+  write(values.html, reportHtml(resultsOf(rows)));
+  console.log(`written to ${values.html}`);
+}
+
+function resultsOf(rows: readonly Row[]): Results {
+  return {
     node: process.version,
     cpu: cpus()[0]?.model,
     cores: availableParallelism(),
@@ -119,8 +128,6 @@ async function run(names: readonly string[]): Promise<void> {
     command: `npm run bench -- ${process.argv.slice(2).join(' ')}`,
     rows,
   };
-  write(values.out, `${JSON.stringify(results, null, 2)}\n`);
-  if (values.html !== undefined) write(values.html, reportHtml(results));
 }
 
 function line(row: Row): object {
@@ -157,5 +164,4 @@ function sideBySide(rows: readonly Row[]): object[] {
 function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
-  console.log(`written to ${file}`);
 }

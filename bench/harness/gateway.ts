@@ -46,7 +46,7 @@ function configOf(upstreamUrl: string, port: number, operationsPort: number, dat
     listen: { host: '127.0.0.1', port },
     operations: { host: '127.0.0.1', port: operationsPort },
     store: { path: data },
-    websocket: { turns: 100_000 },
+    websocket: { turns: 100_000, per_key: 10_000 },
     channels: CHANNELS.map(([dialect, type]) => ({
       id: dialect,
       type,

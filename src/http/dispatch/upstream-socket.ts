@@ -3,11 +3,15 @@
  * requests have. Whole text messages in both directions; pings are answered. Knows no event.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, errors } from 'undici';
 import { Receiver, Sender } from 'ws';
 import type { Clock, Timer } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
+import { TextLine } from '../../streams/text-line.ts';
+import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import { headerOf, type UpstreamHead } from './upstream-call.ts';
 
 /** RFC 6455, section 1.3. */
@@ -23,8 +27,8 @@ export type Handshake =
   | { readonly kind: 'refused'; readonly status: number };
 
 export interface SocketListener {
-  /** One whole text message. */
-  onMessage(bytes: Buffer): void;
+  /** One whole text message. The next one waits until what this returns has settled. */
+  onMessage(bytes: Buffer): Promise<void> | undefined;
   /** Called once, unless it was closed or cut from here before. */
   onClosed(error: Error): void;
 }
@@ -36,11 +40,14 @@ export class UpstreamSocket {
   readonly #maxMessageBytes: number;
   readonly #clock: Clock;
   readonly #sender;
+  readonly #line: TextLine;
   #failure: Error | undefined;
   #listener: SocketListener | undefined;
   #bytesRead = 0;
   /** Its reader has enough for now. */
   #held = false;
+  /** What came behind a message that is still being read; undefined while none is. */
+  #unread: Buffer[] | undefined;
 
   /** A message of more than `maxMessageBytes` ends the connection. */
   constructor({ socket, headers }: Handshake & { readonly kind: 'open' }, maxMessageBytes: number, clock: Clock) {
@@ -49,6 +56,12 @@ export class UpstreamSocket {
     this.#socket = socket;
     this.#maxMessageBytes = maxMessageBytes;
     this.#sender = new Sender(socket);
+    this.#line = new TextLine({
+      // Others have a turn between two pieces.
+      enter: () => setImmediate(),
+      put: (piece, isLast) => this.#put(piece, isLast),
+      drained: () => (socket.writableNeedDrain ? this.#drained() : undefined),
+    });
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => this.#fail(closed()));
   }
@@ -69,12 +82,12 @@ export class UpstreamSocket {
     const receiver = new Receiver({ isServer: false, maxPayload: this.#maxMessageBytes });
     receiver.on('message', (data: Buffer, isBinary: boolean) => {
       if (isBinary) this.#fail(new StreamError('damaged_event', 'a binary message'));
-      else this.#listener?.onMessage(data);
+      else this.#deliver(data);
     });
     receiver.on('ping', (data: Buffer) => this.#sender.pong(data, true));
     receiver.on('conclude', () => this.#fail(closed()));
     receiver.on('error', (error: Error) => this.#fail(frameError(error, this.#maxMessageBytes)));
-    receiver.on('drain', () => this.#held || socket.resume());
+    receiver.on('drain', () => this.#goOn());
     socket.on('data', (bytes: Buffer) => {
       this.#bytesRead += bytes.length;
       if (!receiver.write(bytes)) socket.pause();
@@ -82,8 +95,58 @@ export class UpstreamSocket {
     socket.resume();
   }
 
+  /** A long text leaves in fragments, in several turns of the event loop; what is sent meanwhile follows it. */
   send(text: string): void {
-    this.#sender.send(text, { fin: true, mask: true, binary: false, compress: false });
+    if (!this.#line.isBusy && text.length <= LONG_CHARS) this.#put(text, true);
+    // The end of the connection is told to its listener.
+    else void this.#line.add([text]).catch(() => undefined);
+  }
+
+  #put(piece: string, isLast: boolean): void {
+    if (this.#socket.destroyed) return;
+    this.#sender.send(piece, { fin: isLast, mask: true, binary: false, compress: false });
+  }
+
+  async #drained(): Promise<void> {
+    const left = new AbortController();
+    const { signal } = left;
+    try {
+      await Promise.race([once(this.#socket, 'drain', { signal }), once(this.#socket, 'close', { signal })]);
+    } finally {
+      left.abort();
+    }
+  }
+
+  #deliver(bytes: Buffer): void {
+    if (this.#unread !== undefined) {
+      this.#unread.push(bytes);
+      return;
+    }
+    const reading = this.#listener?.onMessage(bytes);
+    if (reading === undefined) return;
+    this.#unread = [];
+    this.#socket.pause();
+    reading.then(
+      () => this.#deliverRest(),
+      (error: Error) => {
+        this.#unread = undefined;
+        this.#fail(error);
+      },
+    );
+  }
+
+  #deliverRest(): void {
+    const waiting = this.#unread ?? [];
+    this.#unread = undefined;
+    for (const bytes of waiting) this.#deliver(bytes);
+    if (this.#unread !== undefined) return;
+    if (this.#failure === undefined) this.#goOn();
+    else this.#tell(this.#failure);
+  }
+
+  /** Unless its reader holds it, or a message is being read. */
+  #goOn(): void {
+    if (!this.#held && this.#unread === undefined) this.#socket.resume();
   }
 
   pause(): void {
@@ -93,19 +156,24 @@ export class UpstreamSocket {
 
   resume(): void {
     this.#held = false;
-    this.#socket.resume();
+    this.#goOn();
   }
 
   /** In good order, where nothing is under way. An upstream that does not close its side in time is cut off. */
   close(): void {
     if (this.#listener === undefined) return;
     this.#listener = undefined;
-    this.#sender.close(CLOSE_NORMAL, '', true);
     const socket = this.#socket;
     const timer = this.#clock.setTimeout(() => socket.destroy(), CLOSE_MS);
     socket.once('close', () => timer.cancel());
     socket.resume();
-    socket.end();
+    const end = (): void => {
+      if (socket.destroyed) return;
+      this.#sender.close(CLOSE_NORMAL, '', true);
+      socket.end();
+    };
+    if (this.#line.isBusy) void this.#line.add([]).then(end, end);
+    else end();
   }
 
   /** At once: what the upstream is generating is of no use to anybody. */
@@ -114,11 +182,17 @@ export class UpstreamSocket {
     this.#socket.destroy();
   }
 
+  /** What came before the end is read before it is told. */
   #fail(error: Error): void {
     this.#failure ??= error;
+    this.#socket.destroy();
+    if (this.#unread === undefined) this.#tell(this.#failure);
+  }
+
+  #tell(failure: Error): void {
     const listener = this.#listener;
     this.cut();
-    listener?.onClosed(error);
+    listener?.onClosed(failure);
   }
 }
 

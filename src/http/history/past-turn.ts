@@ -2,7 +2,7 @@
  * One turn of a conversation as it is stored: its own input and output, and the turn before it. A conversation is a chain of
  * turns, so each item is stored once. Items are the exact JSON text that the client sent and read.
  */
-import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { readUtf8, UTF8_STEP } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
@@ -86,17 +86,26 @@ export function outputItems({ output }: PastTurn): readonly JsonObject[] {
   return Array.isArray(items) ? items.filter(isObject) : [];
 }
 
-/** The items of a request's own input. A string is one user message, as the protocol defines it. */
+/** The items of a request's own input. */
 export function* inputItems(text: string, json: JsonObject): Steps<ItemTexts> {
-  const { input } = json;
-  if (typeof input === 'string') {
-    const content = sliceJson(text, ['input']) ?? JSON.stringify(input);
-    yield;
-    return yield* itemTextsInSteps([`{"type":"message","role":"user","content":${content}}`]);
-  }
-  const items = Array.isArray(input) ? ((yield* sliceElementsInSteps(text, ['input'])) ?? []) : [];
+  const items = yield* inputTexts(text, json);
   yield;
   return yield* itemTextsInSteps(items);
+}
+
+/** The text of each item of a request's own input. A string is one user message, as the protocol defines it. */
+export function* inputTexts(text: string, { input }: JsonObject): Steps<readonly string[]> {
+  if (typeof input === 'string') return [messageOf(sliceJson(text, ['input']) ?? JSON.stringify(input))];
+  return Array.isArray(input) ? ((yield* sliceElementsInSteps(text, ['input'])) ?? []) : [];
+}
+
+/** `content` is JSON. */
+const messageOf = (content: string): string => `{"type":"message","role":"user","content":${content}}`;
+
+/** What {@link inputTexts} would parse to. */
+export function inputValues(input: JsonValue | undefined): readonly JsonValue[] {
+  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
+  return Array.isArray(input) ? input : [];
 }
 
 /** The request's text with the history in front of its own input, and without `previous_response_id`. */

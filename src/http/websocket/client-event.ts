@@ -7,6 +7,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonica
 import { lastMembers } from '../../codecs/json/edit.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
+import { inputTexts } from '../history/past-turn.ts';
 import { parseJsonBodyInSteps, type ValueLimit } from '../request/body.ts';
 
 export type ClientEvent =
@@ -15,8 +16,8 @@ export type ClientEvent =
   /** `input`: the exact text of the new items. */
   | { readonly kind: 'append'; readonly input: string; readonly envelope: JsonObject }
   | { readonly kind: 'cancel'; readonly envelope: JsonObject }
-  /** Input for the response that is being generated; `text` is that of the event. */
-  | { readonly kind: 'steer'; readonly text: string; readonly envelope: JsonObject }
+  /** Input for the response that is being generated: its exact text, and those of its items. */
+  | { readonly kind: 'steer'; readonly input: string; readonly items: readonly string[]; readonly envelope: JsonObject }
   /** Needs no answer. */
   | { readonly kind: 'notice' };
 
@@ -32,7 +33,8 @@ export function* readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: V
     case 'response.cancel':
       return { kind: 'cancel', envelope: json };
     case 'response.steer':
-      return { kind: 'steer', text, envelope: json };
+      yield;
+      return { kind: 'steer', input: sliceJson(text, ['input']) ?? 'null', items: yield* inputTexts(text, json), envelope: json };
     case 'response.processed':
       return { kind: 'notice' };
     default:

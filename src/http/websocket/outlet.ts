@@ -8,7 +8,8 @@ import type { Clock } from '../../streams/clock.ts';
 import type { ResponseWriter } from '../../streams/response-writer.ts';
 import { bytesUnderWay, StallWatch } from '../../streams/stall-watch.ts';
 import { StreamError } from '../../streams/stream-error.ts';
-import { LONG_CHARS, textPieces } from '../../streams/text-pieces.ts';
+import { TextLine } from '../../streams/text-line.ts';
+import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import type { Turns } from '../../streams/turns.ts';
 
 /** A turn reads no further while this much waits for the client. */
@@ -27,10 +28,9 @@ export interface OutletOptions {
 export class Outlet {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
-  readonly #options: OutletOptions;
+  readonly #clock: Clock;
   #stallMs: number;
-  /** Settles when the last of the messages that stand in line is out; nothing may come between the pieces of a long one. */
-  #line: Promise<void> | undefined;
+  readonly #line: TextLine;
   /** Characters of the messages without back-pressure that stand in line. */
   #queued = 0;
   #stall: StallWatch | undefined;
@@ -40,19 +40,24 @@ export class Outlet {
   constructor(ws: WebSocket, socket: Socket, options: OutletOptions) {
     this.#ws = ws;
     this.#socket = socket;
-    this.#options = options;
+    this.#clock = options.clock;
     this.#stallMs = options.stallMs;
+    this.#line = new TextLine({
+      enter: () => this.#enter(options),
+      put: (piece, fin) => ws.send(piece, { fin }),
+      drained: () => (ws.bufferedAmount < HIGH_WATER_BYTES ? undefined : this.#drained()),
+    });
   }
 
   /** One message without back-pressure. */
   send(text: string): void {
     if (this.#gone !== undefined || !this.#checkBacklog()) return;
-    if (this.#line === undefined) {
+    if (!this.#line.isBusy) {
       this.#ws.send(text);
       return;
     }
     this.#queued += text.length;
-    void this.#inLine([text]).then(
+    void this.#line.add([text]).then(
       () => {
         this.#queued -= text.length;
       },
@@ -93,50 +98,33 @@ export class Outlet {
 
   async #end(messages: readonly string[]): Promise<void> {
     if (messages.length > 0) await this.#write(messages);
-    if (this.#gone !== undefined) throw this.#gone;
+    this.#check();
   }
 
   #write(messages: readonly string[]): Promise<void> | undefined {
-    if (this.#gone !== undefined) throw this.#gone;
-    if (this.#line !== undefined || messages.some(isLong)) return this.#inLine(messages);
+    this.#check();
+    if (this.#line.isBusy || messages.some(isLong)) return this.#line.add(messages);
     this.#socket.cork();
     for (const message of messages) this.#ws.send(message);
     this.#socket.uncork();
     return this.#ws.bufferedAmount < HIGH_WATER_BYTES ? undefined : this.#drained();
   }
 
-  /** After what stands in line already. Settles when more may follow. */
-  #inLine(messages: readonly string[]): Promise<void> {
-    const sent = (this.#line ?? Promise.resolve()).then(() => this.#writePieces(messages));
-    this.#line = sent;
-    const leave = (): void => {
-      if (this.#line === sent) this.#line = undefined;
-    };
-    sent.then(leave, leave);
-    return sent;
+  /** Throws once the client is gone, also where it left meanwhile. */
+  #enter({ turns, party }: OutletOptions): Promise<void> | undefined {
+    const entered = turns.enter(party);
+    if (entered !== undefined) return entered.then(() => this.#check());
+    this.#check();
+    return undefined;
   }
 
-  async #writePieces(messages: readonly string[]): Promise<void> {
-    const { turns, party } = this.#options;
-    for (const message of messages) {
-      const pieces = textPieces(message);
-      let rest = message.length;
-      do {
-        // The first piece of a text that was put together copies all of it: it is made in its own turn, too.
-        const entered = turns.enter(party);
-        if (entered !== undefined) await entered;
-        if (this.#gone !== undefined) throw this.#gone;
-        const piece = pieces.next().value ?? '';
-        rest -= piece.length;
-        this.#ws.send(piece, { fin: rest === 0 });
-        if (this.#ws.bufferedAmount >= HIGH_WATER_BYTES) await this.#drained();
-      } while (rest > 0);
-    }
+  #check(): void {
+    if (this.#gone !== undefined) throw this.#gone;
   }
 
   #drained(): Promise<void> {
     this.#stall ??= new StallWatch(
-      this.#options.clock,
+      this.#clock,
       this.#stallMs,
       () => this.#ws.bufferedAmount + bytesUnderWay(this.#socket),
       () => this.#ws.terminate(),

@@ -6,7 +6,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
-import { atOnce } from '../../codecs/steps.ts';
 import type { Timer } from '../../streams/clock.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
@@ -15,9 +14,9 @@ import { routeOf } from '../server/route-table.ts';
 import { refuseCall } from '../exchange/refusal.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import { newRequestId } from '../request/request-id.ts';
-import { type ClientEvent, invalidEvent, readClientEvent, streamIdOf } from './client-event.ts';
+import { type ClientEvent, invalidEvent, streamIdOf } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
-import { Continuation } from './continuation.ts';
+import { Continuation, type RequestText } from './continuation.ts';
 import { errorText } from './event-text.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Inbound, type UnfinishedBytes } from './inbound.ts';
@@ -91,10 +90,12 @@ export class Session {
       clock: gateway.clock,
       upstreams: gateway.upstreams,
       maxEventBytes: () => gateway.config.current().limits.eventBytes,
+      largeWork: gateway.largeWork,
       listener: () => this.#steering,
     });
     this.#steering = new Steering({
       link: this.#link,
+      maxInput: () => gateway.config.current().history.entryBytes,
       send: (text) => this.#outlet.send(text),
       begin: (create, lane) => this.#beginOwn(create, lane),
     });
@@ -251,13 +252,11 @@ export class Session {
   }
 
   /** The successor of a steered response: the upstream has begun it, and the client did not ask. */
-  #beginOwn(create: string, streamId: string | undefined): boolean {
+  #beginOwn({ text, json }: RequestText, streamId: string | undefined): boolean {
     if (this.#state !== 'idle' || this.#isSpent) return false;
     const { gateway, keyId } = this.#options;
     const slot = gateway.keySlots.hold(keyId, gateway.config.current().limits.key);
-    const event = atOnce(readClientEvent(Buffer.from(create), false));
-    if (event.kind !== 'create') throw new Error('a successor is a create');
-    this.#start({ event, streamId, slot });
+    this.#start({ event: { kind: 'create', text, json, envelope: json }, streamId, slot });
     return true;
   }
 

@@ -2,10 +2,14 @@
  * One answer on a WebSocket of an upstream, read like the answer to a request of its own: a head, then events. Knows no order of
  * turns.
  */
-import type { Framing } from '../../codecs/pipeline.ts';
+import { isAscii } from 'node:buffer';
+import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
+import { tryInSteps } from '../../codecs/json/parse-in-steps.ts';
+import type { Framing } from '../../codecs/pipeline.ts';
+import type { Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
-import type { SseEvent } from '../../streams/sse-decode.ts';
+import type { SseDecodeOptions, SseEvent } from '../../streams/sse-decode.ts';
 import type { Stage } from '../../streams/stage.ts';
 import type { OpenCall } from '../dispatch/call-upstream.ts';
 import { type Flow, ReceivedBody } from '../dispatch/received-body.ts';
@@ -14,9 +18,17 @@ import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 /** A message is an event without any framing. */
 class Messages implements Stage<Uint8Array, SseEvent> {
   readonly ended = false;
+  readonly #undecodedBytes: number;
+
+  constructor({ undecodedBytes = Number.POSITIVE_INFINITY }: SseDecodeOptions) {
+    this.#undecodedBytes = undecodedBytes;
+  }
 
   push(bytes: Uint8Array, out: SseEvent[]): void {
-    out.push({ event: undefined, data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() });
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (buffer.length < this.#undecodedBytes) out.push({ event: undefined, data: buffer.toString() });
+    else if (isAscii(buffer)) out.push({ event: undefined, data: buffer.toString('latin1') });
+    else out.push({ event: undefined, data: buffer.toString('latin1'), isUndecoded: true });
   }
 
   end(): void {
@@ -24,7 +36,7 @@ class Messages implements Stage<Uint8Array, SseEvent> {
   }
 }
 
-const messageFraming: Framing = () => new Messages();
+const messageFraming: Framing = (options) => new Messages(options);
 
 export class SocketTurn {
   readonly head: Promise<UpstreamHead>;
@@ -148,9 +160,30 @@ export class LinkedCall implements OpenCall {
 
 /** The event of a message, where its type may be one of these: found without parsing every delta. */
 const TYPES = /"(response\.(?:created|completed|incomplete|failed|cancelled|steer\.[a-z]+)|error)"/;
+/** Where the vendor writes the type first. */
+const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*("[^"\\]*")/;
+/** More than a type and what is before it take. */
+const FIRST_BYTES = 256;
 
-export function notable(bytes: Buffer): JsonObject | undefined {
+/** An event with its text. */
+export interface NotableEvent {
+  readonly text: string;
+  readonly json: JsonObject;
+}
+
+export function notable(bytes: Buffer): NotableEvent | undefined {
   if (!TYPES.test(bytes.toString('latin1'))) return undefined;
-  const json = tryJson(bytes.toString());
-  return isObject(json) ? json : undefined;
+  const text = bytes.toString();
+  const json = tryJson(text);
+  return isObject(json) ? { text, json } : undefined;
+}
+
+/** {@link notable}, of a large message. */
+export function* notableInSteps(bytes: Buffer): Steps<NotableEvent | undefined> {
+  const [, type] = TYPE_FIRST.exec(bytes.toString('latin1', 0, FIRST_BYTES)) ?? [];
+  if (type !== undefined && !TYPES.test(type)) return undefined;
+  const text = yield* readUtf8([bytes], new TextDecoder('utf-8', { ignoreBOM: true }));
+  yield;
+  const json = yield* tryInSteps(text);
+  return isObject(json) ? { text, json } : undefined;
 }

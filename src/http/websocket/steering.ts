@@ -4,18 +4,19 @@
  * answered by a successor, which becomes the next turn; until a response begins with it, the gateway keeps it, and gives it back
  * where none will. Elsewhere a steer is refused at once.
  */
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
-import { sliceJson } from '../../codecs/json/text.ts';
-import { atOnce } from '../../codecs/steps.ts';
-import { inputItems, type ItemTexts, joinItems } from '../history/past-turn.ts';
+import type { Steps } from '../../codecs/steps.ts';
+import { inputTexts, inputValues } from '../history/past-turn.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { ClientEvent } from './client-event.ts';
 import type { RequestText } from './continuation.ts';
+import type { NotableEvent } from './socket-turn.ts';
 import type { SteerListener } from './upstream-link.ts';
 
 type SteerCode =
   | 'invalid_input'
+  | 'input_too_large'
   | 'response_already_completed'
   | 'response_not_found'
   | 'response_not_active'
@@ -24,6 +25,7 @@ type SteerCode =
 
 const MESSAGES: Readonly<Record<SteerCode, string>> = {
   invalid_input: 'A steer needs previous_response_id, and input: a string or an array of user messages.',
+  input_too_large: 'The steers that wait for their answer have too much input.',
   response_already_completed: 'The response is complete and takes no more input.',
   response_not_found: 'There is no such response on this connection.',
   response_not_active: 'The response takes no more input.',
@@ -33,13 +35,19 @@ const MESSAGES: Readonly<Record<SteerCode, string>> = {
 
 type SteerEvent = ClientEvent & { readonly kind: 'steer' };
 
+/** Of an input, as texts and as what they parse to. */
+interface Items {
+  readonly texts: readonly string[];
+  readonly values: readonly JsonValue[];
+}
+
 /** A steer that was read from a message, and what the message takes. */
 interface ReadSteer {
   readonly event: SteerEvent;
   readonly slot: Pick<KeySlot, 'release'>;
 }
 
-interface Steer {
+interface Steer extends Items {
   /** The client's own text of it. */
   readonly input: string;
   /** The response that it steers, by the client's id. */
@@ -54,6 +62,8 @@ interface Steer {
 }
 
 export interface SteeringOptions {
+  /** The most characters that the inputs of all steers may have that wait for their answer. */
+  readonly maxInput: () => number;
   readonly link: {
     /** Whether the upstream got it: false where its response takes no more. Undefined: no upstream can be steered. */
     steer(input: string | undefined): boolean | undefined;
@@ -61,7 +71,7 @@ export interface SteeringOptions {
   };
   readonly send: (text: string) => void;
   /** Begins the turn of this create. False where the connection takes none. */
-  readonly begin: (create: string, lane: string | undefined) => boolean;
+  readonly begin: (create: RequestText, lane: string | undefined) => boolean;
 }
 
 export class Steering implements SteerListener {
@@ -95,22 +105,24 @@ export class Steering implements SteerListener {
    * otherwise its slot is released here, once nothing of it is kept any more.
    */
   steer({ event, slot }: ReadSteer, isBusy: boolean, lastId: string | undefined): boolean {
-    const input = sliceJson(event.text, ['input']) ?? 'null';
-    const code = this.#pass(event.envelope, { input, slot }, isBusy, lastId);
-    if (code !== undefined) this.#options.send(refusal(event, input, code));
+    const { input, items: texts, envelope } = event;
+    const code = this.#pass(envelope, { input, texts, values: inputValues(envelope['input']), slot }, isBusy, lastId);
+    if (code !== undefined) this.#options.send(refusal(event, code));
     return code === undefined;
   }
 
   /** Why it is refused; undefined where the upstream has it. */
   #pass(
     { previous_response_id: id, input }: JsonObject,
-    own: Pick<Steer, 'input' | 'slot'>,
+    own: Omit<Steer, 'responseId' | 'lane'>,
     isBusy: boolean,
     lastId?: string,
   ): SteerCode | undefined {
     if (typeof id !== 'string' || !isSteerInput(input)) return 'invalid_input';
     const ended = id === lastId ? 'response_already_completed' : 'response_not_found';
     if (!isBusy) return ended;
+    const waiting = [...this.#sent, ...this.#accepted, own].reduce((sum, each) => sum + each.input.length, 0);
+    if (waiting > this.#options.maxInput()) return 'input_too_large';
     const response = this.#response?.id === id ? this.#response : undefined;
     const isPassed = this.#options.link.steer(response && own.input);
     if (isPassed === undefined) return 'steering_not_supported';
@@ -124,23 +136,17 @@ export class Steering implements SteerListener {
     this.#isAnswering = true;
   }
 
-  /** The request of the turn that begins, with what was accepted for the response that it continues in front of its own input. */
-  claim(request: RequestText): { readonly request: RequestText; readonly itemsBefore: number } {
-    const own = { request, itemsBefore: 0 };
-    if (this.#isOwn || (this.#accepted.length === 0 && this.#sent.length === 0)) return own;
+  /** What was accepted for the response that the turn which begins continues: it is said in front of its own input. */
+  claim({ json }: RequestText): Items | undefined {
+    if (this.#isOwn || (this.#accepted.length === 0 && this.#sent.length === 0)) return undefined;
     // The upstream would answer the same input a second time.
     this.#options.link.drop();
     this.#isWaiting = false;
-    const { json } = request;
     const isContinued = this.#accepted[0]?.responseId === json['previous_response_id'];
     this.#giveBack(this.#sent.splice(0), 'response_not_active');
     if (!isContinued) this.#giveBack(this.#accepted.splice(0), 'successor_creation_failed');
-    const before = inputOf(this.#accepted);
-    if (before.count === 0) return own;
     this.#committing = this.#accepted.splice(0);
-    const input = `[${joinItems([before, atOnce(inputItems(request.text, json))]).bytes.toString()}]`;
-    const text = editJson(request.text, [{ path: ['input'], value: input }]);
-    return { request: { text, json: { ...json, input: parseJson(input) } }, itemsBefore: before.count };
+    return this.#committing.length === 0 ? undefined : itemsOf(this.#committing);
   }
 
   /** The client is sent the beginning of a response: what it was begun with is said. */
@@ -169,8 +175,8 @@ export class Steering implements SteerListener {
     if (this.#isWaiting) this.#begin();
   }
 
-  onSteer(event: JsonObject, text: string, isLate: boolean): void {
-    const steer = this.#steerOf(event);
+  onSteer({ text, json }: NotableEvent, isLate: boolean): void {
+    const steer = this.#steerOf(json);
     if (steer === undefined) return;
     const edits = [{ path: ['steer', 'previous_response_id'], value: JSON.stringify(steer.responseId) }];
     const lane = steer.lane === undefined ? [] : [{ path: ['stream_id'], value: JSON.stringify(steer.lane) }];
@@ -225,11 +231,12 @@ export class Steering implements SteerListener {
     this.#isWaiting = false;
     const steers = this.#accepted.splice(0);
     const [{ responseId, lane } = { responseId: '', lane: undefined }] = steers;
-    const input = inputOf(steers).bytes.toString();
+    const { texts, values } = itemsOf(steers);
     this.#committing = steers;
     this.#isOwn = true;
-    const create = `{"type":"response.create","previous_response_id":${JSON.stringify(responseId)},"input":[${input}]}`;
-    if (this.#options.begin(create, lane)) return;
+    const before = { type: 'response.create', previous_response_id: responseId };
+    const text = `${JSON.stringify(before).slice(0, -1)},"input":[${texts.join(',')}]}`;
+    if (this.#options.begin({ text, json: { ...before, input: [...values] } }, lane)) return;
     this.#options.link.drop();
     this.turnEnded();
   }
@@ -248,25 +255,34 @@ function release(steers: readonly Steer[]): readonly Steer[] {
   return steers;
 }
 
-/** Of what was accepted, in order: a text is one message of the user. */
-function inputOf(steers: readonly Steer[]): ItemTexts {
-  return joinItems(steers.map(({ input }) => atOnce(inputItems(`{"input":${input}}`, { input: parseJson(input) }))));
+function itemsOf(steers: readonly Steer[]): Items {
+  return { texts: steers.flatMap(({ texts }) => texts), values: steers.flatMap(({ values }) => values) };
+}
+
+/** The request with these items in front of its own input. */
+export function* withItemsBefore({ text, json }: RequestText, { texts, values }: Items): Steps<RequestText> {
+  const own = yield* inputTexts(text, json);
+  yield;
+  const input = [...values, ...inputValues(json['input'])];
+  const edited = editJson(text, [{ path: ['input'], value: `[${[...texts, ...own].join(',')}]` }]);
+  return { text: edited, json: { ...json, input } };
 }
 
 /** Before anything was passed on. */
-function refusal({ envelope }: SteerEvent, input: string, code: SteerCode): string {
+function refusal({ input, envelope }: SteerEvent, code: SteerCode): string {
   const { previous_response_id: id, stream_id: lane } = envelope;
   const responseId = JSON.stringify(id ?? null);
   return failed({ code, input, id: undefined, responseId, lane: typeof lane === 'string' ? lane : undefined });
 }
 
-interface Failed extends Omit<Steer, 'isPending' | 'slot'> {
+interface Failed extends Pick<Steer, 'input' | 'responseId' | 'lane' | 'id'> {
   readonly code: SteerCode;
 }
 
 /** The `response.steer.failed` event; `responseId` is JSON. */
 function failed({ code, input, id, responseId, lane }: Failed): string {
-  const error = JSON.stringify({ type: 'invalid_request_error', code, message: MESSAGES[code] });
+  const told = code === 'input_too_large' ? 'invalid_input' : code;
+  const error = JSON.stringify({ type: 'invalid_request_error', code: told, message: MESSAGES[code] });
   const steer = `{"input":${input},"previous_response_id":${responseId}${id === undefined ? '' : `,"id":${JSON.stringify(id)}`}}`;
   const at = lane === undefined ? '' : `,"stream_id":${JSON.stringify(lane)}`;
   return `{"type":"response.steer.failed","sequence_number":0,"error":${error},"steer":${steer}${at}}`;

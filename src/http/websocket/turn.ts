@@ -19,7 +19,7 @@ import type { ClientEvent } from './client-event.ts';
 import type { Continuation, RequestText } from './continuation.ts';
 import { eventText, type Spelling } from './event-text.ts';
 import type { Outlet } from './outlet.ts';
-import type { Steering } from './steering.ts';
+import { type Steering, withItemsBefore } from './steering.ts';
 import type { SocketLink } from './upstream-link.ts';
 import type { Version } from './version.ts';
 import { warmUp } from './warm-up.ts';
@@ -63,13 +63,15 @@ export async function answerTurn(options: TurnOptions): Promise<void> {
 async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
   const { call, event, continuation } = options;
   const resumed = await (event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input));
-  const { request, itemsBefore } = options.steering.claim(resumed);
+  const steers = options.steering.claim(resumed);
+  const request =
+    steers === undefined ? resumed : await call.gateway.largeWork.of(resumed.text, withItemsBefore(resumed, steers));
   const evict = (): void => {
     // A turn that the client cancelled, or that a drain ended, does no harm to what it continued.
     if (!call.gone.aborted) continuation.evict(request.json['previous_response_id']);
   };
   try {
-    await answerRequest(principal, request, itemsBefore, options, evict);
+    await answerRequest(principal, request, steers?.texts.length ?? 0, options, evict);
   } catch (thrown) {
     evict();
     throw thrown;

@@ -5,6 +5,7 @@
  * given that one.
  */
 import { errors } from 'undici';
+import { LARGE_EVENT } from '../../codecs/answers/large-events.ts';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -15,11 +16,12 @@ import type { Outgoing } from '../dispatch/outgoing.ts';
 import type { SendOptions, Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamSocket } from '../dispatch/upstream-socket.ts';
 import { isHosted } from '../platforms/session.ts';
-import { LinkedCall, notable, refusalIn, SocketTurn } from './socket-turn.ts';
+import type { LargeWork } from '../request/large-work.ts';
+import { LinkedCall, notable, type NotableEvent, notableInSteps, refusalIn, SocketTurn } from './socket-turn.ts';
 
 export interface SteerListener {
   /** A `response.steer.accepted`, `pending` or `failed`. `isLate`: the response that it belongs to has ended on the wire. */
-  onSteer(event: JsonObject, text: string, isLate: boolean): void;
+  onSteer(event: NotableEvent, isLate: boolean): void;
   /** The upstream has begun the successor of a steered response. False: nobody waits for one. */
   onSuccessor(): boolean;
   /** The connection is gone, and with it what the upstream had accepted. */
@@ -31,6 +33,7 @@ export interface LinkOptions {
   readonly upstreams: Upstreams;
   /** The longest message of an upstream. */
   readonly maxEventBytes: () => number;
+  readonly largeWork: LargeWork;
   readonly listener: () => SteerListener;
 }
 
@@ -189,12 +192,20 @@ export class SocketLink implements UpstreamLink {
     this.#options.listener().onLost();
   }
 
-  #onMessage(connection: Connection, bytes: Buffer): void {
+  #onMessage(connection: Connection, bytes: Buffer): Promise<void> | undefined {
+    if (bytes.length >= LARGE_EVENT) {
+      return this.#options.largeWork.run(notableInSteps(bytes)).then((event) => this.#take(connection, bytes, event));
+    }
+    this.#take(connection, bytes, notable(bytes));
+    return undefined;
+  }
+
+  #take(connection: Connection, bytes: Buffer, noted: NotableEvent | undefined): void {
     if (this.#connection !== connection) return;
-    const event = notable(bytes);
+    const event = noted?.json;
     const type = event?.['type'];
-    if (event !== undefined && typeof type === 'string' && type.startsWith('response.steer.')) {
-      this.#options.listener().onSteer(event, bytes.toString(), this.#current === undefined || this.#successor !== undefined);
+    if (noted !== undefined && typeof type === 'string' && type.startsWith('response.steer.')) {
+      this.#options.listener().onSteer(noted, this.#current === undefined || this.#successor !== undefined);
       return;
     }
     if (this.#current === undefined && type === 'response.created') this.#beginSuccessor(connection);

@@ -3,12 +3,21 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { UpstreamSocket } from '../../../src/http/dispatch/upstream-socket.ts';
+import { type SocketListener, UpstreamSocket } from '../../../src/http/dispatch/upstream-socket.ts';
 import { createFakeClock, type FakeClock } from '../../support/fake-clock.ts';
 import { eventually } from '../../support/test-gateway.ts';
 
+const SILENT: SocketListener = { onMessage: () => undefined, onClosed: () => assert.fail('it was closed from here') };
+
+interface Pair {
+  readonly ours: Socket;
+  readonly theirs: Socket;
+  readonly socket: UpstreamSocket;
+  readonly clock: FakeClock;
+}
+
 /** Both ends of a connection; that of the upstream stays open when the other end is closed. */
-async function pair(t: TestContext): Promise<{ ours: Socket; theirs: Socket; socket: UpstreamSocket; clock: FakeClock }> {
+async function pair(t: TestContext, listener: SocketListener = SILENT): Promise<Pair> {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -23,7 +32,7 @@ async function pair(t: TestContext): Promise<{ ours: Socket; theirs: Socket; soc
   });
   const clock = createFakeClock();
   const socket = new UpstreamSocket({ kind: 'open', socket: ours, headers: {} }, 1000, clock);
-  socket.listen({ onMessage: () => undefined, onClosed: () => assert.fail('it was closed from here') });
+  socket.listen(listener);
   return { ours, theirs, socket, clock };
 }
 
@@ -47,4 +56,44 @@ test('one that closes its side in time leaves no timer', async (t) => {
   theirs.on('end', () => theirs.end()).resume();
   socket.close();
   await eventually(() => ours.destroyed && clock.pending === 0);
+});
+
+/** A text frame of a server. */
+const message = (text: string): Buffer => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)]);
+const CLOSE = Buffer.from([0x88, 2, 0x03, 0xe8]);
+
+test('what comes behind a message that takes time to read waits for it, the end as well', async (t) => {
+  const told: string[] = [];
+  const reads: (() => void)[] = [];
+  const { theirs } = await pair(t, {
+    onMessage(bytes) {
+      told.push(bytes.toString());
+      return bytes.toString() === 'small' ? undefined : new Promise<void>((resolve) => reads.push(resolve));
+    },
+    onClosed: (error) => told.push(error.message),
+  });
+  theirs.write(Buffer.concat([message('large'), message('small'), message('large, too'), message('last'), CLOSE]));
+  await eventually(() => reads.length === 1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(told, ['large']);
+  reads[0]?.();
+  await eventually(() => reads.length === 2);
+  assert.deepEqual(told, ['large', 'small', 'large, too']);
+  reads[1]?.();
+  await eventually(() => reads.length === 3);
+  reads[2]?.();
+  await eventually(() => told.length === 5);
+  assert.deepEqual(told.slice(3), ['last', 'the upstream closed the connection']);
+});
+
+test('a message that cannot be read is the end of its connection', async (t) => {
+  const told: string[] = [];
+  const { theirs, ours } = await pair(t, {
+    onMessage: () => Promise.reject(new Error('unreadable')),
+    onClosed: (error) => told.push(error.message),
+  });
+  theirs.write(Buffer.concat([message('one'), message('two')]));
+  await eventually(() => told.length > 0);
+  assert.deepEqual(told, ['unreadable']);
+  assert.equal(ours.destroyed, true);
 });

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Script } from '../../../src/simulator/script.ts';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
+import { startEchoUpstream } from '../../slow/faults/support/echo-upstream.ts';
 import { eventually, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 import { connect, type ServerEvent, type SocketClient } from './socket-client.ts';
 
@@ -193,6 +194,41 @@ test('a steer that the upstream refuses comes back with its input; half-made one
   assert.equal((await failure({ previous_response_id: `${id}x`, input: 'x' })).code, 'response_not_found');
   await client.next(ENDED);
   assert.equal((await failure({ previous_response_id: id, input: 'late' })).code, 'response_already_completed');
+});
+
+test('steers that wait for one answer have no more input together than a turn that is continued', async () => {
+  await using gateway = await testGateway({ ...configOf(simulator.url), history: { entry_bytes: 4_096 } });
+  const client = await connect(gateway);
+  simulator.enqueue(slow('one two three four'), saying('five'));
+  const id = await steered(client, 'a'.repeat(1_500));
+  for (const letter of ['b', 'c']) client.send({ type: 'response.steer', previous_response_id: id, input: letter.repeat(1_500) });
+  const { error, steer } = (await client.next(isType('response.steer.failed'))) as unknown as {
+    error: { code: string; message: string };
+    steer: { input: string };
+  };
+  assert.deepEqual([error.code, steer.input[0]], ['invalid_input', 'c']);
+  assert.match(error.message, /too much input/);
+  await client.next(ENDED);
+  assert.equal(textOf(responseOf(await client.next(ENDED))), 'five', 'the others are answered');
+});
+
+test('long requests and steers reach the upstream whole, in order, and its long events the client', async (t) => {
+  const long = `a${'😀'.repeat(1_500_000)}`;
+  const upstream = await startEchoUpstream({ steers: 2 });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway(configOf(upstream.url));
+  const client = await connect(gateway);
+  const id = await steered(client, long, { instructions: long });
+  client.send({ type: 'response.steer', previous_response_id: id, input: 'short' });
+  for (const expected of [long, 'short']) {
+    const { steer } = (await client.next(isType('response.steer.accepted'))) as unknown as { steer: { input: string } };
+    assert.ok(steer.input === expected, `${steer.input.length} characters`);
+  }
+  const first = responseOf(await client.next(ENDED)) as Body & { instructions: string };
+  assert.ok(first.instructions === long, 'the upstream had all of it');
+  const second = responseOf(await client.next(ENDED));
+  assert.equal(second.previous_response_id, id);
+  assert.equal(textOf(second), 'yes');
 });
 
 test('an upstream that opens no WebSocket is asked over HTTP, and its handshake is not asked for again', async () => {

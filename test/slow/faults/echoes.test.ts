@@ -28,6 +28,10 @@ interface Asked {
   readonly body: object;
   readonly manners?: EchoManners;
   readonly areTurns?: boolean;
+  /** The upstream is asked over a WebSocket, too. */
+  readonly isLinked?: boolean;
+  /** What steers the first turn. */
+  readonly steers?: readonly string[];
   /** A model of {@link withRig}, whose upstream speaks another protocol. Default: the echoing one. */
   readonly model?: string;
 }
@@ -75,6 +79,46 @@ const ASKED: Readonly<Record<string, Asked>> = {
     body: { instructions: '😀'.repeat(7.5 * MIB), input: 'x' },
     areTurns: true,
   },
+  'two turns over an upstream WebSocket with instructions of 30 MB': {
+    body: { instructions: LONG, input: 'x' },
+    areTurns: true,
+    isLinked: true,
+  },
+  'two turns over an upstream WebSocket with instructions of 30 MB of emoji': {
+    body: { instructions: '😀'.repeat(7.5 * MIB), input: 'x' },
+    areTurns: true,
+    isLinked: true,
+  },
+  'two turns over an upstream WebSocket with instructions of 15 MB of quotes': {
+    body: { instructions: '"'.repeat(15 * MIB), input: 'x' },
+    areTurns: true,
+    isLinked: true,
+  },
+  'two turns over an upstream WebSocket with 20,000 tools': {
+    body: { tools: TOOLS, input: 'x' },
+    areTurns: true,
+    isLinked: true,
+  },
+  'two turns over an upstream WebSocket with 20,000 tools, the end of which has to be filled in': {
+    body: { tools: TOOLS, input: 'x' },
+    manners: { isSloppy: true },
+    areTurns: true,
+    isLinked: true,
+  },
+  'three steers of 10 MB each, and a turn': {
+    body: { input: 'x' },
+    steers: list(3, () => LONG.slice(0, 10 * MIB)),
+    manners: { steers: 3 },
+    areTurns: true,
+    isLinked: true,
+  },
+  'three steers of 5 MB of quotes each, and a turn': {
+    body: { input: 'x' },
+    steers: list(3, () => '"'.repeat(5 * MIB)),
+    manners: { steers: 3 },
+    areTurns: true,
+    isLinked: true,
+  },
   'a whole answer with its 20,000 tools': { body: { tools: TOOLS, input: 'x' } },
   'a stream with its instructions of 30 MB, three times': { body: { instructions: LONG, input: 'x', stream: true } },
   'a stream with its instructions of 10 MB, not ASCII alone, three times': {
@@ -104,7 +148,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
 };
 
 /** How it ended, and how a turn ended that continued it and left all else out. */
-async function turns(rig: Rig, text: string): Promise<readonly string[]> {
+async function turns(rig: Rig, text: string, steers: readonly string[]): Promise<readonly string[]> {
   const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
   await once(ws, 'open');
   const send = (message: string): Promise<Ended> =>
@@ -112,11 +156,16 @@ async function turns(rig: Rig, text: string): Promise<readonly string[]> {
       ws.removeAllListeners();
       ws.on('message', (data) => {
         const ended = JSON.parse(String(data)) as Ended;
-        if (/^(?:response\.(?:completed|failed|incomplete)|error)$/.test(ended.type)) resolve(ended);
+        if (ended.type === 'response.created') steer(ended.response?.id);
+        else if (/^(?:response\.(?:completed|failed|incomplete|steer\.failed)|error)$/.test(ended.type)) resolve(ended);
       });
       ws.on('close', (code) => resolve({ type: `closed ${code}` }));
       ws.send(message);
     });
+  const waiting = [...steers];
+  const steer = (id: string | undefined): void => {
+    for (const input of waiting.splice(0)) ws.send(JSON.stringify({ type: 'response.steer', previous_response_id: id, input }));
+  };
   const first = await send(text);
   const { id, instructions } = first.response ?? {};
   const second = await send(
@@ -132,7 +181,8 @@ interface Ended {
   readonly response?: { readonly id: string; readonly instructions?: string };
 }
 
-for (const [name, { path = '/v1/responses', body, manners, areTurns, model = 'echo' }] of Object.entries(ASKED)) {
+for (const [name, asked] of Object.entries(ASKED)) {
+  const { path = '/v1/responses', body, manners, areTurns, isLinked = false, steers = [], model = 'echo' } = asked;
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
     const upstream = await startEchoUpstream(manners);
     const price = { price: { input: '0.0001', output: '0.0001' } };
@@ -141,13 +191,14 @@ for (const [name, { path = '/v1/responses', body, manners, areTurns, model = 'ec
     const models = { m: price, free: price, lowered: price, echo: price, picture };
     const file = { models, health: { failures: 1_000 } };
     const echo = { id: 'echo', type: 'responses', base_url: `${upstream.url}/v1`, api_key: 'k', models: ['echo'] };
+    const linked = isLinked ? { options: { websocket: true } } : {};
     const text = JSON.stringify({ ...(areTurns === true ? { type: 'response.create' } : {}), model, ...body });
     let least = Number.POSITIVE_INFINITY;
     const run = async (rig: Rig): Promise<void> => {
       for (let tried = 0; tried <= TRIES && least > STALL_MS; tried++) {
         const longest = await rig.longestTurn(async () => {
           if (areTurns === true) {
-            assert.deepEqual(await turns(rig, text), ['response.completed', 'response.completed']);
+            assert.deepEqual(await turns(rig, text, steers), ['response.completed', 'response.completed']);
             return;
           }
           const answer = await rig.post(text, KEY, path);
@@ -161,7 +212,7 @@ for (const [name, { path = '/v1/responses', body, manners, areTurns, model = 'ec
       }
     };
     const drawing = { ...echo, id: 'picture', type: 'openai_image', models: ['picture'] };
-    await withRig(file, run, () => [echo, drawing]);
+    await withRig(file, run, () => [{ ...echo, ...linked }, drawing]);
     upstream.close();
     figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
     assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);

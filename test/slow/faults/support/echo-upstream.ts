@@ -1,9 +1,10 @@
 /**
- * A responses upstream that shows what it was asked in every response object, as the vendor does: instructions and tools.
- * It also makes pictures of five megabytes.
+ * A responses upstream that shows what it was asked in every response object, as the vendor does: instructions and tools. It is
+ * asked over HTTP or a WebSocket, and can be steered there. It also makes pictures of five megabytes.
  */
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
 
 const ITEM = {
   id: 'msg_1',
@@ -65,6 +66,8 @@ export interface EchoManners {
   readonly isSloppy?: boolean;
   /** It breaks off behind the first words. */
   readonly breaksOff?: boolean;
+  /** Over a WebSocket: it goes on once it has accepted so many steers, and answers them with a response of its own. */
+  readonly steers?: number;
 }
 
 function sloppy(event: object): object {
@@ -73,10 +76,53 @@ function sloppy(event: object): object {
   return { ...event, response: { ...response, output: response.output.map((item) => ({ ...item, content: [] })) } };
 }
 
-export async function startEchoUpstream({ isSloppy = false, breaksOff = false }: EchoManners = {}): Promise<{
+/** The same over WebSockets: each `response.create` is answered in messages. */
+function speakOverSockets(server: Server, { isSloppy = false, steers = 0 }: EchoManners): void {
+  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
+  server.on('upgrade', (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, (ws) => converse(ws, isSloppy, steers)),
+  );
+}
+
+interface SocketEvent extends Asked {
+  readonly type: string;
+  readonly input: unknown;
+}
+
+function converse(ws: WebSocket, isSloppy: boolean, steers: number): void {
+  let accepted = 0;
+  let responses = 0;
+  const send = (event: object): void => ws.send(JSON.stringify(event));
+  const answer = (asked: Asked, from = 0, to?: number): void => {
+    for (const event of eventsOf(asked).slice(from, to)) {
+      const text = JSON.stringify(isSloppy ? sloppy(event) : event);
+      ws.send(text.replace('"id":"resp_1"', `"id":"resp_${responses}"`));
+    }
+  };
+  let asked: Asked = {};
+  ws.on('message', (data) => {
+    const event = JSON.parse(String(data)) as SocketEvent;
+    if (event.type === 'response.create') {
+      asked = event;
+      responses += 1;
+      answer(asked, 0, steers > 0 ? 5 : undefined);
+      return;
+    }
+    accepted += 1;
+    const steer = { id: `steer_${accepted}`, previous_response_id: `resp_${responses}`, input: event.input };
+    send({ type: 'response.steer.accepted', steer });
+    if (accepted < steers) return;
+    answer(asked, 5);
+    responses += 1;
+    answer({});
+  });
+}
+
+export async function startEchoUpstream(manners: EchoManners = {}): Promise<{
   readonly url: string;
   close(): void;
 }> {
+  const { isSloppy = false, breaksOff = false } = manners;
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
@@ -99,6 +145,7 @@ export async function startEchoUpstream({ isSloppy = false, breaksOff = false }:
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(incoming.url?.endsWith('/compact') === true ? COMPACTION : responseTo(asked, 'completed')));
   });
+  speakOverSockets(server, manners);
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
