@@ -7,7 +7,8 @@ import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../ca
 import { countOf, type Usage } from '../canonical/usage.ts';
 import { readJsonAnswer } from '../json/answer.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
-import { COMMA, OPEN_BRACKET, skipSpace, skipValue, sliceElements, spanOf } from '../json/text.ts';
+import { endsInSteps } from '../json/parse-in-steps.ts';
+import { COMMA, type Ends, OPEN_BRACKET, skipSpace, skipValue, type Span, spanOf } from '../json/text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { leaveOutPrices } from '../answers/token-usage.ts';
 import { type Steps, whole } from '../steps.ts';
@@ -20,12 +21,17 @@ export interface EmbeddingAnswer {
   readonly usage?: Usage;
 }
 
+/** Characters of a vector, or an entry, that is not looked through more than once. */
+const LONG_VECTOR = 4 * 1024;
+
 /** Throws GatewayError blaming the upstream for anything but one vector for each input. */
 export const decodeEmbeddingAnswer = whole(decodeEmbeddingAnswerInSteps);
 
 /** A step for each vector: two thousand of them are thirty megabytes. */
 export function* decodeEmbeddingAnswerInSteps(text: string, request: EmbeddingRequest): Steps<EmbeddingAnswer> {
-  const list = spanOf(text, ['data']);
+  const ends = yield* endsInSteps(text, LONG_VECTOR);
+  yield;
+  const list = spanOf(text, ['data'], ends);
   const isList = list !== undefined && text.charCodeAt(list.start) === OPEN_BRACKET;
   const json = readBody(isList ? `${text.slice(0, list.start)}[]${text.slice(list.end)}` : text);
   if (!isList)
@@ -33,7 +39,7 @@ export function* decodeEmbeddingAnswerInSteps(text: string, request: EmbeddingRe
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(request.model) }];
   if (json['object'] == null) edits.push({ path: ['object'], value: '"list"' });
   const indices: (JsonValue | undefined)[] = [];
-  for (const element of elementsOf(text, list)) {
+  for (const element of elementsOf(text, list, ends)) {
     const at = indices.length;
     if (at === request.count) throw notOneEach();
     if (!element.startsWith('{')) throw noVector();
@@ -52,14 +58,16 @@ export function* decodeEmbeddingAnswerInSteps(text: string, request: EmbeddingRe
   edits.push(...usageEdits(usage));
   if (isObject(usage)) leaveOutPrices(usage, ['usage'], edits);
   const read = readUsage(usage);
-  return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
+  yield;
+  const body = yield* inOrder(editJson(text, edits, ends), places);
+  return { body, ...(read === undefined ? {} : { usage: read }) };
 }
 
 /** The texts of the elements of a list, which need not have parsed: what stands between them is checked. */
-function* elementsOf(text: string, { start, end }: { readonly start: number; readonly end: number }): Generator<string> {
+function* elementsOf(text: string, { start, end }: Span, ends: Ends): Generator<string> {
   const last = end - 1;
   for (let at = skipSpace(text, start + 1); at < last; ) {
-    const stop = skipValue(text, at);
+    const stop = skipValue(text, at, ends);
     yield text.slice(at, stop);
     const next = skipSpace(text, stop);
     if (next === last) return;
@@ -91,12 +99,15 @@ function isIndex(value: JsonValue | undefined): value is number {
 }
 
 /** Readers take either the place or the `index` of a vector for that of its input, so both say the same. */
-function inOrder(body: string, places: readonly number[]): string {
+function* inOrder(body: string, places: readonly number[]): Steps<string> {
   if (places.every((place, at) => place === at)) return body;
-  const entries = sliceElements(body, ['data']) ?? [];
+  yield;
+  const ends = yield* endsInSteps(body, LONG_VECTOR);
+  yield;
+  const entries = [...elementsOf(body, spanOf(body, ['data'], ends) ?? { start: 0, end: 0 }, ends)];
   const byInput: (string | undefined)[] = [];
   for (const [at, place] of places.entries()) byInput[place] = entries[at];
-  return editJson(body, [{ path: ['data'], value: `[${byInput.join(',')}]` }]);
+  return editJson(body, [{ path: ['data'], value: `[${byInput.join(',')}]` }], ends);
 }
 
 function notOneEach(): GatewayError {

@@ -21,6 +21,7 @@ export function createSlots(secret: string): Slots {
       return `${secret}-${held.length - 1}-`;
     },
     fill(json) {
+      if (held.length === 0) return [json];
       const pieces: BodyPiece[] = [];
       const pattern = new RegExp(`${secret}-(\\d+)-`, 'g');
       let from = 0;

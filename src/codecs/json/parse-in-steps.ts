@@ -61,6 +61,18 @@ export function* isObjectInSteps(text: string): Steps<boolean> {
   }
 }
 
+/** Where the values of `least` characters or more end, as far as the text is JSON: to look through it once. */
+export function* endsInSteps(text: string, least: number): Steps<Ends> {
+  const ends: Ends = new Map();
+  try {
+    yield* findLarge(text, ends, least);
+  } catch (error) {
+    // What is wrong with the text is told by who reads it.
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return ends;
+}
+
 /** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. */
 function* read(text: string, keeps: boolean, ends: Ends = new Map()): Steps<JsonValue> {
   if (text.length < PIECE) return parseJson(text);
@@ -81,7 +93,7 @@ function malformed(at: number): SyntaxError {
  * Notes where each large container and each long string ends, by its start. A container that lies too deep is read with the one
  * around it: each level costs a call within the calls of all levels above it, and no request that comes so far has one.
  */
-function* findLarge(text: string, ends: Ends): Steps<void> {
+function* findLarge(text: string, ends: Ends, least = PIECE): Steps<void> {
   const open: number[] = [];
   for (let at = 0, rest = STEP; at < text.length; at++) {
     if (at >= rest) {
@@ -98,7 +110,7 @@ function* findLarge(text: string, ends: Ends): Steps<void> {
       const start = open.pop();
       // In ASCII a closing bracket stands two behind its opening one.
       if (start === undefined || text.charCodeAt(start) + 2 !== code) throw malformed(at);
-      if (at - start >= PIECE && open.length < MAX_DEPTH) ends.set(start, at + 1);
+      if (at - start >= least && open.length < MAX_DEPTH) ends.set(start, at + 1);
     }
   }
 }

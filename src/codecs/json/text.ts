@@ -115,8 +115,14 @@ export function sliceJson(text: string, path: JsonPath, ends?: Ends): string | u
   return span === undefined ? undefined : text.slice(span.start, span.end);
 }
 
+/** A range of a text. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** The range of the value at `path`; otherwise like {@link sliceJson}. */
-export function spanOf(text: string, path: JsonPath, ends?: Ends): { readonly start: number; readonly end: number } | undefined {
+export function spanOf(text: string, path: JsonPath, ends?: Ends): Span | undefined {
   const start = startOf(text, path, ends);
   return start === undefined ? undefined : { start, end: skipValue(text, start, ends) };
 }

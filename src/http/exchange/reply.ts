@@ -13,7 +13,7 @@ import {
 } from '../../streams/response-writer.ts';
 import { createSseFramer } from '../../streams/sse-encode.ts';
 import { StallWatch, unsentBytes } from '../../streams/stall-watch.ts';
-import { LONG_CHARS } from '../../streams/text-pieces.ts';
+import { LONG_CHARS, textPieces } from '../../streams/text-pieces.ts';
 import type { Call } from '../gateway.ts';
 import { ignoreRejection } from './settlement.ts';
 
@@ -71,10 +71,16 @@ export class Waiting implements Reply {
 
   async #answerInPieces(answer: Answer, body: string): Promise<void> {
     const response = this.#response;
-    if (response.headersSent || response.destroyed) return;
-    writeHead(response, answer);
     const { gateway, config } = this.#call;
     const { clock, streamTurns: turns } = gateway;
+    let bytes = 0;
+    for (const piece of textPieces(body)) {
+      const entered = turns.enter();
+      if (entered !== undefined) await entered;
+      bytes += Buffer.byteLength(piece);
+    }
+    if (response.headersSent || response.destroyed) return;
+    writeHead(response, answer, bytes);
     const writer = createResponseWriter(response, { clock, turns, writeStallMs: answer.writeStallMs ?? config.writeStallMs });
     // It was answered, also where the client has left since, as with a short body.
     await ignoreRejection(writer.end([body]));
@@ -138,10 +144,14 @@ export function writeAnswer(response: ServerResponse, answer: Answer): void {
   response.end(answer.body);
 }
 
-function writeHead(response: ServerResponse, { status, body, contentType, headers }: Answer): void {
+function writeHead(
+  response: ServerResponse,
+  { status, body, contentType, headers }: Answer,
+  bytes = Buffer.byteLength(body),
+): void {
   response.writeHead(status, {
     'content-type': contentType ?? 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
+    'content-length': bytes,
     ...headers,
   });
 }

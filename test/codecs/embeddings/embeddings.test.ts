@@ -90,7 +90,8 @@ describe('a list of vectors', () => {
       assert.equal(step.value.body, text);
       break;
     }
-    assert.equal(taken, count);
+    // It is looked through before, in steps of megabytes.
+    assert.ok(taken >= count && taken <= count + 20, `${taken} steps`);
   });
 
   it('is refused where what stands between its elements is no JSON', () => {

@@ -143,6 +143,16 @@ const ASKED: Readonly<Record<string, Asked>> = {
     body: { input: 'x', user: '😀'.repeat(3.5 * MIB), metadata: { a: LONG.slice(0, 15 * MIB) } },
   },
   'ten pictures of five megabytes each': { path: '/v1/images/generations', body: { prompt: 'x', n: 10 }, model: 'picture' },
+  'embeddings of 2,048 inputs': {
+    path: '/v1/embeddings',
+    body: { input: list(2_048, () => 'x'), encoding_format: 'float' },
+    model: 'embedding',
+  },
+  'embeddings of 2,048 inputs, in base64': {
+    path: '/v1/embeddings',
+    body: { input: list(2_048, () => 'x'), encoding_format: 'base64' },
+    model: 'embedding',
+  },
   'a compaction of 30 MB': { path: '/v1/responses/compact', body: { input: [{ role: 'user', content: LONG }] } },
   '80,000 references to items': { body: { input: list(80_000, (at) => ({ type: 'item_reference', id: `msg_${at}` })) } },
 };
@@ -188,7 +198,7 @@ for (const [name, asked] of Object.entries(ASKED)) {
     const price = { price: { input: '0.0001', output: '0.0001' } };
     // Its streams break off as often as it is tried.
     const picture = { kind: 'image', price: { input: '0.0001', output: '0.0001', image_output: '0.0001' } };
-    const models = { m: price, free: price, lowered: price, echo: price, picture };
+    const models = { m: price, free: price, lowered: price, echo: price, picture, embedding: { kind: 'embedding', ...price } };
     const file = { models, health: { failures: 1_000 } };
     const echo = { id: 'echo', type: 'responses', base_url: `${upstream.url}/v1`, api_key: 'k', models: ['echo'] };
     const linked = isLinked ? { options: { websocket: true } } : {};
@@ -212,7 +222,8 @@ for (const [name, asked] of Object.entries(ASKED)) {
       }
     };
     const drawing = { ...echo, id: 'picture', type: 'openai_image', models: ['picture'] };
-    await withRig(file, run, () => [{ ...echo, ...linked }, drawing]);
+    const embedding = { ...echo, id: 'embedding', type: 'chat_completion', models: ['embedding'] };
+    await withRig(file, run, () => [{ ...echo, ...linked }, drawing, embedding]);
     upstream.close();
     figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);
     assert.ok(least <= STALL_MS, `a turn took ${least.toFixed(1)} ms`);

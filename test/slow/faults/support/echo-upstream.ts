@@ -1,6 +1,6 @@
 /**
  * A responses upstream that shows what it was asked in every response object, as the vendor does: instructions and tools. It is
- * asked over HTTP or a WebSocket, and can be steered there. It also makes pictures of five megabytes.
+ * asked over HTTP or a WebSocket, and can be steered there. It also makes pictures of five megabytes, and embeddings.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,6 +28,14 @@ const COMPACTION = {
   usage: USAGE,
 };
 
+const VECTOR = Array.from({ length: 1_536 }, (_, at) => Math.sin(at) / 50);
+
+/** The largest that the vendor's models make, in full precision: 67 MB for 2,048 inputs. */
+function embeddingsOf(input: readonly string[]): object {
+  const data = input.map((_, index) => ({ object: 'embedding', index, embedding: VECTOR }));
+  return { object: 'list', model: 'm', data, usage: { prompt_tokens: 5, total_tokens: 5 } };
+}
+
 /** A large picture, as an image endpoint answers with it. */
 const PICTURE = JSON.stringify({
   created: 1,
@@ -39,6 +47,7 @@ interface Asked {
   readonly stream?: boolean;
   readonly instructions?: string;
   readonly tools?: readonly object[];
+  readonly input?: unknown;
 }
 
 function responseTo({ instructions = '', tools = [] }: Asked, status: 'in_progress' | 'completed'): object {
@@ -86,7 +95,6 @@ function speakOverSockets(server: Server, { isSloppy = false, steers = 0 }: Echo
 
 interface SocketEvent extends Asked {
   readonly type: string;
-  readonly input: unknown;
 }
 
 function converse(ws: WebSocket, isSloppy: boolean, steers: number): void {
@@ -130,6 +138,11 @@ export async function startEchoUpstream(manners: EchoManners = {}): Promise<{
     if (incoming.url?.includes('/images/') === true) {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(PICTURE);
+      return;
+    }
+    if (incoming.url?.endsWith('/embeddings') === true) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(embeddingsOf(asked.input as readonly string[])));
       return;
     }
     if (asked.stream === true) {
