@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { test } from 'node:test';
 import { SUITES, suitesFor } from './support/suites.ts';
 
@@ -15,7 +16,7 @@ test('every script reads its options strictly', () => {
 
 test('a script says how it is used, and refuses what it does not take in a line and its usage', () => {
   const run = (...args: string[]) => spawnSync(process.execPath, ['test/support/run.ts', ...args], { encoding: 'utf8' });
-  const usage = 'usage: npm test -- [PART …] [--suite fast|browser|examples|linear|steps|postgres|processes]\n';
+  const usage = 'usage: npm test -- [PART …] [--slowest] [--suite fast|browser|examples|linear|steps|postgres|processes]\n';
   const help = run('--help');
   assert.deepEqual([help.status, help.stdout, help.stderr], [0, usage, '']);
   const unknown = run('--nonsense');
@@ -23,6 +24,24 @@ test('a script says how it is used, and refuses what it does not take in a line 
   assert.match(unknown.stderr, /^Unknown option '--nonsense'.*\nusage: npm test /);
   const nothing = run('no-such-part');
   assert.deepEqual([nothing.status, nothing.stderr], [2, `no test file of the suite fast matches no-such-part\n${usage}`]);
+});
+
+test('what `npm test` samples is run whole by a command of the gate', () => {
+  const files = globSync('test/**/*.ts').map((file) => [file, readFileSync(file, 'utf8')] as const);
+  const importing = (module: string): readonly string[] =>
+    files.filter(([, text]) => new RegExp(`/${basename(module)}';$`, 'm').test(text)).map(([file]) => file);
+  const direct = importing('test/support/sampled.ts');
+  const sampled = [...direct, ...direct.filter((file) => file.includes('/support/')).flatMap(importing)];
+  const whole = Object.values(scripts).flatMap((command) =>
+    [...command.matchAll(/MIZU_(?:CASES|FORMS)=\S+ node \S+ ([^&|;]+)/g)].flatMap(([, parts = '']) => parts.trim().split(' ')),
+  );
+  const tests = sampled.filter((file) => file.endsWith('.test.ts') && !file.includes('/slow/'));
+  assert.ok(tests.length > 15);
+  for (const file of tests)
+    assert.ok(
+      whole.some((part) => file.includes(part)),
+      `${file}: in test:cases or test:clouds`,
+    );
 });
 
 test('what a change needs knows every suite of the gate, and only paths that exist', () => {

@@ -5,6 +5,7 @@ import { ADMIN_ROUTES, type AdminRoute } from '../../src/http/admin/routes.ts';
 import { cause, ok } from '../store/support/store.ts';
 import { eventually } from '../support/test-gateway.ts';
 import { adminGateway, send } from './admin-gateway.ts';
+import { sized } from '../support/sampled.ts';
 
 const paths = Object.values<AdminRoute>(ADMIN_ROUTES).map(({ method, path }) => ({
   method,
@@ -108,8 +109,7 @@ test('pages of other addresses and other hosts are refused, whatever they send',
   assert.deepEqual(await gateway.store.accounts.list(), []);
 });
 
-/** `MIZU_CASES=all` makes ten thousand. */
-const ATTEMPTS = process.env['MIZU_CASES'] === 'all' ? 10_000 : 2_000;
+const ATTEMPTS = sized(800, 10_000);
 
 test('failing sign-ins are slowed and logged, and hold up nobody who has a token', async (t) => {
   const gateway = await adminGateway(t);

@@ -8,6 +8,7 @@ import { answer, eventsOf, fractions, stepsOf } from '../support/arbitraries/res
 import { DIALECTS } from '../support/dialects.ts';
 import { plain, type TwoSided } from '../support/laws.ts';
 import { bytesOf, decodeBytes, encodeSteps, meaning, ownerOf, responseContext, sseText } from '../support/wire.ts';
+import { sized } from '../support/sampled.ts';
 
 const owner = { channelType: 'gemini' as const, scope: 'https://up.example', model: 'up-model' };
 /** What every dialect says: text, function calls, readable summaries, usage and how it ended. */
@@ -49,7 +50,7 @@ for (const first of DIALECTS) {
             for (const dialect of cycle) steps = relay(dialect, steps);
             assert.deepEqual(common(fold(steps.flatMap(({ events }) => events))), common(fold(start)));
           }),
-          { numRuns: 60 },
+          { numRuns: sized(20, 60) },
         );
       });
     }

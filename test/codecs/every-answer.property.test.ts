@@ -12,6 +12,7 @@ import { fractions, stepsOf } from '../support/arbitraries/response.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { plain, type TwoSided } from '../support/laws.ts';
 import { bytesOf, decodeBytes, decodeContext, encodeSteps, ownerOf, responseContext, sseText } from '../support/wire.ts';
+import { sized } from '../support/sampled.ts';
 
 const owner = { channelType: 'gemini' as const, scope: 'https://up.example', model: 'up-model' };
 const answers = fc.tuple(everyAnswer(owner), fractions, fc.boolean());
@@ -62,7 +63,7 @@ for (const dialect of DIALECTS) {
         const compare = (one: Whole): unknown => plain(dialect.comparable?.(one));
         assert.deepEqual(compare(fold(dialect.upstream.decodeResponse(body, context).events)), compare(fold(heard.events)));
       }),
-      { numRuns: 300 },
+      { numRuns: sized(100, 300) },
     );
   });
 
@@ -79,7 +80,7 @@ for (const dialect of DIALECTS) {
         };
         assert.deepEqual(heard(withFewerPieces(events, kept)), heard(events));
       }),
-      { numRuns: 200 },
+      { numRuns: sized(70, 200) },
     );
   });
 
@@ -90,7 +91,7 @@ for (const dialect of DIALECTS) {
         const prefix = events.slice(0, at % events.length);
         assert.equal(dialect.check(encodeSteps(client, stepsOf(prefix), responseContext(client, owner))), 'failure');
       }),
-      { numRuns: 200 },
+      { numRuns: sized(70, 200) },
     );
   });
 }

@@ -12,6 +12,7 @@ import { answer, fractions } from '../support/arbitraries/response.ts';
 import type { TwoSided, UpstreamSide } from '../support/laws.ts';
 import { bytesOf, decodeBytes, encodeSteps, ownerOf, requestOf, responseContext, sseText } from '../support/wire.ts';
 import { sseDecode, type SseEvent } from '../../src/streams/sse-decode.ts';
+import { sized } from '../support/sampled.ts';
 
 /** As a client of this dialect asks: a decoder keeps what it read in its own form for clients of its dialect alone. */
 const asking = ({ client }: TwoSided) => ({ request: requestOf(client.dialect, { logprobs: { top: 20 } }) });
@@ -50,7 +51,7 @@ for (const upstream of UPSTREAMS) {
           const heard = frames.slice(0, Math.ceil(cut * frames.length));
           assert.deepEqual(said(upstream, client, heard), said(upstream, client, heard.map(spaced)));
         }),
-        { numRuns: 60 },
+        { numRuns: sized(20, 60) },
       );
     });
   }
@@ -220,7 +221,7 @@ for (const { name, dialect, before, write } of STREAMS) {
         for (const client of DIALECTS)
           assert.deepEqual(said(upstream, client, events), said(upstream, client, events.map(spaced)));
       }),
-      { numRuns: 60 },
+      { numRuns: sized(20, 60) },
     );
   });
 }

@@ -10,6 +10,7 @@ import { type Talk, talk, WRITERS } from '../support/arbitraries/request.ts';
 import { chat, DIALECTS, messages, responses } from '../support/dialects.ts';
 import { refusalOf } from '../support/upstream-checks.ts';
 import { openForTests, ownerOf, targetOf } from '../support/wire.ts';
+import { sized } from '../support/sampled.ts';
 
 function read(client: ClientCodec, text: string): CanonicalRequest {
   return client.decodeRequest(text, JSON.parse(text), { open: openForTests });
@@ -67,7 +68,7 @@ for (const { client } of DIALECTS) {
           assert.equal(refusalOf(upstream.dialect, body), undefined, body);
           assert.equal(encode(upstream, request), body);
         }),
-        { numRuns: 150 },
+        { numRuns: sized(50, 150) },
       );
     });
   }
@@ -83,7 +84,7 @@ for (const { client } of DIALECTS) {
         const text = JSON.stringify({ ...json, stream: false }, null, indent).replace(/"x_exact": ?1/, '"x_exact": 1.0');
         assert.equal(encode(upstream, read(client, text)).replace('"up-model"', '"logical-model"'), text);
       }),
-      { numRuns: 100 },
+      { numRuns: sized(35, 100) },
     );
   });
 }
@@ -112,7 +113,7 @@ for (const { client } of DIALECTS) {
           const { body } = upstream.encodeRequest({ ...request, items }, targetOf(ownerOf(upstream)));
           assert.equal(refusalOf(upstream.dialect, body), undefined, body);
         }),
-        { numRuns: 100 },
+        { numRuns: sized(35, 100) },
       );
     });
   }
@@ -131,7 +132,7 @@ for (const first of DIALECTS) {
             for (const next of [second, third, first]) request = read(next.client, encode(next.upstream, request));
             assert.deepEqual(common(request), common(start));
           }),
-          { numRuns: 60 },
+          { numRuns: sized(20, 60) },
         );
       });
     }

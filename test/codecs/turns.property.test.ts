@@ -23,6 +23,7 @@ import {
   sealForTests,
   sseText,
 } from '../support/wire.ts';
+import { sized } from '../support/sampled.ts';
 
 const picks = fc.array(fc.nat(), { minLength: 1, maxLength: 30 });
 
@@ -127,7 +128,7 @@ for (const dialect of DIALECTS) {
             [],
           );
         }),
-        { numRuns: 300 },
+        { numRuns: sized(100, 300) },
       );
     });
 
@@ -153,7 +154,7 @@ for (const dialect of DIALECTS) {
           const prefix: Step[] = stepsOf(events.slice(0, cut % events.length));
           assert.equal(dialect.check(encodeSteps(client, prefix, context())), 'failure');
         }),
-        { numRuns: 300 },
+        { numRuns: sized(100, 300) },
       );
     });
   }

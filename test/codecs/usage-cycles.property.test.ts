@@ -17,6 +17,7 @@ import {
   responseContext,
   sseText,
 } from '../support/wire.ts';
+import { sized } from '../support/sampled.ts';
 
 const count = fc.integer({ min: 1, max: 5000 });
 const maybe = fc.option(count, { nil: undefined });
@@ -73,7 +74,7 @@ for (const { client, upstream } of DIALECTS) {
         const whole = upstream.decodeResponse(body, decodeContext(ownerOf(upstream))).events;
         assert.deepEqual(billed(whole), plain(usage));
       }),
-      { numRuns: 200 },
+      { numRuns: sized(70, 200) },
     );
   });
 }

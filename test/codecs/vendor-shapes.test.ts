@@ -14,6 +14,7 @@ import { UPSTREAMS } from '../support/dialects.ts';
 import { checkShape } from '../support/vendor-shapes.ts';
 import { misfits, VendorTypes } from '../support/vendor-types.ts';
 import { decodeBytes, decodeContext, encodeSteps, ownerOf, requestOf, responseContext } from '../support/wire.ts';
+import { sized } from '../support/sampled.ts';
 
 const types = new VendorTypes();
 test.after(() => types[Symbol.dispose]());
@@ -47,7 +48,7 @@ for (const side of UPSTREAMS) {
           }
           check(client, JSON.parse(body), 'body');
         }),
-        { numRuns: 40 },
+        { numRuns: sized(15, 40) },
       );
     });
   }

@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Simulator } from '../../src/simulator/simulator.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
 import { formChannel, startVendors, upstreamForms } from '../support/upstream-forms.ts';
+import { drawn } from '../support/sampled.ts';
 
 // Vendor and gateway JSON, read as it comes.
 type Json = ReturnType<typeof JSON.parse>;
@@ -160,7 +161,8 @@ function eventsOf(stream: string): Json[] {
 
 describe('a conversation of many turns moves between the four dialects', () => {
   for (const agentOf of [chatAgent, responsesAgent, messagesAgent]) {
-    for (const [offset, stream] of FORMS.keys().flatMap((first) => [[first, false] as const, [first, true] as const])) {
+    const ways = [...FORMS.keys()].flatMap((first) => [[first, false] as const, [first, true] as const]);
+    for (const [offset, stream] of drawn(ways, 4, agentOf.name)) {
       test(`${agentOf.name}, ${stream ? 'streams' : 'whole answers'}, first turn on ${FORMS[offset]?.name}`, async () => {
         const agent = agentOf();
         const heard = () => simulators.flatMap(({ requests }) => requests).length;

@@ -9,6 +9,7 @@ import { defaultOf } from '../support/defaults.ts';
 import { clientRequests, skipWithoutFixtures } from '../support/fixtures.ts';
 import { testGateway } from '../support/test-gateway.ts';
 import { formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
+import { drawn } from '../support/sampled.ts';
 
 const FORMS = upstreamForms(import.meta.filename);
 const ENDPOINT = /\/(?:chat\/completions|completions|responses|messages)$/;
@@ -37,7 +38,7 @@ test('what real clients send at once is refused by no limit, whatever upstream a
   const asked = openings();
   assert.ok(asked.length > 50, `${asked.length} requests`);
   const refused = await Promise.all(
-    FORMS.flatMap(({ name: model }) =>
+    drawn(FORMS, 2, 'at once').flatMap(({ name: model }) =>
       asked.map(async ({ path, body }) => {
         const answer = await gateway.post(path, { ...body, model });
         const text = await answer.text();
@@ -127,19 +128,20 @@ test('a session of a megabyte, 200 turns, 300 tools and sixteen pictures is refu
   const simulator = await startVendors();
   t.after(() => simulator.close());
   await using gateway = await testGateway(formsConfig(FORMS, simulator.url));
-  for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
-    for (const [path, session] of Object.entries(SESSIONS)) {
-      const body = JSON.stringify({ model, ...session });
-      assert.ok(body.length > 1_000_000);
-      let answer = await gateway.post(`/v1/${path}`, body);
-      let text = await answer.text();
-      if (text.includes('Expected an array with maximum length 128')) {
-        // This vendor's own limit, in its own words.
-        answer = await gateway.post(`/v1/${path}`, { model, ...session, tools: session.tools.slice(0, 128) });
-        text = await answer.text();
-      }
-      assert.equal(answer.status, 200, `${path} to ${model}: ${text.slice(0, 300)}`);
+  const pairs = ['chat_completion', 'responses', 'messages', 'gemini'].flatMap((model) =>
+    Object.entries(SESSIONS).map(([path, session]) => ({ model, path, session })),
+  );
+  for (const { model, path, session } of drawn(pairs, 4, 'sessions')) {
+    const body = JSON.stringify({ model, ...session });
+    assert.ok(body.length > 1_000_000);
+    let answer = await gateway.post(`/v1/${path}`, body);
+    let text = await answer.text();
+    if (text.includes('Expected an array with maximum length 128')) {
+      // This vendor's own limit, in its own words.
+      answer = await gateway.post(`/v1/${path}`, { model, ...session, tools: session.tools.slice(0, 128) });
+      text = await answer.text();
     }
+    assert.equal(answer.status, 200, `${path} to ${model}: ${text.slice(0, 300)}`);
   }
 });
 

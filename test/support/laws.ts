@@ -27,6 +27,7 @@ import {
   responseContext,
   sseText,
 } from './wire.ts';
+import { sized } from './sampled.ts';
 
 /** A dialect that upstreams speak, with a writer of the bytes that they would send. */
 export interface UpstreamSide {
@@ -55,7 +56,7 @@ export interface TwoSided extends UpstreamSide {
 }
 export type StreamEnding = 'success' | 'failure';
 
-const RUNS = 150;
+const RUNS = sized(50, 150);
 
 /** What an upstream would send, in the words of the dialect's own client encoder. */
 export function writtenBy(client: ClientCodec, upstream: UpstreamCodec): UpstreamSide['write'] {

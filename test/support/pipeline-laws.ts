@@ -16,6 +16,7 @@ import {
   sseText,
 } from './wire.ts';
 import { pipedInBatches, pumped } from './wiring.ts';
+import { sized } from './sampled.ts';
 
 /**
  * Law 6: with the same dialect on both sides only the response id, the model and sealed values differ; nothing was sealed here.
@@ -33,7 +34,7 @@ export function lawSameDialectIsLossless(dialect: TwoSided): void {
         const received = sseText(encodeSteps(dialect.client, decoded.steps, context));
         assert.equal(received, sent.replaceAll('"model":"up-model"', '"model":"logical-model"'));
       }),
-      { numRuns: 100 },
+      { numRuns: sized(40, 100) },
     );
   });
 }
@@ -67,7 +68,7 @@ export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided)
         assert.equal(sseText(pumped(pieces, stages())), text);
         assert.equal(sseText(pumped([bytes], stages())), text);
       }),
-      { numRuns: 60 },
+      { numRuns: sized(20, 60) },
     );
   });
 }

@@ -1,15 +1,18 @@
 /**
  * The test command: runs every `*.test.ts` of the fast suite, or of the slow one that `--suite` names; only those whose path
  * holds an argument, where there are any. After a whole run of the fast suite the ledger of known failures is checked against
- * what ran and passed. Usage: npm test [-- streams codecs/chat]
+ * what ran and passed. `--slowest` tells at the end what took most of the processor. Usage: npm test [-- streams codecs/chat]
  */
-import { globSync, statSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { complaints, readLedger } from './ledger.ts';
 import { type Running, runShares } from './runner.ts';
 import { misused, scriptOptions } from './script-options.ts';
+import { dearest } from './slowest.ts';
 
 /** Shares of the fast suite. A process keeps much of what its tests have made, so it gets a share that it can hold. */
-const SHARES = 9;
+const SHARES = 8;
 
 interface Suite extends Running {
   readonly files: readonly string[];
@@ -29,8 +32,8 @@ const slow = (files: readonly string[], hands: number, env: Readonly<Record<stri
  * A slow test has processes of its own to watch, and gets one for itself.
  */
 const SUITES: Readonly<Record<string, Suite>> = {
-  // One hand more than the cores of a small machine, since tests of silence wait.
-  fast: { files: ['test/**/*.test.ts'], hands: 3, patience: 300_000, limit: 600_000 },
+  // Two hands more than the cores of a small machine, since tests of silence wait.
+  fast: { files: ['test/**/*.test.ts'], hands: 4, patience: 300_000, limit: 600_000 },
   browser: slow(['test/slow/browser/*.test.ts'], 2),
   examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
   linear: { ...slow(['test/slow/linear/*.test.ts'], 2), limit: 1_400_000 },
@@ -48,9 +51,9 @@ const SUITES: Readonly<Record<string, Suite>> = {
   processes: slow(['test/slow/processes/*.test.ts'], 2),
 };
 
-const USAGE = `npm test -- [PART …] [--suite ${Object.keys(SUITES).join('|')}]`;
+const USAGE = `npm test -- [PART …] [--slowest] [--suite ${Object.keys(SUITES).join('|')}]`;
 const { values, positionals: wanted } = scriptOptions(USAGE, {
-  options: { suite: { type: 'string', default: 'fast' } },
+  options: { suite: { type: 'string', default: 'fast' }, slowest: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 const suite = SUITES[values.suite] ?? misused(USAGE, `no suite is called ${values.suite}`);
@@ -63,7 +66,12 @@ const files = suite.files
 if (files.length === 0) misused(USAGE, `no test file of the suite ${values.suite} matches ${wanted.join(' ')}`);
 
 const shares = isFast ? dealt(files, SHARES).filter((share) => share.length > 0) : files.map((file) => [file]);
-const [code, { reports }] = await runShares(shares, suite.hands, suite);
+const folder = mkdtempSync(join(tmpdir(), 'mizu-costs-'));
+const costs = join(folder, 'costs');
+const env = { ...suite.env, ...(values.slowest && { MIZU_COSTS: costs }) };
+const [code, { reports }] = await runShares(shares, suite.hands, { ...suite, env });
+if (values.slowest) for (const line of dearest(costs)) console.log(line);
+rmSync(folder, { recursive: true });
 const found = isFast && wanted.length === 0 ? complaints(readLedger(), reports) : [];
 for (const complaint of found) console.error(`known failures: ${complaint}`);
 process.exitCode = Math.max(code, found.length > 0 ? 1 : 0);

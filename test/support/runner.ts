@@ -102,6 +102,7 @@ export async function runFiles(files: readonly string[], { patience, limit, env 
   const options = [
     '--test-isolation=none',
     '--import=./test/support/seeded.ts',
+    ...(env?.['MIZU_COSTS'] === undefined ? [] : ['--import=./test/support/costs.ts']),
     `--test-timeout=${patience}`,
     ...['--test-reporter=./test/support/failures.ts', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],

@@ -4,7 +4,15 @@
 export const SUITES: Readonly<Record<string, readonly string[]>> = {
   'npm run check': [''],
   'npm test': [''],
-  'npm run test:cases': ['src/codecs/', 'src/streams/', 'test/codecs/', 'test/support/cases', 'test/support/case-'],
+  'npm run test:cases': [
+    'src/codecs/',
+    'src/streams/',
+    'test/codecs/',
+    'test/support/cases',
+    'test/support/case-',
+    'test/support/laws',
+    'test/support/sampled',
+  ],
   'npm run test:linear': ['src/', 'test/slow/linear/', 'test/support/linear/'],
   'npm run test:steps': ['src/codecs/', 'src/http/request/', 'test/slow/steps', 'test/support/linear/'],
   'npm run test:clouds': ['src/http/platforms/', 'src/simulator/clouds/', 'test/e2e/', 'test/support/upstream-forms'],

@@ -8,13 +8,14 @@ import type { Item } from '../../codecs/canonical/item.ts';
 import type { JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { atMost } from '../lru.ts';
 
 export class Affinity {
   readonly #channels: LRUCache<string, string>;
 
   constructor(clock: Clock, options: { readonly maxEntries: number; readonly idleMs: number }) {
     this.#channels = new LRUCache({
-      max: options.maxEntries,
+      ...atMost(options.maxEntries),
       ttl: options.idleMs,
       updateAgeOnGet: true,
       perf: { now: () => clock.monotonic() },

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { SentRequest } from '../../codecs/canonical/request.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
+import { atMost } from '../lru.ts';
 import { LARGEST_OUTPUT } from './estimate.ts';
 
 /** Tokens a second, until an exchange was settled. */
@@ -17,7 +18,7 @@ const MIN_SAMPLE_MS = 1_000;
 const MAX_KNOWN = 10_000;
 
 export class TokenRates {
-  readonly #rates = new LRUCache<string, number>({ max: MAX_KNOWN });
+  readonly #rates = new LRUCache<string, number>(atMost(MAX_KNOWN));
 
   /**
    * An exchange that was settled by the upstream's own report: its output tokens, reasoning included, and its time from dispatch

@@ -7,6 +7,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { fromStore } from '../from-store.ts';
+import { atMost } from '../lru.ts';
 
 /** What a body of a key without money may have: a small one is read, so that its other mistakes are told first. */
 export const FREE_BODY_BYTES = 64 * 1024;
@@ -19,7 +20,7 @@ export class Solvency {
   readonly #keys: Keys;
   readonly #clock: Clock;
   /** When a key was last seen with money. */
-  readonly #seen = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  readonly #seen = new LRUCache<string, number>(atMost(MAX_REMEMBERED));
 
   constructor(keys: Keys, clock: Clock) {
     this.#keys = keys;

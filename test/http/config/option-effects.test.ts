@@ -205,6 +205,7 @@ function observed({ method, path, headers, text }: { method: string; path: strin
 for (const type of CHANNEL_TYPES) {
   test(`${type}: each option that is for the wire changes what the upstream receives`, async (t) => {
     const unseen: string[] = [];
+    const without = new Map<string, Promise<string>>();
     for (const path of pathsOf(type).filter((each) => Object.hasOwn(ON_THE_WIRE, each))) {
       const isPicture = path.includes('image_') && type === 'responses';
       const base =
@@ -212,7 +213,10 @@ for (const type of CHANNEL_TYPES) {
       const with_ = changed(path);
       const tested = Object.keys(base).length === 0 ? with_ : { ...with_, options: { ...base, ...with_.options } };
       const plain = isPicture ? { options: { ...base, image_defaults: {} } } : {};
-      if ((await received(t, type, plain)) === (await received(t, type, tested))) unseen.push(path);
+      const kind = JSON.stringify(plain);
+      const seenWithout = without.get(kind) ?? received(t, type, plain);
+      without.set(kind, seenWithout);
+      if ((await seenWithout) === (await received(t, type, tested))) unseen.push(path);
     }
     assert.deepEqual(unseen, []);
   });

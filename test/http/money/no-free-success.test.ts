@@ -10,6 +10,7 @@ import type { Piece } from '../../../src/simulator/reply.ts';
 import type { Script } from '../../../src/simulator/script.ts';
 import { CLIENTS, FORMS, type MoneyGateway, moneyGateway, sse } from '../../support/money-gateway.ts';
 import { formChannel, type TextType } from '../../support/upstream-forms.ts';
+import { sized } from '../../support/sampled.ts';
 
 /** What a counter of a report may be: all but the last two are no count. */
 const COUNTERS: readonly JsonValue[] = [null, 0, -3, '', 'x', '-1', 1.5, 1e300, true, [], {}, 7, '7'];
@@ -81,7 +82,7 @@ test('a text, a call or a thought that a client has is never free, in every pair
     const tools = client === 'chat' && isCall ? { tools: TOOLS } : {};
     await law(gateway, path, { ...ask(`${form.name}-${paid}`, stream), ...tools }, { reply: { pieces, usage } });
   });
-  await fc.assert(property, { numRuns: 200 });
+  await fc.assert(property, { numRuns: sized(80, 200) });
 });
 
 const json = (body: object): Script => ({
