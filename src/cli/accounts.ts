@@ -1,4 +1,4 @@
-/** `mizu accounts create|list|credit|limit|change|disable|enable`. Every change is one journaled transaction. */
+/** `mizu accounts …`: accounts with their wallets and limits. Every change is one journaled transaction. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, refusedBy } from '../http/admin/refusals.ts';

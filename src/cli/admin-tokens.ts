@@ -1,4 +1,4 @@
-/** `mizu admin-tokens create NAME --role read|write`, `list`, `delete NAME`. A new token is printed once and never again. */
+/** `mizu admin-tokens …`: who may use the admin API. A new token is printed once and never again. */
 import type { Static } from 'typebox';
 import { refusedBy, RefusedError } from '../http/admin/refusals.ts';
 import { CreateToken, Nothing, OneToken } from '../http/admin/requests.ts';

@@ -1,4 +1,4 @@
-/** `mizu channels list`, `mizu channels out-of-service|in-service ID`: which Channels get new work, by the file and the store. */
+/** `mizu channels …`: which Channels get new work, by the file and the store. Their test is `channels.ts`. */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { refusedBy, RefusedError } from '../http/admin/refusals.ts';

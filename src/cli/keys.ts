@@ -1,4 +1,4 @@
-/** `mizu keys create|list|limit|change|rotate|delete|disable|enable|transfer`. A new key is printed once and never again. */
+/** `mizu keys …`: keys with their limits, and money in sub-accounts. A new key is printed once and never again. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError, RefusedError, refusedBy } from '../http/admin/refusals.ts';

@@ -1,4 +1,4 @@
-/** `mizu spend [--account NAME] [--key ID] [--from DAY] [--to DAY]`: what keys used and were charged, by UTC day. */
+/** `mizu spend`: what keys used and were charged, by UTC day. */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { RefusedError } from '../http/admin/refusals.ts';

@@ -214,6 +214,21 @@ test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failove
   await Promise.all([sick.close(), well.close()]);
 });
 
+test('an upstream that says when to come again is waited for, but no longer than an exchange may wait', async () => {
+  const answered = async (dispatch: object): Promise<readonly [number, number]> => {
+    let asked = 0;
+    const full = { type: 'error', error: { type: 'rate_limit_error', message: 'later' } };
+    await using busy = await fakeUpstream((request) => {
+      asked += 1;
+      (asked === 1 ? jsonAnswer(429, full, { 'retry-after-ms': '200' }) : jsonAnswer(200, wholeMessage('fine')))(request);
+    });
+    await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS, dispatch });
+    return [(await gateway.post('/v1/messages', ask())).status, asked];
+  };
+  assert.deepEqual(await answered({}), [200, 2]);
+  assert.deepEqual(await answered({ max_retry_wait_ms: 100 }), [502, 1]);
+});
+
 test('a failure after the early 200 takes its form in the stream', async () => {
   await using sick = await fakeUpstream(({ socket }) => {
     setTimeout(() => void socket.destroy(), 80);

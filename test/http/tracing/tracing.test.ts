@@ -24,17 +24,24 @@ interface WireSpan {
 }
 
 interface Batch {
-  readonly resourceSpans: readonly [{ readonly scopeSpans: readonly [{ readonly spans: readonly WireSpan[] }] }];
+  readonly resourceSpans: readonly [
+    {
+      readonly resource: { readonly attributes: readonly { readonly key: string; readonly value: object }[] };
+      readonly scopeSpans: readonly [{ readonly spans: readonly WireSpan[] }];
+    },
+  ];
 }
 
 async function collector(t: { after(fn: () => void): void }, status = 200) {
   const spans: WireSpan[] = [];
   const paths: string[] = [];
+  const resources: unknown[] = [];
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += String(chunk);
     paths.push(`${request.method} ${request.url} ${request.headers['x-team']}`);
     const batch: Batch = JSON.parse(text);
+    resources.push(...batch.resourceSpans[0].resource.attributes);
     spans.push(...batch.resourceSpans[0].scopeSpans[0].spans);
     response.writeHead(status).end('{}');
   });
@@ -44,7 +51,7 @@ async function collector(t: { after(fn: () => void): void }, status = 200) {
     server.closeAllConnections();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, spans, paths };
+  return { url: `http://127.0.0.1:${port}`, spans, paths, resources };
 }
 
 const attribute = (span: WireSpan | undefined, key: string): string | undefined =>
@@ -86,6 +93,23 @@ test('an exchange with one failed attempt: three spans of the client’s own tra
   assert.equal(attribute(second, 'gen_ai.usage.output_tokens'), '5');
   assert.ok(BigInt(server?.endTimeUnixNano ?? 0) >= BigInt(server?.startTimeUnixNano ?? 1));
   assert.doesNotMatch(JSON.stringify(spans), /secret/, 'names and counts, no content');
+});
+
+test('spans are of the service that the configuration names, and of the share of traces that it wants', async (t) => {
+  const { url, spans, resources } = await collector(t);
+  const well = await fakeUpstream(sayMessages('fine'));
+  t.after(() => well.close());
+  const traced = async (tracing: object): Promise<number> => {
+    const before = spans.length;
+    const file = { channels: [channel(well.url)], models: MODELS, tracing: { endpoint: url, ...tracing } };
+    await using gateway = await testGateway(file);
+    await (await gateway.post('/v1/messages', ask({ stream: true }))).text();
+    await gateway.running.stop();
+    return spans.length - before;
+  };
+  assert.equal(await traced({ service_name: 'mine' }), 2);
+  assert.deepEqual(resources, [{ key: 'service.name', value: { stringValue: 'mine' } }]);
+  assert.equal(await traced({ sample: 0 }), 0);
 });
 
 test('a compaction is traced like any other exchange', async (t) => {

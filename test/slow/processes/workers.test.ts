@@ -42,8 +42,13 @@ const listeners = (serving: Serving, count: number): Promise<true> =>
 test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams go on', async () => {
   simulator.reset();
   simulator.enqueue(say('words that take their time to come', { pace: { ms: 40 }, times: 1 }), say('quick'));
-  await using place = await install(file(simulator));
+  const operations = { port: await freePort() };
+  await using place = await install(file(simulator, { operations }));
   const serving = await place.serve();
+  const reloads = async (result: string): Promise<number> => {
+    const text = await (await fetch(`http://127.0.0.1:${operations.port}/metrics`)).text();
+    return Number(new RegExp(`^mizu_config_reloads_total\\{result="${result}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+  };
   const open = await post(serving, place, { stream: true });
   assert.equal(open.headers.get('x-mizu-channel'), 'one');
 
@@ -53,7 +58,7 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
   assert.match(JSON.stringify(refused), /nonsense.*channels\[0\]\.type/);
   assert.equal((await post(serving, place)).headers.get('x-mizu-channel'), 'one');
 
-  const renamed = JSON.parse(JSON.stringify(file(simulator)).replace('"one"', '"two"'));
+  const renamed = JSON.parse(JSON.stringify(file(simulator, { operations })).replace('"one"', '"two"'));
   place.configure(renamed);
   await serving.logged('configuration reloaded');
   assert.equal((await post(serving, place)).headers.get('x-mizu-channel'), 'two');
@@ -65,6 +70,7 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
   place.configure({ ...renamed, listen: { port: 1 }, store: { path: './elsewhere' } });
   await serving.logged(startOnly);
   assert.deepEqual(serving.log().find(({ msg }) => msg === startOnly)?.['keys'], ['store']);
+  assert.deepEqual([(await reloads('accepted')) >= 3, (await reloads('refused')) >= 1], [true, true]);
   assert.match(await open.text(), /come[\s\S]*data: \[DONE\]\n\n$/, 'the open stream was not touched');
   assert.equal(await serving.stop(), 0);
   assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);
