@@ -10,7 +10,7 @@ import type { Opaque, Owner } from '../codecs/canonical/opaque.ts';
 import type { ClientCodec, DecodeContext, Frame, Mint, ResponseContext, UpstreamCodec } from '../codecs/codec.ts';
 import { createEnvelopes } from '../codecs/envelope.ts';
 import { type Answer, pipeAnswer, pipeFrames } from '../codecs/pipeline.ts';
-import { CLIENTS, UPSTREAMS } from '../codecs/registry.ts';
+import { CLIENTS, UPSTREAM_NAMES } from '../codecs/registry.ts';
 import { verbatimNames } from '../codecs/tools/names.ts';
 import { toGatewayError, upstreamFailure } from '../http/errors.ts';
 import { createSseFramer } from '../streams/sse-encode.ts';
@@ -93,8 +93,8 @@ async function writeWhole(
 }
 
 function conversionOf(options: ConvertOptions, readFile: VerbContext['readFile']): Conversion {
-  const upstream = named(UPSTREAMS, 'from', options);
-  const client = named(CLIENTS, 'to', options);
+  const upstream = named(UPSTREAM_NAMES, 'from', options);
+  const client = named(CLIENT_NAMES, 'to', options);
   const secret = { id: 1, bytes: Buffer.alloc(32, 'mizu convert') };
   const envelopes = createEnvelopes({ current: () => secret, byId: (id) => (id === secret.id ? secret : undefined) });
   const { request: file } = options;
@@ -156,19 +156,13 @@ function usable<T>(file: string, read: () => T): T {
   }
 }
 
-function named<Codec extends { readonly dialect: string }>(
-  codecs: readonly Codec[],
-  option: 'from' | 'to',
-  options: ConvertOptions,
-): Codec {
-  const name = options[option];
-  const found = codecs.find(({ dialect }) => dialect === name);
-  if (found === undefined) throw new UsageError(`convert: --${option} must be one of ${dialectsOf(codecs)}`);
-  return found;
-}
+const CLIENT_NAMES: ReadonlyMap<string, ClientCodec> = new Map(CLIENTS.map((codec) => [codec.dialect, codec]));
+const wordsOf = (names: ReadonlyMap<string, unknown>): string => [...names.keys()].join('|');
 
-function dialectsOf(codecs: readonly { readonly dialect: string }[]): string {
-  return codecs.map(({ dialect }) => dialect).join('|');
+function named<Codec>(names: ReadonlyMap<string, Codec>, option: 'from' | 'to', options: ConvertOptions): Codec {
+  const found = names.get(options[option] ?? '');
+  if (found === undefined) throw new UsageError(`convert: --${option} must be one of ${wordsOf(names)}`);
+  return found;
 }
 
 function sizeOf(text: string | undefined): number {
@@ -187,7 +181,7 @@ async function* piecesOf(input: AsyncIterable<Uint8Array>, size: number): AsyncG
 
 export const CONVERT: Verb = verb({
   name: 'convert',
-  usage: `--from ${dialectsOf(UPSTREAMS)} --to ${dialectsOf(CLIENTS)} [--request FILE] [--chunk N] [--whole]`,
+  usage: `--from ${wordsOf(UPSTREAM_NAMES)} --to ${wordsOf(CLIENT_NAMES)} [--request FILE] [--chunk N] [--whole]`,
   does: 'Converts a recorded answer: the stream of an upstream on standard input, that of a client on standard output.',
   options: Convert,
   isBare: true,

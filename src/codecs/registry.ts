@@ -10,4 +10,12 @@ import { responsesClient, responsesUpstream } from './responses/index.ts';
 export const CLIENTS: readonly ClientCodec[] = [chatClient, completionsClient, responsesClient, messagesClient];
 export const UPSTREAMS: readonly UpstreamCodec[] = [chatUpstream, responsesUpstream, messagesUpstream, geminiUpstream];
 
+/** A word for each upstream: its dialect; for one that speaks the dialect of one before it, its Channel type. */
+export const UPSTREAM_NAMES: ReadonlyMap<string, UpstreamCodec> = new Map(
+  UPSTREAMS.map((codec) => {
+    const { dialect, channelType } = codec;
+    return [UPSTREAMS.find((one) => one.dialect === dialect) === codec ? dialect : channelType, codec];
+  }),
+);
+
 export const codecs: CodecSet = codecSet(CLIENTS, UPSTREAMS);

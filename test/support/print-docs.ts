@@ -11,7 +11,7 @@ import * as chat from '../../src/codecs/chat/lifecycle.ts';
 import * as completions from '../../src/codecs/completions/lifecycle.ts';
 import * as gemini from '../../src/codecs/gemini/lifecycle.ts';
 import * as messages from '../../src/codecs/messages/lifecycle.ts';
-import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
+import { CLIENTS, UPSTREAM_NAMES } from '../../src/codecs/registry.ts';
 import * as responses from '../../src/codecs/responses/lifecycle.ts';
 import { familyOf } from '../../src/cli/perform.ts';
 import { verbsOf } from '../../src/cli/command-line.ts';
@@ -52,7 +52,10 @@ export function printLosses(): string {
     '',
     ...table(
       REQUEST_FEATURES,
-      UPSTREAMS.map(({ dialect, losses }) => [dialect, losses]),
+      // One that speaks another's dialect has a column where it has losses of its own.
+      [...UPSTREAM_NAMES]
+        .filter(([, { losses }], at, all) => all.findIndex(([, other]) => other.losses === losses) === at)
+        .map(([name, { losses }]) => [name, losses]),
     ),
     '',
     '## Answers, by the dialect of the client',
