@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { READ_AT_START } from '../src/http/config/start-only.ts';
 import { defaultOf, hasDefault } from './support/defaults.ts';
 
 const OPERATING = readFileSync('docs/operating.md', 'utf8');
@@ -29,6 +30,12 @@ test('each default that docs/operating.md gives behind the name of an option is 
   for (const [path, amount] of told) assert.equal(amount, defaultOf(path), path);
   const history = ['entry_bytes', 'key_bytes', 'total_bytes'].map((name) => defaultOf(`history.${name}`) / MIB);
   assert.ok(MEMORY.includes(`\`history.entry_bytes\`, \`key_bytes\`, \`total_bytes\` (${history.join(', ')} MiB)`));
+});
+
+test('docs/operating.md names the settings that are read only at start', () => {
+  const [, named = ''] = /^Some settings are read only at start: ([^.]*(?:\.[a-z_]+`[^.]*)*)\./m.exec(OPERATING) ?? [];
+  const told = [...named.matchAll(/`([a-z_.]+)`/g)].map(([, name = '']) => name);
+  assert.deepEqual(told.sort(), Object.keys(READ_AT_START).sort());
 });
 
 const number = (count: number): string => count.toLocaleString('en-US');

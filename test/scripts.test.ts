@@ -9,6 +9,13 @@ import { SUITES, suitesFor } from './support/suites.ts';
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
 const own = Object.values(scripts).flatMap((command) => /^node ((?:bench|test)\/\S+\.ts)/.exec(command)?.[1] ?? []);
 
+test('every script of package.json stands in CONTRIBUTING.md, or is for operators', () => {
+  const text = readFileSync('CONTRIBUTING.md', 'utf8');
+  const own = ['start', 'mizu', 'prepack'];
+  const untold = Object.keys(scripts).filter((name) => !own.includes(name) && !new RegExp(`[ \`]${name}[ \`]`).test(text));
+  assert.deepEqual(untold, []);
+});
+
 test('every script reads its options strictly', () => {
   assert.ok(own.length >= 8);
   for (const file of own) assert.match(readFileSync(file, 'utf8'), /scriptOptions\(/, file);

@@ -1,6 +1,4 @@
-/**
- * `mizu balance [NAME]`, `mizu ledger verify|head|holds|journal`: balances, the check of the books, open holds, and the journal.
- */
+/** `mizu balance` and `mizu ledger …`: balances, the check of the books, open holds, and the journal. */
 import { type Static, Type } from 'typebox';
 import { defined } from '../codecs/defined.ts';
 import { InputError } from '../http/admin/refusals.ts';

@@ -1,7 +1,6 @@
 /**
- * `mizu prices import --from litellm|models.dev FILE [--models A,B]`: a public catalogue, supplied by the operator, as the
- * `models` section of our configuration; `--write` puts it there. `mizu prices check --from … FILE`: where the configured prices
- * differ from it. Fetches nothing.
+ * `mizu prices …`: a public catalogue, supplied by the operator, as the `models` section of our configuration, and where the
+ * configured prices differ from it. Fetches nothing.
  */
 import { type Static, Type } from 'typebox';
 import { formatUsd } from '../store/money.ts';

@@ -1,6 +1,6 @@
 /**
- * `mizu ledger reconcile --channel ID FILE`: the request log of a Channel against the vendor's own usage export, by UTC day and
- * model, with the rows behind each difference. Changes nothing. Exit code 1 where they differ.
+ * `mizu ledger reconcile`: the request log of a Channel against the vendor's own usage export, by UTC day and model, with the
+ * rows behind each difference. Changes nothing. Exit code 1 where they differ.
  */
 import { type Static, Type } from 'typebox';
 import type { ChannelType } from '../codecs/canonical/dialect.ts';

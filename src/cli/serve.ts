@@ -1,5 +1,5 @@
 /**
- * `mizu serve [--config FILE] [--demo] [--workers N]`: runs until SIGTERM or SIGINT, then drains; a second signal cuts. SIGHUP
+ * `mizu serve`: runs until SIGTERM or SIGINT, then drains; a second signal cuts. SIGHUP
  * and a changed file reload the configuration.
  */
 import { existsSync } from 'node:fs';

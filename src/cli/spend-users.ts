@@ -1,5 +1,5 @@
 /**
- * `mizu spend users [--account NAME] [--key ID] [--from DAY] [--to DAY]`: what each end user cost, as far back as the request log
+ * `mizu spend users`: what each end user cost, as far back as the request log
  * goes. Whom a request was for is what the client named.
  */
 import type { Static } from 'typebox';

@@ -1,4 +1,6 @@
-/** `mizu store migrate`, `mizu store copy --from PLACE --to PLACE`. A place is a folder or a `postgres://` address. */
+/**
+ * `mizu store …`: stores brought to this version, copied, backed up and restored. A place is a folder or a `postgres://` address.
+ */
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { type Static, Type } from 'typebox';
 import type { Archive, BackupSource } from '../store/archive.ts';

@@ -1,6 +1,6 @@
 /**
- * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed MESSAGE`: the operator's view of video tasks,
- * and the decision about one whose outcome is unknown. A resolution settles or refunds in the same transaction and is journaled.
+ * `mizu videos …`: the operator's view of video tasks, and the decision about one whose outcome is unknown. A resolution settles
+ * or refunds in the same transaction and is journaled.
  */
 import type { Static } from 'typebox';
 import { parseJson } from '../codecs/canonical/json.ts';

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
 
-const READ_AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
+export const READ_AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   listen: ({ listen }) => listen,
   operations: ({ operations }) => operations,
   store: ({ storePath, storeUrl }) => [storePath, storeUrl],
