@@ -7,7 +7,7 @@ import { GatewayError } from '../codecs/canonical/error.ts';
 import { asSent, type CanonicalRequest } from '../codecs/canonical/request.ts';
 import { isObject, type JsonObject, tryJson } from '../codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../codecs/canonical/opaque.ts';
-import type { ClientCodec, DecodeContext, Frame, Mint, ResponseContext, UpstreamCodec } from '../codecs/codec.ts';
+import type { ClientCodec, DecodeContext, Mint, OutFrame, ResponseContext, UpstreamCodec } from '../codecs/codec.ts';
 import { createEnvelopes } from '../codecs/envelope.ts';
 import { type Answer, pipeAnswer, pipeFrames } from '../codecs/pipeline.ts';
 import { CLIENTS, UPSTREAM_NAMES } from '../codecs/registry.ts';
@@ -64,7 +64,9 @@ async function writeStream(
     return told;
   });
   const frame = createSseFramer();
-  await frames.pipeTo(new WritableStream<readonly Frame[]>({ write: (batch) => write(batch.map((one) => frame(one)).join('')) }));
+  await frames.pipeTo(
+    new WritableStream<readonly OutFrame[]>({ write: (batch) => write(batch.map((one) => frame(one)).join('')) }),
+  );
   const { outcome } = fold;
   return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
 }

@@ -2,6 +2,7 @@
  * The interfaces that a protocol implements. A dialect is one folder under `codecs/` with a client side, an upstream side, or
  * both; `codecs/registry.ts` names them all. Every codec obeys the laws in `test/support/laws.ts`.
  */
+import type { EventRun } from '../streams/sse-encode.ts';
 import type { SealingStage, Stage } from '../streams/stage.ts';
 import type { ChannelType, Dialect } from './canonical/dialect.ts';
 import type { GatewayError } from './canonical/error.ts';
@@ -27,6 +28,16 @@ export interface Frame {
   readonly ends?: Ends;
   /** `data` holds UTF-8 bytes, one character each. No decoder sees such a frame: see `answers/large-events.ts`. */
   readonly isUndecoded?: true;
+}
+
+/** What an encoder writes: a frame, or several that differ in a piece alone. */
+export type OutFrame = Frame | EventRun;
+
+/** The frames of it, each by itself. */
+export function framesOf(written: OutFrame): readonly Frame[] {
+  if (!('pieces' in written)) return [written];
+  const { event, head, pieces, tail } = written;
+  return pieces.map((piece) => ({ event, data: `${head}${piece}${tail}`, oneLine: true }));
 }
 
 /** Makes a new id: the prefix and 32 hexadecimal characters. It is passed in, so that codecs are deterministic. */
@@ -63,12 +74,12 @@ export interface ResponseContext {
 }
 
 /** Steps as the stream that a client reads. */
-export interface ClientEncoder extends SealingStage<Step, Frame, GatewayError> {
+export interface ClientEncoder extends SealingStage<Step, OutFrame, GatewayError> {
   /**
    * The good ending, which the last call put at the end of `out`, must not go out: takes it back and writes a failure in its
    * place. Never throws.
    */
-  failInstead(failure: GatewayError, out: Frame[]): void;
+  failInstead(failure: GatewayError, out: OutFrame[]): void;
 }
 
 /** The side that clients speak. */

@@ -15,7 +15,7 @@ import type { Step } from './canonical/event.ts';
 import type { Fold } from './canonical/fold.ts';
 import { Order } from './canonical/order.ts';
 import { LARGE_EVENT, LargeEvents } from './answers/large-events.ts';
-import type { ClientEncoder, EventDecoder, Frame } from './codec.ts';
+import type { ClientEncoder, EventDecoder, OutFrame } from './codec.ts';
 
 /** Something that gives the steps of an answer, with the fold of those that it has given. */
 export interface Answer<Steps> {
@@ -93,7 +93,7 @@ export function readWhole(decoded: Step, word?: Wording): Answer<Step[]> {
 }
 
 /** Writes for a streaming client. `toFailure` gets whatever was thrown above, and by the encoder itself. */
-export function writeAnswer(encoder: ClientEncoder, toFailure: (thrown: unknown) => GatewayError): Sealed<Step, Frame> {
+export function writeAnswer(encoder: ClientEncoder, toFailure: (thrown: unknown) => GatewayError): Sealed<Step, OutFrame> {
   return sealed(encoder, toFailure);
 }
 
@@ -116,6 +116,6 @@ export function pipeFrames(
   steps: Batches<Step>,
   encoder: ClientEncoder,
   toFailure: (thrown: unknown) => GatewayError,
-): Batches<Frame> {
+): Batches<OutFrame> {
   return steps.pipeThrough(seal(encoder, toFailure));
 }

@@ -56,13 +56,20 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
   }
 
   #pass(out: C[]): void {
+    if (this.#between.length > 1 && this.second.pushAll !== undefined && !this.second.ended) {
+      this.whole(out, 'second');
+      this.second.pushAll(this.#between, out);
+    } else this.#passEach(out);
+    // Nothing of one input is kept while the next is awaited.
+    empty(this.#between);
+  }
+
+  #passEach(out: C[]): void {
     for (const value of this.#between) {
       if (this.second.ended) break;
       this.whole(out, 'second');
       this.second.push(value, out);
     }
-    // Nothing of one input is kept while the next is awaited.
-    empty(this.#between);
   }
 
   #failed(reason: unknown, out: C[]): void {

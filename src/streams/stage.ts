@@ -8,6 +8,8 @@ export interface Stage<In, Out> {
   /** True once the output is complete: later input is ignored and the source is cancelled. */
   readonly ended: boolean;
   push(input: In, out: Out[]): void;
+  /** {@link push} for each until the output is complete, for a stage to which it matters what came together. */
+  pushAll?(inputs: readonly In[], out: Out[]): void;
   /** The input ended. Called at most once, never after a throw. */
   end(out: Out[]): void;
 }

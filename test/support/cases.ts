@@ -4,6 +4,7 @@
  * sample; `write` puts into the documents what is now, for the author to read.
  */
 import assert from 'node:assert/strict';
+import { singleFrames } from './runs.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Frame } from '../../src/codecs/codec.ts';
@@ -88,7 +89,7 @@ class Run {
     for (const client of DIALECTS)
       for (let length = 0; length <= this.#frames.length; length += 1) {
         const bytes = this.#written(this.#frames.slice(0, length));
-        const ending = client.check(pumped([bytes], this.#stages(client)), true);
+        const ending = client.check(singleFrames(pumped([bytes], this.#stages(client))), true);
         if (!isGood(this.#decoded([bytes]))) assert.equal(ending, 'failure', `${client.client.dialect}, ${length} events`);
       }
   }
@@ -122,7 +123,7 @@ class Run {
   #now(): { events: string[]; client: string[] } {
     const own = DIALECTS.find(({ client }) => client.dialect === this.#document.upstream.upstream.dialect);
     const frames = own === undefined ? [] : pumped([this.#bytes], this.#stages(own));
-    return { events: linesOf(this.#decoded([this.#bytes])), client: frames.map(({ data }) => readable(data)) };
+    return { events: linesOf(this.#decoded([this.#bytes])), client: singleFrames(frames).map(({ data }) => readable(data)) };
   }
 
   #decoded(pieces: readonly Uint8Array[]): Decoded {

@@ -12,8 +12,9 @@ import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
 import type { OutputItem } from '../../src/codecs/canonical/item.ts';
 import type { Owner } from '../../src/codecs/canonical/opaque.ts';
 import { UNSIGNED } from '../../src/codecs/messages/message-parts.ts';
-import type { ClientCodec, Frame, UpstreamCodec } from '../../src/codecs/codec.ts';
+import type { ClientCodec, Frame, OutFrame, UpstreamCodec } from '../../src/codecs/codec.ts';
 import { type Framing, readWhole } from '../../src/codecs/pipeline.ts';
+import { singleFrames } from './runs.ts';
 import { type Answer, answer, eventsOf, fractions, type ResponseFeatures, stepsOf } from './arbitraries/response.ts';
 import {
   bytesOf,
@@ -170,20 +171,20 @@ export function lawEndingsCanBeTakenBack(upstream: UpstreamSide, client: TwoSide
       fc.property(spokenByBoth, fractions, fc.boolean(), (said, cuts, isWhole) => {
         const { steps, events } = decodeFrom(upstream, [upstream.write(said, cuts, false)], client);
         const encoder = client.client.encodeEvents(responseContext(client.client, ownerOf(upstream.upstream)));
-        const sent: Frame[] = [];
+        const sent: OutFrame[] = [];
         // What stands before the ending may be in hand with it, or long gone.
-        let batch: Frame[] = [];
+        let batch: OutFrame[] = [];
         for (const step of isWhole ? readWhole({ events }).steps : steps) {
           sent.push(...batch);
           batch = [];
           encoder.push(step, batch);
         }
         const isNative = !isWhole && upstream.upstream.dialect === client.client.dialect;
-        assert.equal(client.check([...sent, ...batch], isNative), 'success');
+        assert.equal(client.check(singleFrames([...sent, ...batch]), isNative), 'success');
         const failure = new GatewayError('store_unavailable', 'not written');
         encoder.failInstead(failure, batch);
         assert.ok(encoder.ended);
-        const told = [...sent, ...batch];
+        const told = singleFrames([...sent, ...batch]);
         assert.equal(client.check(told, isNative), 'failure');
         assert.match(told.at(-1)?.data ?? '', /store_unavailable/);
       }),

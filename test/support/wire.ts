@@ -6,7 +6,16 @@ import type { Item } from '../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
-import type { ClientCodec, DecodeContext, Frame, ResponseContext, Target, UpstreamCodec } from '../../src/codecs/codec.ts';
+import { singleEvents, singleFrames } from './runs.ts';
+import type {
+  ClientCodec,
+  DecodeContext,
+  Frame,
+  OutFrame,
+  ResponseContext,
+  Target,
+  UpstreamCodec,
+} from '../../src/codecs/codec.ts';
 import { Order } from '../../src/codecs/canonical/order.ts';
 import { type Framing, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { verbatimNames } from '../../src/codecs/tools/names.ts';
@@ -106,7 +115,7 @@ export function decodeBytes(
   } catch (reason) {
     failure = toFailure(reason);
   }
-  return { steps, events: steps.flatMap((step) => step.events), failure, fold };
+  return { steps, events: singleEvents(steps.flatMap((step) => step.events)), failure, fold };
 }
 
 /** Steps as an encoder gets them: behind the order, which inserts what the deltas of an item lack. */
@@ -125,15 +134,15 @@ export function encodeSteps(
   failure?: GatewayError,
 ): Frame[] {
   const writer = writeAnswer(client.encodeEvents(context), toFailure);
-  const frames: Frame[] = [];
+  const frames: OutFrame[] = [];
   writer.push(inOrder(steps), frames);
   // The order would have refused steps that stop before the end of the answer.
   if (!writer.over) writer.abort(failure ?? upstreamFault('truncated', 'ended early'), frames);
-  return frames;
+  return singleFrames(frames);
 }
 
 /** Frames as the bytes of an SSE body. */
-export function sseText(frames: readonly Frame[]): string {
+export function sseText(frames: readonly OutFrame[]): string {
   return frames.map(createSseFramer()).join('');
 }
 

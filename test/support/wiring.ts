@@ -1,6 +1,6 @@
 /** One answer through both ways in which the stages of `codecs/pipeline.ts` are joined. */
 import type { Step } from '../../src/codecs/canonical/event.ts';
-import type { ClientEncoder, EventDecoder, Frame } from '../../src/codecs/codec.ts';
+import type { ClientEncoder, EventDecoder, OutFrame } from '../../src/codecs/codec.ts';
 import { type Framing, pipeAnswer, pipeFrames, readAnswer, writeAnswer } from '../../src/codecs/pipeline.ts';
 import { batchSource, collect } from './batches.ts';
 import { toFailure } from './wire.ts';
@@ -16,10 +16,10 @@ export interface Stages {
 const MAX_EVENT_BYTES = 1 << 20;
 
 /** The frames that the gateway writes for these reads: each read is decoded, ordered and encoded in one go. */
-export function pumped(reads: readonly Uint8Array[], { decoder, encoder, framing }: Stages): Frame[] {
+export function pumped(reads: readonly Uint8Array[], { decoder, encoder, framing }: Stages): OutFrame[] {
   const { steps } = readAnswer(decoder, MAX_EVENT_BYTES, undefined, framing);
   const writer = writeAnswer(encoder, toFailure);
-  const frames: Frame[] = [];
+  const frames: OutFrame[] = [];
   const pass = (read: (out: Step[]) => void): void => {
     const out: Step[] = [];
     try {
@@ -38,7 +38,7 @@ export function pumped(reads: readonly Uint8Array[], { decoder, encoder, framing
 }
 
 /** The same as Web Streams, a batch for each read. */
-export function piped(reads: readonly Uint8Array[], stages: Stages): Promise<Frame[]> {
+export function piped(reads: readonly Uint8Array[], stages: Stages): Promise<OutFrame[]> {
   return pipedInBatches(
     reads.map((read) => [read]),
     stages,
@@ -48,7 +48,7 @@ export function piped(reads: readonly Uint8Array[], stages: Stages): Promise<Fra
 export async function pipedInBatches(
   batches: readonly (readonly Uint8Array[])[],
   { decoder, encoder, framing }: Stages,
-): Promise<Frame[]> {
+): Promise<OutFrame[]> {
   const { steps } = pipeAnswer(batchSource(batches).readable, decoder, MAX_EVENT_BYTES, framing);
   return (await collect(pipeFrames(steps, encoder, toFailure))).values;
 }

@@ -39,6 +39,13 @@ export class LargeEvents implements Stage<Frame, Step> {
     else this.#decoder.push(frame, out);
   }
 
+  pushAll(frames: readonly Frame[], out: Step[]): void {
+    const decoder = this.#decoder;
+    const isPlain = this.#frames.length === 0 && !frames.some((frame) => this.#isLarge(frame));
+    if (isPlain && decoder.pushAll !== undefined) decoder.pushAll(frames, out);
+    else for (const frame of frames) this.push(frame, out);
+  }
+
   end(out: Step[]): void {
     this.#decoder.end(out);
   }

@@ -6,9 +6,11 @@
  * which items hold back which.
  */
 import { GatewayError } from '../canonical/error.ts';
-import type { ItemDelta, ItemEvent, ItemHead } from '../canonical/event.ts';
+import type { ItemEvent, ItemHead } from '../canonical/event.ts';
 import { grown } from '../canonical/grown.ts';
+import { without } from '../entries.ts';
 import { Queue } from '../queue.ts';
+import { canJoin } from './runs.ts';
 
 type Kind = ItemHead['kind'];
 
@@ -137,18 +139,11 @@ export class Turns {
   }
 }
 
-/** Deltas that follow one another in a buffer become one. */
+/** Deltas that follow one another in a buffer become one, and so do the pieces of one. */
 function addTo(events: ItemEvent[], event: ItemEvent): void {
   const last = events.at(-1);
-  const delta = last?.type === 'item.delta' && event.type === 'item.delta' ? joined(last.delta, event.delta) : undefined;
-  if (delta === undefined) events.push(event);
-  else events[events.length - 1] = { type: 'item.delta', index: event.index, delta };
-}
-
-/** The two as one delta; undefined for what cannot be joined: citations, texts with logprobs, different parts of a summary. */
-function joined(first: ItemDelta, second: ItemDelta): ItemDelta | undefined {
-  if (first.kind === 'citation' || second.kind === 'citation' || first.kind !== second.kind) return undefined;
-  if ('logprobs' in first || 'logprobs' in second) return undefined;
-  if ('part' in first && 'part' in second && first.part !== second.part) return undefined;
-  return { ...first, text: grown(first.text, second.text) };
+  if (event.type !== 'item.delta' || event.delta.kind === 'citation') events.push(event);
+  else if (last?.type === 'item.delta' && last.delta.kind !== 'citation' && canJoin(last.delta, event.delta))
+    events[events.length - 1] = { ...last, delta: { ...last.delta, text: grown(last.delta.text, event.delta.text) } };
+  else events.push(event.delta.pieces === undefined ? event : { ...event, delta: without(event.delta, 'pieces') });
 }

@@ -22,18 +22,30 @@ export type ItemHead =
   | { readonly kind: 'media'; readonly id?: string }
   | { readonly kind: 'native'; readonly dialect: Dialect; readonly id?: string };
 
+/** A text that an item grows by. */
+export interface Growth {
+  readonly text: string;
+  /** The pieces of `text`, none empty, which a client gets one by one: a run (`answers/runs.ts`). Absent: it is one. */
+  readonly pieces?: readonly string[];
+}
+
+/** What a client gets of it, one by one. */
+export function piecesOf({ text, pieces }: Growth): readonly string[] {
+  return pieces ?? [text];
+}
+
 /** A piece of an item. The comments name the kinds of items that take it. */
 export type ItemDelta =
-  /** text, refusal */
-  | { readonly kind: 'text'; readonly text: string; readonly logprobs?: Logprobs }
+  /** text, refusal. A run has no logprobs. */
+  | ({ readonly kind: 'text'; readonly logprobs?: Logprobs } & Growth)
   /** text */
   | { readonly kind: 'citation'; readonly citation: Citation }
   /** reasoning: raw text */
-  | { readonly kind: 'raw'; readonly text: string }
+  | ({ readonly kind: 'raw' } & Growth)
   /** reasoning: readable summary, by part (0, 1, …; a new part starts a paragraph) */
-  | { readonly kind: 'summary'; readonly part: number; readonly text: string }
+  | ({ readonly kind: 'summary'; readonly part: number } & Growth)
   /** toolCall */
-  | { readonly kind: 'input'; readonly text: string };
+  | ({ readonly kind: 'input' } & Growth);
 
 export type CanonicalEvent =
   | {

@@ -3,7 +3,7 @@
  * is decided, then ended. After the commit there is no method that sets a status.
  */
 import type { ServerResponse } from 'node:http';
-import type { Frame } from '../../codecs/codec.ts';
+import type { OutFrame } from '../../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 import {
   createResponseWriter,
@@ -113,20 +113,26 @@ export class Waiting implements Reply {
     this.#response.chunkedEncoding = false;
     const response = this.#response;
     const wire: Wire = { chunked, socket: () => response.socket ?? undefined };
-    return new Committed(createResponseWriter(response, { ...options, wire }), createSseFramer(), () => response.flushHeaders());
+    const frame = createSseFramer();
+    const writer = createResponseWriter(response, { ...options, wire });
+    return new Committed(
+      writer,
+      (frames) => frames.map(frame),
+      () => response.flushHeaders(),
+    );
   }
 }
 
 /** The client reads a stream: from here on a failure is an event of its dialect. */
 export class Committed {
   readonly writer: ResponseWriter;
-  /** One event in the framing of this stream. */
-  readonly frame: (frame: Frame) => string;
+  /** Events in the framing of this stream. */
+  readonly framed: (frames: readonly OutFrame[]) => readonly string[];
   readonly #flush: () => void;
 
-  constructor(writer: ResponseWriter, frame: (frame: Frame) => string, flush: () => void = () => undefined) {
+  constructor(writer: ResponseWriter, framed: Committed['framed'], flush: () => void = () => undefined) {
     this.writer = writer;
-    this.frame = frame;
+    this.framed = framed;
     this.#flush = flush;
   }
 

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
-import type { ClientEncoder, Frame } from '../../codecs/codec.ts';
+import type { ClientEncoder, OutFrame } from '../../codecs/codec.ts';
 import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
 import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import type { Channel } from '../config/config.ts';
@@ -68,23 +68,23 @@ class Remembering implements RememberingStage {
     return this.#encoder.kept;
   }
 
-  push(step: Step, out: Frame[]): void {
+  push(step: Step, out: OutFrame[]): void {
     const from = out.length;
     this.#encoder.push(step, out);
     this.#listen(out, from);
   }
 
-  end(out: Frame[]): void {
+  end(out: OutFrame[]): void {
     const from = out.length;
     this.#encoder.end(out);
     this.#listen(out, from);
   }
 
-  fail(failure: GatewayError, out: Frame[]): void {
+  fail(failure: GatewayError, out: OutFrame[]): void {
     this.#encoder.fail(failure, out);
   }
 
-  failInstead(failure: GatewayError, out: Frame[]): void {
+  failInstead(failure: GatewayError, out: OutFrame[]): void {
     this.#encoder.failInstead(failure, out);
   }
 
@@ -93,11 +93,11 @@ class Remembering implements RememberingStage {
     return ending && rememberText(ending.text, ['response'], ending.status, this.#options);
   }
 
-  #listen(out: readonly Frame[], from: number): void {
+  #listen(out: readonly OutFrame[], from: number): void {
     for (let index = from; index < out.length; index++) {
       const frame = out[index];
       const status = statusOf(frame?.event);
-      if (frame !== undefined && status !== undefined) this.#ending = { text: frame.data, status };
+      if (frame !== undefined && 'data' in frame && status !== undefined) this.#ending = { text: frame.data, status };
     }
   }
 }

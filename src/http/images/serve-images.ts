@@ -199,7 +199,7 @@ async function serveStream(call: Call, picture: Picture, channels: readonly Chan
   try {
     const frames = await finalFrames(call, picture);
     committed.writer.waitAtMost(picture.writeStallMs);
-    await committed.writer.end(frames.map(committed.frame));
+    await committed.writer.end(committed.framed(frames));
     if (picture.answer !== undefined) picture.exchange.outputWritten();
     await picture.end();
   } catch (thrown) {

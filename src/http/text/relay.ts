@@ -4,7 +4,7 @@
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
-import type { ClientCodec, ClientEncoder, Frame } from '../../codecs/codec.ts';
+import type { ClientCodec, ClientEncoder, Frame, OutFrame } from '../../codecs/codec.ts';
 import { writeAnswer } from '../../codecs/pipeline.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
 import type { Turns } from '../../streams/turns.ts';
@@ -51,7 +51,7 @@ export function relay(
   return pumped.then(() => observer.failure);
 }
 
-class RelayObserver implements PumpOptions<Step, Frame> {
+class RelayObserver implements PumpOptions<Step, OutFrame> {
   readonly held: Step[];
   readonly turns: Turns;
   readonly party: string;
@@ -75,7 +75,7 @@ class RelayObserver implements PumpOptions<Step, Frame> {
     return this.failure;
   }
 
-  beforeEnd(words: Frame[]): Promise<void> | undefined {
+  beforeEnd(words: OutFrame[]): Promise<void> | undefined {
     return this.#watch.beforeEnd?.(this.failure)?.catch((reason: unknown) => {
       this.#output.encoder.failInstead(this.fail(reason), words);
     });
@@ -97,7 +97,7 @@ function isGone(reason: unknown): boolean {
   return code === 'client_closed_request' && shownCode !== 'cancelled';
 }
 
-class FramedWriter implements PumpWriter<Frame> {
+class FramedWriter implements PumpWriter<OutFrame> {
   readonly #committed: Committed;
 
   constructor(committed: Committed) {
@@ -108,12 +108,12 @@ class FramedWriter implements PumpWriter<Frame> {
     return this.#committed.writer.gone();
   }
 
-  write(frames: readonly Frame[]): Promise<void> | undefined {
-    return this.#committed.writer.write(frames.map(this.#committed.frame));
+  write(frames: readonly OutFrame[]): Promise<void> | undefined {
+    return this.#committed.writer.write(this.#committed.framed(frames));
   }
 
-  end(frames: readonly Frame[]): Promise<void> {
-    return this.#committed.writer.end(frames.map(this.#committed.frame));
+  end(frames: readonly OutFrame[]): Promise<void> {
+    return this.#committed.writer.end(this.#committed.framed(frames));
   }
 
   destroy(reason: unknown): void {

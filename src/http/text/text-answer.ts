@@ -201,7 +201,7 @@ export class TextAnswer {
     if (committed === undefined) throw error;
     try {
       const frames = await this.#failureFrames(error);
-      await committed.writer.end(frames.map(committed.frame));
+      await committed.writer.end(committed.framed(frames));
     } catch (thrown) {
       if (!isClientGone(toGatewayError(thrown))) throw thrown;
     }

@@ -3,7 +3,7 @@
  * like any other, answered in messages. Knows no order of turns; that is the session's.
  */
 import { invalid } from '../../codecs/canonical/error.ts';
-import type { ClientCodec, Frame } from '../../codecs/codec.ts';
+import { type ClientCodec, type Frame, framesOf } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { identify } from '../request/authenticate.ts';
 import type { KeySlot } from '../request/key-slots.ts';
@@ -120,7 +120,7 @@ async function answerRequest(
       outlet.send(typeof body === 'string' ? body : Buffer.from(body).toString());
       return undefined;
     },
-    commit: () => new Committed(outlet.writer(), spell),
+    commit: () => new Committed(outlet.writer(), (frames) => frames.flatMap(framesOf).map(spell)),
   };
   await answerText(call, codec, prepared, reply);
 }

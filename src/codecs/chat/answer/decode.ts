@@ -6,13 +6,14 @@
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
+import { isObject, type JsonObject } from '../../canonical/json.ts';
+import type { DecodeContext, Frame } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import type { JsonPath } from '../../json/text.ts';
+import { RunDecoder } from '../../answers/runs.ts';
 import { TokenUsageReports } from '../../answers/token-usage.ts';
 import { jsonOf } from '../../json/frame.ts';
 import { beginsCalls, continuesCall } from './call-pieces.ts';
@@ -47,12 +48,10 @@ interface Continuation {
 
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
-export class ChatDecoder implements EventDecoder {
+export class ChatDecoder extends RunDecoder {
   ended = false;
   readonly #context: DecodeContext;
   readonly #answer: Answer;
-  /** Events are passed on in their own form. */
-  readonly #isPassedOn: boolean;
   #state: UpstreamState = 'idle';
   #started = false;
   #meta: Meta = {};
@@ -63,9 +62,9 @@ export class ChatDecoder implements EventDecoder {
   #continuation: Continuation | undefined;
 
   constructor(context: DecodeContext) {
+    super(context.request.dialect === 'chat');
     this.#context = context;
     this.#answer = new Answer(context, mayCiteLate(context));
-    this.#isPassedOn = context.request.dialect === 'chat';
   }
 
   /** A finish reason was seen, so the end of input, or five silent seconds, ends the answer well. */
@@ -73,21 +72,31 @@ export class ChatDecoder implements EventDecoder {
     return this.#state === 'finished' || this.#state === 'called';
   }
 
-  push(frame: Frame, out: Step[]): void {
-    if (this.ended) return;
+  protected pieceOf(frame: Frame): string | undefined {
+    const continuation = this.#continuation;
+    if (continuation === undefined || (frame.event ?? '') !== continuation.name) return undefined;
+    const piece = this.#repeats.valueIn(frame.data, continuation.shape, continuation.hole);
+    return piece === undefined ? undefined : String(piece);
+  }
+
+  /** The arguments of a call are read piece by piece: some servers begin with a placeholder, or repeat them whole. */
+  protected get mayJoin(): boolean {
+    return this.#continuation !== undefined && this.#continuation.member !== 'tool_calls';
+  }
+
+  protected add(text: string, events: CanonicalEvent[]): void {
+    const member = this.#continuation?.member;
+    const event = member === undefined ? undefined : this.#answer.continue(member, text);
+    if (event !== undefined) events.push(event);
+  }
+
+  protected read(frame: Frame, out: Step[]): void {
     const name = frame.event ?? '';
     const continuation = this.#continuation?.name === name ? this.#continuation : undefined;
-    if (continuation !== undefined && !this.#isPassedOn) {
-      const piece = this.#repeats.valueIn(frame.data, continuation.shape, continuation.hole);
-      if (piece !== undefined) {
-        out.push({ events: this.#continue(continuation, piece) });
-        return;
-      }
-    }
     const repeat = this.#repeats.match(frame.data);
     if (repeat !== undefined && repeat.shape === continuation?.shape) {
-      const events = this.#continue(continuation, holeValue(repeat, continuation.hole));
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events });
+      this.add(String(holeValue(repeat, continuation.hole)), this.events);
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: this.taken() });
       return;
     }
     const data = frame.data.trim();
@@ -106,11 +115,6 @@ export class ChatDecoder implements EventDecoder {
     out.push({ native, events });
     if (native.repeat !== undefined && this.#state === 'open' && endsInPiece(events))
       this.#continuation = continuationOf(chunk, name, native.repeat.shape);
-  }
-
-  #continue({ member }: Continuation, piece: JsonValue): CanonicalEvent[] {
-    const event = this.#answer.continue(member, String(piece));
-    return event === undefined ? [] : [event];
   }
 
   /** A chunk that was parsed. The shape of one that holds a piece is learnt, since mostly others like it follow. */

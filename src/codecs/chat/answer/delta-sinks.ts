@@ -1,11 +1,12 @@
 /** Where the pieces of a message are written to: chunks of a stream, or the message of a whole body. */
 import { append } from '../../append.ts';
 import { escapeJson, isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import type { Frame, ResponseContext } from '../../codec.ts';
+import type { Growth } from '../../canonical/event.ts';
+import type { OutFrame, ResponseContext } from '../../codec.ts';
 
 export interface DeltaSink {
-  /** A piece of plain text, as most pieces are. */
-  text(text: string): void;
+  /** A piece of plain text, as most pieces are, or several. */
+  text(said: Growth): void;
   /** The members that one piece brings. */
   delta(delta: JsonObject, logprobs?: JsonObject): void;
 }
@@ -13,7 +14,7 @@ export interface DeltaSink {
 /** Writes chunks: the members that all of them share, the role before anything else, and a fast path for plain text. */
 export class ChunkSink implements DeltaSink {
   /** The batch of the current call. */
-  out: Frame[] = [];
+  out: OutFrame[] = [];
   readonly #context: ResponseContext;
   #createdAt: number;
   #hasRole = false;
@@ -41,14 +42,15 @@ export class ChunkSink implements DeltaSink {
   }
 
   /** Only the piece itself is encoded each time. */
-  text(text: string): void {
+  text({ text, pieces }: Growth): void {
     this.role();
     this.#textFrame ??= {
       head: `${this.#chunkHead()}[{"index":0,"delta":{"content":"`,
       tail: `"},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
     };
     const { head, tail } = this.#textFrame;
-    this.out.push({ event: undefined, data: `${head}${escapeJson(text)}${tail}`, oneLine: true });
+    if (pieces === undefined) this.out.push({ event: undefined, data: `${head}${escapeJson(text)}${tail}`, oneLine: true });
+    else this.out.push({ event: undefined, head, pieces: pieces.map(escapeJson), tail });
   }
 
   delta(delta: JsonObject, logprobs: JsonObject | null = null): void {
@@ -78,7 +80,7 @@ export class MessageSink implements DeltaSink {
   readonly message: Record<string, JsonValue | undefined> = {};
   readonly logprobs: JsonValue[] = [];
 
-  text(text: string): void {
+  text({ text }: Growth): void {
     this.delta({ content: text });
   }
 

@@ -3,7 +3,7 @@
  * (`delta-sinks.ts`). Knows nothing of the role, of usage and of endings.
  */
 import { notRepresentable } from '../../canonical/error.ts';
-import type { ItemDelta, ItemEvent, ItemHead } from '../../canonical/event.ts';
+import { type Growth, type ItemDelta, type ItemEvent, type ItemHead, piecesOf } from '../../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
@@ -70,7 +70,7 @@ export class ItemWriter {
         return;
       case 'item.delta': {
         const open = this.#open.get(event.index);
-        if (open !== undefined) this.#piece(open, event.delta);
+        if (open !== undefined) this.#delta(open, event.delta);
         return;
       }
       case 'item.end': {
@@ -97,29 +97,29 @@ export class ItemWriter {
   /** Begins a text in the content, when its first words are known or that it has none. */
   #place(open: OpenItem, text: string): void {
     if (open.start >= 0) return;
-    if (text !== '') this.#writeText(this.#join.separator(), undefined);
+    if (text !== '') this.#writeText({ text: this.#join.separator() }, undefined);
     open.base = this.#length.length;
     open.start = this.#contentUnits;
   }
 
-  #piece(open: OpenItem, delta: ItemDelta): void {
+  #delta(open: OpenItem, delta: ItemDelta): void {
     switch (delta.kind) {
       case 'text':
         if (open.head.kind === 'refusal') {
-          this.#sink.delta({ refusal: delta.text });
+          for (const refusal of piecesOf(delta)) this.#sink.delta({ refusal });
           return;
         }
         if (delta.text !== '') this.#place(open, delta.text);
-        this.#writeText(delta.text, delta.logprobs);
+        this.#writeText(delta, delta.logprobs);
         return;
       case 'raw':
-        this.#sink.delta({ reasoning_content: delta.text });
+        for (const reasoning_content of piecesOf(delta)) this.#sink.delta({ reasoning_content });
         return;
       case 'summary':
-        this.#summary(open, delta.part, delta.text);
+        for (const piece of piecesOf(delta)) this.#summary(open, delta.part, piece);
         return;
       case 'input':
-        if (delta.text !== '') this.#input(open, delta.text);
+        if (delta.text !== '') for (const piece of piecesOf(delta)) this.#input(open, piece);
         return;
       case 'citation':
         // Written from the whole item, which is authoritative.
@@ -215,11 +215,12 @@ export class ItemWriter {
     this.#sink.delta({ tool_calls: [{ index: open.index, ...piece }] });
   }
 
-  #writeText(text: string, logprobs: Logprobs | undefined): void {
+  #writeText(said: Growth, logprobs: Logprobs | undefined): void {
+    const { text } = said;
     this.#length.add(text);
     this.#contentUnits += text.length;
     if (text === '' && logprobs === undefined) return;
-    if (logprobs === undefined) this.#sink.text(text);
+    if (logprobs === undefined) this.#sink.text(said);
     else this.#sink.delta({ content: text }, { content: writeLogprobs(logprobs), refusal: null });
   }
 }

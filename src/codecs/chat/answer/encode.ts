@@ -7,7 +7,7 @@ import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
-import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
+import type { ClientEncoder, OutFrame, ResponseContext } from '../../codec.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { OWN_KIND, Turns } from '../../answers/turns.ts';
@@ -52,7 +52,7 @@ export class ChatEncoder implements ClientEncoder {
     this.#turns = new Turns(holds, 'start', (event) => this.#writer.write(event));
   }
 
-  push(step: Step, out: Frame[]): void {
+  push(step: Step, out: OutFrame[]): void {
     if (this.ended) return;
     const native = step.native?.dialect === 'chat' ? step.native : undefined;
     if (native !== undefined) this.#isNative = true;
@@ -71,12 +71,12 @@ export class ChatEncoder implements ClientEncoder {
     this.#isWriting = false;
   }
 
-  end(out: Frame[]): void {
+  end(out: OutFrame[]): void {
     if (this.ended) return;
     this.fail(upstreamFault('truncated', 'The upstream ended before its answer was complete.'), out);
   }
 
-  fail(error: GatewayError, out: Frame[]): void {
+  fail(error: GatewayError, out: OutFrame[]): void {
     if (this.ended) return;
     this.#chunks.out = out;
     if (!this.#isWriting) this.#turns.drain();
@@ -84,14 +84,14 @@ export class ChatEncoder implements ClientEncoder {
     out.push(openAiErrorFrame(error));
   }
 
-  failInstead(error: GatewayError, out: Frame[]): void {
+  failInstead(error: GatewayError, out: OutFrame[]): void {
     out.length = this.#endsAt;
     this.ended = false;
     this.fail(error, out);
   }
 
   /** `events`: those of the last step. */
-  #finish(outcome: Outcome, events: readonly CanonicalEvent[], out: Frame[]): void {
+  #finish(outcome: Outcome, events: readonly CanonicalEvent[], out: OutFrame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
       this.#turns.drain();
       this.fail(outcome.error, out);

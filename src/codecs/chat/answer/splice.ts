@@ -6,7 +6,7 @@
 import type { CanonicalEvent, Native } from '../../canonical/event.ts';
 import type { Whole } from '../../canonical/fold.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../../canonical/json.ts';
-import type { Frame, ResponseContext } from '../../codec.ts';
+import type { OutFrame, ResponseContext } from '../../codec.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
@@ -51,7 +51,7 @@ export class NativeStream {
   }
 
   /** `events`: what the decoder read in the chunk. */
-  push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
+  push(native: Native, events: readonly CanonicalEvent[], out: OutFrame[]): void {
     const isRepeat = this.#held === undefined && this.#calls?.areRenumbered !== true && this.#calls?.hasPlaceholder !== true;
     const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
     if (repeated !== undefined) {
@@ -77,7 +77,7 @@ export class NativeStream {
     chunk: JsonObject,
     { choice, at }: FirstChoice,
     events: readonly CanonicalEvent[],
-    out: Frame[],
+    out: OutFrame[],
   ): void {
     const edits: JsonEdit[] = [];
     this.#setIdAndModel(edits);
@@ -171,7 +171,7 @@ export class NativeStream {
   }
 
   /** A vendor's own event without choices, perhaps with usage. */
-  #pushOther(native: Native, chunk: JsonObject, out: Frame[]): void {
+  #pushOther(native: Native, chunk: JsonObject, out: OutFrame[]): void {
     const edits: JsonEdit[] = [];
     this.#setIdAndModel(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
     this.#removeNullUsage(chunk, edits);
@@ -200,7 +200,7 @@ export class NativeStream {
   }
 
   /** The successful ending: the held chunk, the usage if the client asked for it, `[DONE]`. `events`: those of the last step. */
-  close(events: readonly CanonicalEvent[], out: Frame[]): void {
+  close(events: readonly CanonicalEvent[], out: OutFrame[]): void {
     this.writeRest(events, out);
     if (this.#held !== undefined) out.push({ event: undefined, data: this.#held.text });
     if (this.#usageChunkText !== undefined && this.#context.request.includeUsage)
@@ -209,20 +209,20 @@ export class NativeStream {
   }
 
   /** What comes before the finish: the last pieces of calls and the scalar payload. `events`: those of the last step. */
-  writeRest(events: readonly CanonicalEvent[], out: Frame[]): void {
+  writeRest(events: readonly CanonicalEvent[], out: OutFrame[]): void {
     this.#writeLastPieces(events, out);
     if (this.#opaque !== '' && this.#template !== undefined)
       out.push({ event: undefined, data: this.#opaqueChunk(this.#template) });
   }
 
   /** The last pieces of calls come after the held chunk, in which their call may begin, and before its finish. */
-  #writeLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
+  #writeLastPieces(events: readonly CanonicalEvent[], out: OutFrame[]): void {
     const pieces = this.#calls?.lastPieces(events) ?? [];
     if (pieces.length > 0) this.#writeDeltas([{ tool_calls: pieces }], out);
   }
 
   /** Writes chunks of the gateway: after the held chunk, which may hold content, and before its finish. */
-  #writeDeltas(deltas: readonly JsonObject[], out: Frame[]): void {
+  #writeDeltas(deltas: readonly JsonObject[], out: OutFrame[]): void {
     const held = this.#held;
     const template = held?.text ?? this.#template;
     if (template === undefined) return;
@@ -239,7 +239,7 @@ export class NativeStream {
   }
 
   /** Writes the held chunk without its finish reason: it does not end the answer, but may hold content. */
-  #release(out: Frame[]): void {
+  #release(out: OutFrame[]): void {
     const held = this.#held;
     if (held === undefined) return;
     this.#held = undefined;

@@ -15,7 +15,7 @@ export function* encodeInSteps(whole: Whole, _native: Native | undefined, contex
   const writer = new TextWriter();
   let text = '';
   const { items, usage } = new AnswerLosses('completions', responseLosses, context).keptWhole(whole);
-  for (const [index, item] of items.entries()) for (const event of unfold(index, item)) text += writer.write(event);
+  for (const [index, item] of items.entries()) for (const event of unfold(index, item)) text += writer.write(event).join('');
   yield;
   return yield* writeInSteps({
     id: context.responseId,

@@ -1,6 +1,6 @@
 /** Where content blocks are written to: frames of a stream, or the content of a whole body. */
 import { escapeJson, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import type { Frame } from '../../codec.ts';
+import type { Frame, OutFrame } from '../../codec.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 
 /** The deltas that append to a text, and the member that holds it. */
@@ -15,13 +15,18 @@ export type Delta =
 export interface BlockSink {
   start(index: number, block: JsonObject): void;
   text(type: TextDelta, index: number, text: string): void;
+  /** Several deltas of one type. */
+  texts(type: TextDelta, index: number, texts: readonly string[]): void;
   delta(index: number, delta: Delta): void;
   stop(index: number): void;
 }
 
+const DELTA = 'content_block_delta';
+const TAIL = '"}}';
+
 export class FrameSink implements BlockSink {
   /** The batch of the current call. */
-  out: Frame[] = [];
+  out: OutFrame[] = [];
   /** What text deltas of the open block begin with. */
   #template: { readonly type: TextDelta; readonly index: number; readonly head: string } | undefined;
 
@@ -31,12 +36,20 @@ export class FrameSink implements BlockSink {
 
   /** Most events of a stream: only the text is serialised each time. */
   text(type: TextDelta, index: number, text: string): void {
+    this.out.push({ event: DELTA, data: `${this.#headOf(type, index)}${escapeJson(text)}${TAIL}`, oneLine: true });
+  }
+
+  texts(type: TextDelta, index: number, texts: readonly string[]): void {
+    this.out.push({ event: DELTA, head: this.#headOf(type, index), pieces: texts.map(escapeJson), tail: TAIL });
+  }
+
+  #headOf(type: TextDelta, index: number): string {
     if (this.#template?.type !== type || this.#template.index !== index) {
       const member = TEXT_MEMBERS[type];
       const head = `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":"`;
       this.#template = { type, index, head };
     }
-    this.out.push({ event: 'content_block_delta', data: `${this.#template.head}${escapeJson(text)}"}}`, oneLine: true });
+    return this.#template.head;
   }
 
   delta(index: number, delta: Delta): void {
@@ -59,6 +72,10 @@ export class ContentSink implements BlockSink {
 
   start(_index: number, block: JsonObject): void {
     this.content.push({ ...block });
+  }
+
+  texts(type: TextDelta, index: number, texts: readonly string[]): void {
+    this.text(type, index, texts.join(''));
   }
 
   text(type: TextDelta, index: number, text: string): void {

@@ -12,6 +12,8 @@ export interface Block {
   delta(delta: JsonObject, out: CanonicalEvent[]): void;
   /** Appends to its text, thinking or input, as its own kind of delta does; absent where it has none of these. */
   append?(text: string, out: CanonicalEvent[]): void;
+  /** What is appended is emitted in another form. Absent: as it is. */
+  readonly rewrites?: boolean;
   /**
    * Ends a block whose content_block_stop came; `incomplete` where the answer was cut in it. Returns false and emits nothing when
    * its JSON is unfinished: then only `cut` may end it.

@@ -44,6 +44,10 @@ export class ToolBlock implements Block {
     return this.#freeform === undefined ? this.#item.text : this.#wrapped;
   }
 
+  get rewrites(): boolean {
+    return this.#freeform !== undefined;
+  }
+
   get hasNoInput(): boolean {
     return this.#text.trim() === '' && this.#initialInput === '';
   }

@@ -11,9 +11,9 @@ import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
 import { type JsonPath, jsonSlicer, sliceJson } from '../../json/text.ts';
-import { empty } from '../../../streams/empty.ts';
 import { advance, LifecycleError } from '../../../streams/lifecycle.ts';
 import { jsonOf } from '../../json/frame.ts';
+import { RunDecoder } from '../../answers/runs.ts';
 import { AnswerReader } from './answer-reader.ts';
 import type { Block } from './block.ts';
 import { reportedError } from '../errors.ts';
@@ -53,11 +53,9 @@ export function decodeEvents(context: DecodeContext): EventDecoder {
   return new MessagesDecoder(context);
 }
 
-class MessagesDecoder implements EventDecoder {
+class MessagesDecoder extends RunDecoder {
   ended = false;
   readonly #answer: AnswerReader;
-  /** Events are passed on in their own form. */
-  readonly #isPassedOn: boolean;
   readonly #opened = new Set<number>();
   #state: UpstreamState = 'idle';
   #messageId: string | undefined;
@@ -67,29 +65,33 @@ class MessagesDecoder implements EventDecoder {
   #stop: WireStop | undefined;
   readonly #repeats = new JsonRepeats(VARYING);
   #run: DeltaRun | undefined;
-  /** Where the events of a run are collected: a list of their own would have room for seventeen. */
-  readonly #appended: CanonicalEvent[] = [];
 
   constructor(context: DecodeContext) {
+    super(context.request.dialect === 'messages');
     this.#answer = new AnswerReader(context);
-    this.#isPassedOn = context.request.dialect === 'messages';
   }
 
-  push(frame: Frame, out: Step[]): void {
-    if (this.ended) return;
+  protected pieceOf(frame: Frame): string | undefined {
+    const run = this.#run;
+    const text = run === undefined ? undefined : this.#repeats.valueIn(frame.data, run.shape, run.hole);
+    return text === undefined ? undefined : String(text);
+  }
+
+  protected get mayJoin(): boolean {
+    return this.#run !== undefined && this.#run.block.rewrites !== true;
+  }
+
+  protected add(text: string, events: CanonicalEvent[]): void {
+    this.#run?.block.append?.(text, events);
+  }
+
+  protected read(frame: Frame, out: Step[]): void {
     if (frame.data.trim() === '[DONE]') throw truncated();
     const run = this.#run;
-    if (run !== undefined && !this.#isPassedOn) {
-      const text = this.#repeats.valueIn(frame.data, run.shape, run.hole);
-      if (text !== undefined) {
-        out.push({ events: this.#append(run, text) });
-        return;
-      }
-    }
     const repeat = this.#repeats.match(frame.data);
     if (repeat !== undefined && repeat.shape === run?.shape) {
-      const events = this.#append(run, holeValue(repeat, run.hole));
-      out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events });
+      this.add(String(holeValue(repeat, run.hole)), this.events);
+      out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events: this.taken() });
       return;
     }
     this.#run = undefined;
@@ -109,13 +111,6 @@ class MessagesDecoder implements EventDecoder {
       events,
     });
     if (learnt !== undefined && this.#open !== undefined) this.#run = deltaRun(json, learnt.shape, this.#open.block);
-  }
-
-  #append({ block }: DeltaRun, text: JsonValue): CanonicalEvent[] {
-    block.append?.(String(text), this.#appended);
-    const events = this.#appended.slice();
-    empty(this.#appended);
-    return events;
   }
 
   end(): void {

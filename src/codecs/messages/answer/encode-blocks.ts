@@ -10,8 +10,9 @@ import type { ItemStatus, OutputItem, ReasoningItem, ToolCallItem } from '../../
 import { isObject, isObjectText, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { ResponseContext } from '../../codec.ts';
+import type { TextDelta } from '../../answers/runs.ts';
 import { Written } from '../../answers/written.ts';
-import type { BlockSink, Delta } from './block-sinks.ts';
+import type { BlockSink, Delta, TextDelta as BlockText } from './block-sinks.ts';
 import {
   attachedSignature,
   checkInput,
@@ -49,6 +50,16 @@ interface OpaqueBlock {
   readonly block: JsonObject;
   readonly signature?: string;
 }
+
+/** The deltas that append to the block of an item. */
+const DELTA_TYPES = {
+  text: 'text_delta',
+  refusal: 'text_delta',
+  reasoning: 'thinking_delta',
+  toolCall: 'input_json_delta',
+  media: undefined,
+  native: undefined,
+} as const satisfies Record<ItemHead['kind'], BlockText | undefined>;
 
 const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as const;
 
@@ -113,11 +124,14 @@ export class BlockWriter {
   }
 
   #delta(entry: Entry, delta: ItemDelta): void {
-    if (delta.kind !== 'citation') {
-      const text = deltaText(entry, delta);
-      this.#writeText(entry, text);
-      if (text !== '' && entry.head.kind === 'reasoning') noteUnsigned(entry, delta, text);
-    } else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages') this.#cite(entry, delta.citation.body);
+    if (delta.kind === 'citation') {
+      if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages') this.#cite(entry, delta.citation.body);
+    } else if (delta.pieces === undefined) this.#writeText(entry, textOf(entry, delta, delta.text));
+    else
+      this.#writeRun(
+        entry,
+        delta.pieces.map((piece) => textOf(entry, delta, piece)),
+      );
   }
 
   #end(entry: Entry, item: OutputItem, status: ItemStatus): void {
@@ -167,21 +181,20 @@ export class BlockWriter {
   }
 
   #writeText(entry: Entry, text: string): void {
-    if (text === '') return;
+    const type = DELTA_TYPES[entry.head.kind];
+    if (text === '' || type === undefined) return;
     entry.hasText = true;
     this.#openFor(entry);
-    switch (entry.head.kind) {
-      case 'text':
-      case 'refusal':
-        this.#sink.text('text_delta', this.#index, text);
-        return;
-      case 'reasoning':
-        this.#sink.text('thinking_delta', this.#index, text);
-        return;
-      case 'toolCall':
-        this.#sink.text('input_json_delta', this.#index, text);
-        return;
-    }
+    this.#sink.text(type, this.#index, text);
+  }
+
+  /** The same for the texts of a run. */
+  #writeRun(entry: Entry, pieces: readonly string[]): void {
+    const type = DELTA_TYPES[entry.head.kind];
+    const texts = pieces.filter((text) => text !== '');
+    if (texts.length === 0 || type === undefined) return;
+    this.#openFor(entry);
+    this.#sink.texts(type, this.#index, texts);
   }
 
   #cite(entry: Entry, citation: JsonObject): void {
@@ -224,12 +237,21 @@ export class BlockWriter {
   }
 }
 
+/** What a piece of a delta adds on the wire, noted as written. */
+function textOf(entry: Entry, delta: TextDelta, piece: string): string {
+  const text = wireText(entry, delta, piece);
+  if (text === '') return text;
+  entry.hasText = true;
+  if (entry.head.kind === 'reasoning') noteUnsigned(entry, delta, piece, text);
+  return text;
+}
+
 /** Notes what was written of a piece of reasoning. `text`: as it was written, behind a break where it begins a paragraph. */
-function noteUnsigned({ texts, unsigned, lengths }: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>, text: string): void {
+function noteUnsigned({ texts, unsigned, lengths }: Entry, delta: TextDelta, piece: string, text: string): void {
   const part = delta.kind === 'summary' ? delta.part : 0;
   const record = delta.kind === 'summary' ? () => texts?.summary[part] ?? '' : () => texts?.text ?? '';
   const from = lengths[part] ?? 0;
-  const { length } = delta.text;
+  const { length } = piece;
   lengths[part] = from + length;
   const isParagraph = text.length > length;
   // A block may begin with the break: then nothing stands before it.
@@ -248,24 +270,24 @@ function signatureDelta(signature: string): Delta {
   return { type: 'signature_delta', signature };
 }
 
-/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the kind that came first is shown. */
-function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>): string {
+/** The text of a piece on the wire. Where reasoning has both raw text and a summary, the kind that came first is shown. */
+function wireText(entry: Entry, delta: TextDelta, piece: string): string {
   switch (delta.kind) {
     case 'text':
-      return delta.text;
+      return piece;
     case 'input':
       if (entry.head.kind === 'toolCall' && entry.head.toolType === 'custom') return '';
       // Not the beginning of an object: the end of the call decides what it means.
-      return !entry.hasText && isEmptyInput(delta.text) ? '' : delta.text;
+      return !entry.hasText && isEmptyInput(piece) ? '' : piece;
     case 'raw':
-      entry.shown ??= delta.text === '' ? undefined : 'raw';
-      return entry.shown === 'raw' ? delta.text : '';
+      entry.shown ??= piece === '' ? undefined : 'raw';
+      return entry.shown === 'raw' ? piece : '';
     case 'summary': {
-      entry.shown ??= delta.text === '' ? undefined : 'summary';
-      if (entry.shown !== 'summary' || delta.text === '') return '';
+      entry.shown ??= piece === '' ? undefined : 'summary';
+      if (entry.shown !== 'summary' || piece === '') return '';
       const isNewPart = entry.hasText && delta.part !== entry.part;
       entry.part = delta.part;
-      return isNewPart ? PART_BREAK + delta.text : delta.text;
+      return isNewPart ? PART_BREAK + piece : piece;
     }
   }
 }

@@ -7,7 +7,7 @@ import { type GatewayError, notRepresentable } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../../canonical/usage.ts';
-import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
+import type { ClientEncoder, OutFrame, ResponseContext } from '../../codec.ts';
 import { type Holds, OWN_KIND, Turns } from '../../answers/turns.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { FrameSink, frame } from './block-sinks.ts';
@@ -57,7 +57,7 @@ class EventEncoder implements ClientEncoder {
     this.#turns = new Turns(holds, 'start', (event) => this.#writer.write(event));
   }
 
-  push(step: Step, out: Frame[]): void {
+  push(step: Step, out: OutFrame[]): void {
     if (this.ended) return;
     const native = step.native;
     if (native !== undefined && native.dialect === 'messages' && native.name !== 'response') {
@@ -80,11 +80,11 @@ class EventEncoder implements ClientEncoder {
     this.#isWriting = false;
   }
 
-  end(out: Frame[]): void {
+  end(out: OutFrame[]): void {
     if (!this.ended) this.fail(notRepresentable('The answer ended without an ending.'), out);
   }
 
-  fail(failure: GatewayError, out: Frame[]): void {
+  fail(failure: GatewayError, out: OutFrame[]): void {
     if (this.ended) return;
     this.#sink.out = out;
     if (!this.#isWriting) this.#turns.drain();
@@ -92,7 +92,7 @@ class EventEncoder implements ClientEncoder {
     out.push(errorFrame(failure));
   }
 
-  failInstead(failure: GatewayError, out: Frame[]): void {
+  failInstead(failure: GatewayError, out: OutFrame[]): void {
     out.length = this.#endsAt;
     this.ended = false;
     this.fail(failure, out);
@@ -103,7 +103,7 @@ class EventEncoder implements ClientEncoder {
     for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
   }
 
-  #encode(event: CanonicalEvent, out: Frame[]): void {
+  #encode(event: CanonicalEvent, out: OutFrame[]): void {
     switch (event.type) {
       case 'response.start':
         this.#startWaits = true;
@@ -127,7 +127,7 @@ class EventEncoder implements ClientEncoder {
     }
   }
 
-  #start(out: Frame[]): void {
+  #start(out: OutFrame[]): void {
     if (!this.#startWaits) return;
     this.#startWaits = false;
     this.#isStarted = true;
@@ -146,7 +146,7 @@ class EventEncoder implements ClientEncoder {
     out.push(frame({ type: 'message_start', message }));
   }
 
-  #finish(outcome: Outcome, out: Frame[]): void {
+  #finish(outcome: Outcome, out: OutFrame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
       this.#turns.drain();
       this.fail(outcome.error, out);

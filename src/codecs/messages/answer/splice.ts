@@ -6,7 +6,7 @@
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { Native, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import type { Frame, ResponseContext } from '../../codec.ts';
+import type { Frame, OutFrame, ResponseContext } from '../../codec.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { JsonPath } from '../../json/text.ts';
@@ -58,7 +58,7 @@ export class AnswerSplicer {
     this.#context = context;
   }
 
-  push(native: Native, step: Step, out: Frame[]): void {
+  push(native: Native, step: Step, out: OutFrame[]): void {
     const repeated = this.#repeated.apply(native, native.name);
     if (repeated !== undefined) {
       out.push(repeated);
@@ -105,7 +105,7 @@ export class AnswerSplicer {
   }
 
   /** Stops the open block: an answer that was cut may leave its last block open. */
-  closeOpen(out: Frame[]): void {
+  closeOpen(out: OutFrame[]): void {
     if (this.#open === undefined) return;
     out.push({ event: 'content_block_stop', data: JSON.stringify({ type: 'content_block_stop', index: this.#open.index }) });
     this.#open = undefined;
@@ -128,7 +128,7 @@ export class AnswerSplicer {
     return messageEdits(message, ['message'], this.#context);
   }
 
-  #start(native: Native, json: JsonObject, out: Frame[]): void {
+  #start(native: Native, json: JsonObject, out: OutFrame[]): void {
     const block = isObject(json['content_block']) ? json['content_block'] : {};
     const type = String(block['type']);
     const upstreamIndex = Number(json['index']);
@@ -141,7 +141,7 @@ export class AnswerSplicer {
     out.push(this.#frame(native, edits));
   }
 
-  #delta(native: Native, json: JsonObject, out: Frame[]): void {
+  #delta(native: Native, json: JsonObject, out: OutFrame[]): void {
     const delta = isObject(json['delta']) ? json['delta'] : {};
     const open = this.#open;
     if (open?.type === 'thinking' && delta['type'] === 'signature_delta') {
@@ -154,7 +154,7 @@ export class AnswerSplicer {
     this.#repeated.note(native, edits);
   }
 
-  #closeSignature(out: Frame[]): void {
+  #closeSignature(out: OutFrame[]): void {
     const open = this.#open;
     if (open === undefined || open.signature === '') return;
     const sealed = this.#context.seal(signatureOpaque(this.#context.owner, open.signature));

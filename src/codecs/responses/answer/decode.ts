@@ -3,16 +3,15 @@
  * (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's own text for a client of
  * the same dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
  */
-import { empty } from '../../../streams/empty.ts';
 import { LifecycleError } from '../../../streams/lifecycle.ts';
-import type { Stage } from '../../../streams/stage.ts';
 import { upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import type { DecodeContext, Frame } from '../../codec.ts';
+import type { DecodeContext, EventDecoder, Frame } from '../../codec.ts';
 import { JsonRepeats } from '../../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../../json/shape.ts';
 import { RepeatedNative } from '../../json/repeated-native.ts';
+import { RunDecoder } from '../../answers/runs.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from '../lifecycle.ts';
 import { DetachedMedia } from './detached-media.ts';
@@ -45,11 +44,11 @@ interface DeltaRun extends Subject {
   readonly hole: number;
 }
 
-export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
+export function decodeEvents(context: DecodeContext): EventDecoder {
   return new ResponsesDecoder(context);
 }
 
-class ResponsesDecoder implements Stage<Frame, Step> {
+class ResponsesDecoder extends RunDecoder {
   ended = false;
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
@@ -58,32 +57,37 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   readonly #repeats = new JsonRepeats(VARYING);
   readonly #detached = new DetachedMedia();
   #run: DeltaRun | undefined;
-  /** Where the events of a run are collected: a list of their own would have room for seventeen. */
-  readonly #continued: CanonicalEvent[] = [];
-  /** Events are passed on in their own form. */
-  readonly #isPassedOn: boolean;
 
   constructor(context: DecodeContext) {
-    this.#isPassedOn = context.request.dialect === DIALECT;
+    super(context.request.dialect === DIALECT);
     this.#items = new Assembler(context);
     this.#normaliser = new Normaliser(this.#items.slots);
   }
 
-  push(frame: Frame, out: Step[]): void {
-    if (this.ended || frame.data === '' || frame.data === '[DONE]') return;
+  protected pieceOf(frame: Frame): string | undefined {
     const run = this.#run;
-    if (run !== undefined && !this.#isPassedOn) {
-      const delta = this.#repeats.valueIn(frame.data, run.shape, run.hole);
-      if (typeof delta === 'string') {
-        out.push({ events: this.#continue(run, delta) });
-        return;
-      }
-    }
+    const delta = run === undefined ? undefined : this.#repeats.valueIn(frame.data, run.shape, run.hole);
+    return typeof delta === 'string' ? delta : undefined;
+  }
+
+  /** A part of raw reasoning may begin a paragraph, which is added to its first piece. */
+  protected get mayJoin(): boolean {
+    return this.#run !== undefined && !/^response\.reasoning(_text)?\.delta$/.test(this.#run.name);
+  }
+
+  protected add(text: string, events: CanonicalEvent[]): void {
+    if (this.#run !== undefined) this.#delta(this.#run, text, undefined, events);
+  }
+
+  protected read(frame: Frame, out: Step[]): void {
+    if (frame.data === '' || frame.data === '[DONE]') return;
+    const run = this.#run;
     const repeat = this.#repeats.match(frame.data);
     if (repeat !== undefined && repeat.shape === run?.shape) {
       const delta = holeValue(repeat, run.hole);
       if (typeof delta === 'string') {
-        out.push({ native: new RepeatedNative(DIALECT, run.name, frame.data, repeat), events: this.#continue(run, delta) });
+        this.add(delta, this.events);
+        out.push({ native: new RepeatedNative(DIALECT, run.name, frame.data, repeat), events: this.taken() });
         return;
       }
     }
@@ -123,13 +127,6 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const hole = specOf(name).textMember === 'delta' ? holeAt(shape, DELTA) : -1;
     const isPlain = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
     return slot === undefined || hole === -1 || !isPlain ? undefined : { ...subjectOf(name, json, slot), shape, hole };
-  }
-
-  #continue(run: DeltaRun, text: string): CanonicalEvent[] {
-    this.#delta(run, text, undefined, this.#continued);
-    const events = this.#continued.slice();
-    empty(this.#continued);
-    return events;
   }
 
   end(): void {

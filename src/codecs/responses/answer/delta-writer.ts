@@ -3,6 +3,7 @@
  * part or call, so that each delta serialises its text alone. Knows nothing of logprobs, which few streams have.
  */
 import { type EmitDelta, inputEvents, itemPlace, partPlace, type SentItem, type SentPart, TEXT_EVENTS } from './sent-items.ts';
+import type { Growth } from '../../canonical/event.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 
 interface DeltaTemplate {
@@ -20,20 +21,20 @@ export class DeltaWriter {
     this.#emit = emit;
   }
 
-  writeText(item: SentItem, part: SentPart, text: string): void {
-    part.written.add(text.length);
+  writeText(item: SentItem, part: SentPart, said: Growth): void {
+    part.written.add(said.text.length);
     if (this.#template?.subject !== part) this.#template = textTemplate(item, part);
-    this.#write(this.#template, text);
+    this.#write(this.#template, said);
   }
 
-  writeInput(item: SentItem, text: string): void {
-    item.input.add(text.length);
+  writeInput(item: SentItem, said: Growth): void {
+    item.input.add(said.text.length);
     if (this.#template?.subject !== item) this.#template = inputTemplate(item);
-    this.#write(this.#template, text);
+    this.#write(this.#template, said);
   }
 
-  #write({ name, head, tail }: DeltaTemplate, text: string): void {
-    this.#emit(name, head, text, tail);
+  #write({ name, head, tail }: DeltaTemplate, said: Growth): void {
+    this.#emit(name, head, said, tail);
   }
 }
 

@@ -9,7 +9,7 @@
  * image). `request.ts` puts it back.
  */
 import { append } from '../../append.ts';
-import type { FoldedTexts, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';
+import type { FoldedTexts, Growth, ItemDelta, ItemEvent, ItemHead, StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../../canonical/item.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
@@ -139,7 +139,7 @@ export class ItemWriter {
         const { item, part } = this.#openText(entry);
         const logprobs = delta.logprobs === undefined ? [] : writeLogprobs(delta.logprobs);
         append(part.logprobs, logprobs);
-        this.#writeText(item, part, delta.text, logprobs);
+        this.#writeText(item, part, delta, logprobs);
         return;
       }
       case 'citation': {
@@ -150,13 +150,13 @@ export class ItemWriter {
         return;
       }
       case 'raw':
-        if (delta.text !== '') this.#writeReasoning(entry, 'reasoning_text', 0, delta.text);
+        if (delta.text !== '') this.#writeReasoning(entry, 'reasoning_text', 0, delta);
         return;
       case 'summary':
-        if (delta.text !== '') this.#writeReasoning(entry, 'summary_text', delta.part, delta.text);
+        if (delta.text !== '') this.#writeReasoning(entry, 'summary_text', delta.part, delta);
         return;
       case 'input':
-        this.#writeInput(entry, delta.text);
+        if (entry.item !== undefined && delta.text !== '') this.#deltas.writeInput(entry.item, delta);
         return;
     }
   }
@@ -196,14 +196,14 @@ export class ItemWriter {
     return item;
   }
 
-  #writeText(item: SentItem, part: SentPart, text: string, logprobs: readonly JsonObject[]): void {
+  #writeText(item: SentItem, part: SentPart, said: Growth, logprobs: readonly JsonObject[]): void {
     if (part.type !== 'output_text' || logprobs.length === 0) {
-      this.#deltas.writeText(item, part, text);
+      this.#deltas.writeText(item, part, said);
       return;
     }
-    part.written.add(text.length);
+    part.written.add(said.text.length);
     const place = { item_id: item.id, output_index: item.outputIndex, content_index: part.index };
-    this.#emit('response.output_text.delta', { ...place, delta: text, logprobs });
+    this.#emit('response.output_text.delta', { ...place, delta: said.text, logprobs });
   }
 
   /** The message and the part of a text. They are made for its first content. */
@@ -259,7 +259,7 @@ export class ItemWriter {
     return entry.item;
   }
 
-  #writeReasoning(entry: Entry, type: 'reasoning_text' | 'summary_text', index: number, text: string): void {
+  #writeReasoning(entry: Entry, type: 'reasoning_text' | 'summary_text', index: number, said: Growth): void {
     const item = this.#openReasoning(entry);
     const parts = type === 'summary_text' ? item.summary : item.content;
     for (let missing = parts.length; missing <= index; missing += 1) {
@@ -271,8 +271,8 @@ export class ItemWriter {
     const part = parts[index];
     if (part === undefined) return;
     // A part that ended when the next one began is not reopened: the finished item has the text.
-    if (part.isClosed) part.written.add(text.length);
-    else this.#writeText(item, part, text, []);
+    if (part.isClosed) part.written.add(said.text.length);
+    else this.#writeText(item, part, said, []);
   }
 
   #endReasoning(entry: Entry, whole: ReasoningItem, status: ItemStatus): void {
@@ -293,10 +293,6 @@ export class ItemWriter {
       head.toolType === 'custom'
         ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity }, head.id, entry.texts)
         : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity }, head.id, entry.texts);
-  }
-
-  #writeInput(entry: Entry, text: string): void {
-    if (entry.item !== undefined && text !== '') this.#deltas.writeInput(entry.item, text);
   }
 
   #endCall(entry: Entry, whole: ToolCallItem, status: ItemStatus): void {

@@ -13,7 +13,7 @@ import { mergeUsage, type Usage } from '../../canonical/usage.ts';
 import { hasLineEnd } from '../../../streams/sse-encode.ts';
 import { LONG_CHARS } from '../../../streams/text-pieces.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
-import type { ClientEncoder, Frame, ResponseContext } from '../../codec.ts';
+import type { ClientEncoder, Frame, OutFrame, ResponseContext } from '../../codec.ts';
 import { holeAt, holeValue } from '../../json/shape.ts';
 import { RepeatedEdits } from '../../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
@@ -82,14 +82,15 @@ class ResponsesEncoder implements ClientEncoder {
   readonly #repeated = new RepeatedEdits();
   #run: DeltaRun | undefined;
   /** Where `#emit` writes: the batch of the current call. */
-  #out: Frame[] = [];
+  #out: OutFrame[] = [];
 
   constructor(context: ResponseContext, ahead?: string) {
     this.#context = context;
     this.#ahead = ahead;
     this.#losses = new AnswerLosses(DIALECT, responseLosses, context);
-    this.#writer = new ItemWriter(context, this.#emit, (name, head, text, tail) => {
-      this.#send(name, `${head}${escapeJson(text)}${tail}`);
+    this.#writer = new ItemWriter(context, this.#emit, (name, head, said, tail) => {
+      if (said.pieces === undefined) this.#send(name, `${head}${escapeJson(said.text)}${tail}`);
+      else this.#sendRun(name, head, said.pieces, tail);
     });
   }
 
@@ -100,7 +101,15 @@ class ResponsesEncoder implements ClientEncoder {
     this.#out.push({ event: name, data, oneLine: true });
   }
 
-  push(step: Step, out: Frame[]): void {
+  /** Each of them is an event with a number of its own. */
+  #sendRun(event: string, head: string, texts: readonly string[], tail: string): void {
+    const first = this.#sequence;
+    const pieces = texts.map((text, at) => `${first + at},${head}${escapeJson(text)}`);
+    this.#sequence += texts.length;
+    this.#out.push({ event, head: `{"type":"${event}","sequence_number":`, pieces, tail });
+  }
+
+  push(step: Step, out: OutFrame[]): void {
     if (this.ended) return;
     this.#out = out;
     this.#writer.fold ??= step.fold;
@@ -110,19 +119,19 @@ class ResponsesEncoder implements ClientEncoder {
     else this.#write(this.#mode === 'written' ? this.#losses.kept(step.events) : step.events);
   }
 
-  end(out: Frame[]): void {
+  end(out: OutFrame[]): void {
     // The terminal came with a step. For a truncated stream the decoder has thrown, and `fail` was called instead.
     this.#out = out;
   }
 
-  fail(error: GatewayError, out: Frame[]): void {
+  fail(error: GatewayError, out: OutFrame[]): void {
     if (this.ended) return;
     this.#out = out;
     this.#terminate({ status: 'failed', error });
   }
 
   /** The terminal event alone is the ending: what stands before it was written. */
-  failInstead(error: GatewayError, out: Frame[]): void {
+  failInstead(error: GatewayError, out: OutFrame[]): void {
     out.pop();
     this.#sequence -= 1;
     this.ended = false;

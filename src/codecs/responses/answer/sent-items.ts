@@ -3,7 +3,7 @@
  * stream which breaks off can still be closed properly: open parts and items end as incomplete, and the terminal repeats exactly
  * what was sent.
  */
-import type { StreamedTexts } from '../../canonical/event.ts';
+import type { Growth, StreamedTexts } from '../../canonical/event.ts';
 import type { ItemStatus } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../canonical/json.ts';
 import { Written } from '../../answers/written.ts';
@@ -61,8 +61,8 @@ function textOf({ whole, written }: SentPart): string {
 /** Sends one event; the encoder adds type and sequence number. */
 export type Emit = (name: string, body: JsonObject) => void;
 
-/** {@link Emit} for a delta: its text, and the other members as JSON text before and after it. */
-export type EmitDelta = (name: string, head: string, text: string, tail: string) => void;
+/** {@link Emit} for the deltas of a text: the text, and the other members as JSON text before and after each piece of it. */
+export type EmitDelta = (name: string, head: string, said: Growth, tail: string) => void;
 
 /** The events about the text of a part, without their last word (`delta`, `done`). */
 export const TEXT_EVENTS: Readonly<Record<PartType, string>> = {
