@@ -17,7 +17,7 @@ export interface EventText {
   readonly oneLine?: boolean;
 }
 
-/** Several events of one name that differ in a piece alone: the data of each is `head`, its piece and `tail`, without a line end. */
+/** Events of one name that differ in a piece alone: the data of each is `head`, its piece and `tail`, without a line end. */
 export interface EventRun {
   readonly event: string | undefined;
   readonly head: string;
