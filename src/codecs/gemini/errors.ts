@@ -9,7 +9,7 @@ import { errorBody, type ErrorMembers, refusal, retryAfterMs, statusOfMembers, t
 
 export function decodeError(answer: UpstreamAnswer): GatewayError {
   const error = errorObject(errorBody(answer.text));
-  const members = error === undefined ? { message: plainText(answer.text) } : membersOf(error);
+  const members = error === undefined ? { message: answer.text } : membersOf(error);
   return refusal(statusOfCredential(error, answer.status) ?? answer.status, members, {
     reason: 'http_status',
     text: answer.text,
@@ -72,8 +72,4 @@ function retryDelayMs(error: JsonObject): number | undefined {
 function detailsOf(error: JsonObject): JsonObject[] {
   const details = error['details'];
   return Array.isArray(details) ? details.filter(isObject) : [];
-}
-
-function plainText(text: string): string | undefined {
-  return text.trim() === '' ? undefined : text;
 }

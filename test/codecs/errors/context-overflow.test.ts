@@ -49,6 +49,16 @@ for (const [dialect, text] of OVERFLOWS) {
   });
 }
 
+test('the code alone says it, in words that nobody knows and under a status of the server’s', () => {
+  for (const status of [400, 500]) {
+    for (const dialect of ['chat', 'responses', 'messages'] as const) {
+      const { decodeError } = UPSTREAMS.find((codec) => codec.dialect === dialect) ?? assert.fail();
+      const { shownCode } = decodeError({ status, headers: {}, text: openAi('Zu lang.', { code: 'context_length_exceeded' }) });
+      assert.equal(shownCode, 'context_length_exceeded', `${dialect} ${status}`);
+    }
+  }
+});
+
 test('an upstream of another status, and words about something else, are no overflow', () => {
   const others: readonly (readonly [number, string])[] = [
     [400, "Invalid 'messages[3].name': string too long. Expected a string with maximum length 64."],

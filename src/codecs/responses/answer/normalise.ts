@@ -76,7 +76,7 @@ export class Normaliser {
   #complete(name: string, json: JsonObject, insert: Insert): void {
     const { item: verb, part, input } = specOf(name);
     const { item, output_index: index } = json;
-    if (typeof index !== 'number' || verb === undefined || verb === 'added') return;
+    if (typeof index !== 'number') return;
     const slot = this.#slots.get(index);
     if (slot?.closed === true) return;
     if (verb === 'done') {

@@ -246,6 +246,8 @@ describe('chat requests', () => {
     const tools = [{ type: 'function', function: { name: 'f' } }];
     const chosen = (choice: JsonObject) => requestOf({ model: 'm', messages: [user], tools, tool_choice: choice }).toolChoice;
     assert.deepEqual(chosen({ function: { name: 'f' } }), { mode: 'tool', toolType: 'function', tool: { name: 'f' } });
+    const both = { type: 'custom', custom: { name: 'c' }, function: { name: 'f' } };
+    assert.deepEqual(chosen(both), { mode: 'tool', toolType: 'custom', tool: { name: 'c' } }, 'the type decides');
     assert.throws(() => chosen({}), { param: 'tool_choice.type' });
     assert.throws(() => chosen({ function: {} }), { param: 'tool_choice.function.name' });
   });

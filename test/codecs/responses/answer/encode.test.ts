@@ -6,6 +6,7 @@ import type { CanonicalEvent, Step } from '../../../../src/codecs/canonical/even
 import type { OutputItem } from '../../../../src/codecs/canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../../src/codecs/canonical/json.ts';
 import type { Outcome } from '../../../../src/codecs/canonical/outcome.ts';
+import { asSent, type SentRequest } from '../../../../src/codecs/canonical/request.ts';
 import type { ClientEncoder, Frame } from '../../../../src/codecs/codec.ts';
 import { atOnce } from '../../../../src/codecs/steps.ts';
 import { responsesClient } from '../../../../src/codecs/responses/index.ts';
@@ -159,6 +160,21 @@ test("encodeEvents: the response echoes the client's own values and always has i
   }
   // The vendor's schema has no null there.
   for (const member of ['user', 'system_fingerprint', 'prompt_cache_retention']) assert.notEqual(response[member], null, member);
+});
+
+test('encodeEvents: what is kept of a request while its answer is written is all that the answer repeats of it', () => {
+  const asked = {
+    ...{ frequency_penalty: 0.1, instructions: 'i', max_output_tokens: 20, max_tool_calls: 2, metadata: { a: 'b' } },
+    ...{ parallel_tool_calls: false, presence_penalty: 0.2, prompt_cache_key: 'k', safety_identifier: 's', temperature: 0.5 },
+    ...{ tool_choice: 'none', top_logprobs: 2, top_p: 0.5, truncation: 'auto', user: 'u' },
+    ...{ reasoning: { effort: 'low', summary: 'auto' }, text: { format: { type: 'json_object' }, verbosity: 'low' } },
+    tools: [{ type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: false }],
+  };
+  const request = decode({ model: 'logical-model', input: 'x', ...asked });
+  const answer = (of: SentRequest) => terminalOf(encodeAll([{ events: [START, END] }], { ...request, ...of }));
+  const response = answer(asSent(request));
+  assert.deepEqual(response, answer(request));
+  for (const [name, value] of Object.entries(asked)) assert.deepEqual(response[name], value, name);
 });
 
 test('encodeEvents: texts and refusals of one phase share a message; calls and other phases begin a new one', () => {
