@@ -3,7 +3,7 @@
  * caller has done so. What follows it waits here.
  */
 import type { Step } from '../canonical/event.ts';
-import { readUtf8 } from '../bodies/utf8.ts';
+import { readUtf8, UTF8_STEP } from '../bodies/utf8.ts';
 import type { EventDecoder, Frame } from '../codec.ts';
 import { tryInSteps } from '../json/parse-in-steps.ts';
 import type { Ends } from '../json/text.ts';
@@ -12,8 +12,6 @@ import type { Stage } from '../../streams/stage.ts';
 
 /** Events of so many characters or bytes take the engine some milliseconds to decode and to parse. */
 export const LARGE_EVENT = 256 * 1024;
-/** Bytes that are decoded in a step. */
-const STEP = 2 * 1024 * 1024;
 
 export class LargeEvents implements Stage<Frame, Step> {
   readonly #decoder: EventDecoder;
@@ -84,5 +82,5 @@ export class LargeEvents implements Stage<Frame, Step> {
 }
 
 function* bytesOf(text: string): Generator<Uint8Array, void, undefined> {
-  for (let at = 0; at < text.length; at += STEP) yield Buffer.from(text.slice(at, at + STEP), 'latin1');
+  for (let at = 0; at < text.length; at += UTF8_STEP) yield Buffer.from(text.slice(at, at + UTF8_STEP), 'latin1');
 }

@@ -37,6 +37,15 @@ test('positions convert between code points, UTF-16 units and UTF-8 bytes', () =
   assert.equal(codePointLength(text), 5);
 });
 
+test('thousands of positions near the end of a long text are found without walking there each time', () => {
+  const long = 'aé漢😀'.repeat(250_000);
+  const [bytes, positions] = [Buffer.byteLength(long), new TextPositions(long)];
+  const before = process.threadCpuUsage();
+  for (let at = 0; at < 5_000; at += 1) assert.ok(positions.convert(bytes - 10 * at, 'utf8', 'codePoint') !== undefined);
+  const { user, system } = process.threadCpuUsage(before);
+  assert.ok(user + system < 2e6, `${(user + system) / 1000} ms`);
+});
+
 test('a position inside a character, negative, fractional or past the end fits nothing', () => {
   assert.equal(places.convert(2, 'utf8', 'codePoint'), undefined);
   assert.equal(places.convert(4, 'utf16', 'codePoint'), undefined);

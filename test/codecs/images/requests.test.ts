@@ -22,7 +22,12 @@ const generation = (members: JsonObject) => readImageJson('generation', '', { ..
 const edit = (members: JsonObject) => readImageJson('edit', '', { ...BASE, images: [{ image_url: URL }], ...members });
 
 function refusedAt(param: string, code = 'invalid_request'): (error: unknown) => boolean {
-  return (error) => error instanceof GatewayError && error.blame === 'client' && error.code === code && error.param === param;
+  return (error) =>
+    error instanceof GatewayError &&
+    error.blame === 'client' &&
+    error.code === code &&
+    error.param === param &&
+    /\S\.$/.test(error.message);
 }
 
 function part(name: string, content: string | Uint8Array, changes: Partial<FormPart> = {}): FormPart {

@@ -215,6 +215,13 @@ test('what a route cannot say is named as a loss', () => {
     aspect_ratio: '1:1',
   });
   assert.deepEqual(sent(router, request).losses, ['image parameter moderation', 'image parameter input_fidelity']);
+  // All that the router's own document names.
+  const named = {
+    ...{ size: '8x8', quality: 'high', background: 'opaque', output_format: 'png', output_compression: 50, resolution: '1K' },
+    ...{ aspect_ratio: '1:1', seed: 1, provider: { only: ['x'] }, user: 'u', session_id: 's', trace: { id: 't' } },
+  };
+  const routed = sent(router, read('generation', { ...BASE, ...named }));
+  assert.deepEqual([JSON.parse(routed.text), routed.losses], [{ model: 'up', prompt: 'x', ...named }, []]);
   assert.deepEqual(sent(tool, request).losses, ['image parameter aspect_ratio']);
 });
 

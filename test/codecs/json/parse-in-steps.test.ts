@@ -76,6 +76,10 @@ test('what is valid is the same value, with members in the same order', () => {
 });
 
 test('what is not is an error, wherever it is broken', () => {
+  // A comma at the very end, behind whole pieces and behind a rest of one.
+  for (const count of [40_000, 50_000, 60_001])
+    for (const broken of [`[${'1,'.repeat(count)}]`, `{${'"a":1,'.repeat(count)}}`, `[[${'1,'.repeat(count)}],2]`])
+      assert.throws(() => atOnce(parseInSteps(broken)), SyntaxError, String(count));
   const structure = fc.constantFrom('', ',', ':', '{', '}', '[', ']', '"', '1', ' ', 'null', ',,', '\\', '[]', '"a":');
   fc.assert(
     fc.property(

@@ -89,6 +89,9 @@ test('what is no string, or none that a parser takes, is not recognised', () => 
     ' "a"',
   ];
   for (const word of others) assert.equal(read(of('1', word)), undefined, word);
+  // Nothing at all, where the rest of the text follows at once.
+  const list = shapeIn('["a"]', [[0]]);
+  assert.deepEqual([rawsOf('["b"]', list), rawsOf('[]', list), rawsOf('[5]', list)], [['"b"'], undefined, undefined]);
 });
 
 test('everything around the holes is the same to the last character', () => {

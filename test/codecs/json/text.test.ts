@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { changesOf, editJson, editKnown, editValue, type JsonEdit } from '../../../src/codecs/json/edit.ts';
-import { compactJson, type JsonPath, jsonSlicer, skipValue, sliceElements, sliceJson } from '../../../src/codecs/json/text.ts';
+import {
+  compactJson,
+  type Ends,
+  type JsonPath,
+  jsonSlicer,
+  skipValue,
+  sliceElements,
+  sliceJson,
+} from '../../../src/codecs/json/text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
 
@@ -63,6 +71,16 @@ test('slices give the exact text', () => {
     }
   }
   assert.deepEqual(sliceElements(text, ['a']), ['{"x":1.50}', '"s"']);
+});
+
+test('where long values end is remembered once they were looked through, and short ones are not', () => {
+  const long = `"${'x'.repeat(16 * 1024)}"`;
+  const text = `{"a":[1,"b",${long}],"c":{"d":"e"}}`;
+  const ends: Ends = new Map();
+  assert.equal(skipValue(text, 0, ends), text.length);
+  const list = text.indexOf('[');
+  const found = [list + text.slice(list).indexOf(long), list, 0].map((start) => [start, skipValue(text, start)]);
+  assert.deepEqual([...ends], found, 'from the inside out');
 });
 
 /** A value in some spelling, and where its children stand in it. */

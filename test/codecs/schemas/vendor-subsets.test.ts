@@ -150,6 +150,17 @@ test('OpenAI takes a strict tool whose members are all required; its objects are
     assert.equal(closedForOpenAi(refused), undefined, JSON.stringify(refused));
 });
 
+test('a schema of thousands of strings is marked in steps, and written in as many', () => {
+  const text = JSON.stringify({ enum: Array.from({ length: 20_000 }, (_, at) => `${at}x`) });
+  let steps = 0;
+  const rewriting = rewriteInSteps(text, function* (schema): Steps<JsonObject | undefined> {
+    yield;
+    return schema;
+  });
+  for (let step = rewriting.next(); step.done !== true; step = rewriting.next()) steps += 1;
+  assert.ok(steps >= 2 * Math.floor(20_000 / 256), `${steps} steps`);
+});
+
 test('rewriting keeps the order of keys like numbers, and numbers that JavaScript cannot hold', () => {
   const text = '{"b":12345678901234567890,"2":{"enum":["7",1.0]},"1":"a \\"quoted\\" 5"}';
   assert.equal(

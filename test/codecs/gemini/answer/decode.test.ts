@@ -466,19 +466,25 @@ test('grounding counts bytes inside its part; citations count bytes of the whole
 });
 
 test('what is spoken, drawn or run is a part, too, of which grounding counts them', () => {
-  const before = [
+  const between = [
     { inlineData: { mimeType: 'audio/L16;rate=24000', data: 'AAAA' } },
     { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
     { executableCode: { code: 'x' } },
   ];
+  const words = ['abc', 'def', 'ghi'];
+  const parts = between.flatMap((part, at) => [part, { text: words[at] }]);
   const groundingMetadata = {
-    groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }],
-    groundingSupports: [{ segment: { startIndex: 0, endIndex: 2, text: 'ab', partIndex: 3 }, groundingChunkIndices: [0] }],
+    groundingChunks: between.map((_, at) => ({ web: { uri: `https://${at}.example` } })),
+    groundingSupports: between.map((_, at) => ({
+      segment: { startIndex: 0, endIndex: 2, text: words[at]?.slice(0, 2), partIndex: 2 * at + 1 },
+      groundingChunkIndices: [at],
+    })),
   };
-  const text = items([chunkOf([...before, { text: 'abc' }], 'STOP', { groundingMetadata })]).at(-1);
-  assert.deepEqual(text?.kind === 'text' && text.citations, [
-    { kind: 'url', url: 'https://a.example', title: 'A', start: 0, end: 2 },
-  ]);
+  const texts = items([chunkOf(parts, 'STOP', { groundingMetadata })]).flatMap((item) => (item.kind === 'text' ? [item] : []));
+  assert.deepEqual(
+    texts.map(({ citations }) => citations),
+    between.map((_, at) => [{ kind: 'url', url: `https://${at}.example`, start: 0, end: 2 }]),
+  );
 });
 
 test('a citation of an earlier text comes with that text when it is known in time', () => {

@@ -173,6 +173,33 @@ test('a signature comes once, whole, at the end of its thinking; where nobody si
   );
 });
 
+test('paragraphs of unsigned thinking that something interrupts are signed as they stand, each break once', async () => {
+  const thought = (part: number, text: string): CanonicalEvent => ({
+    ...{ type: 'item.delta', index: 0, delta: { kind: 'summary', part, text } },
+  });
+  const summary = ['one, two', 'three', 'four', 'five'];
+  const frames = encode([
+    start,
+    { type: 'item.start', index: 0, head: { kind: 'reasoning' } },
+    ...[thought(0, 'one, '), thought(0, 'two'), thought(1, 'three'), thought(2, 'four')],
+    ...[call(1, 'a'), input(1, '{}'), called(1, 'a', '{}')],
+    thought(3, 'five'),
+    { type: 'item.end', index: 0, item: { kind: 'reasoning', summary }, status: 'completed' },
+    done,
+  ]);
+  const message = await sdkMessage(frames);
+  const thinking = message.content.flatMap((block) => (block.type === 'thinking' ? [block] : []));
+  for (const { thinking: shown, signature } of thinking) {
+    const held = open(signature);
+    assert.equal(held?.form, 'unsigned');
+    assert.deepEqual(JSON.parse(held?.value ?? '').summary.join('\n\n'), shown);
+  }
+  assert.deepEqual(
+    thinking.map((block) => block.thinking),
+    ['one, two\n\nthree\n\nfour', '\n\nfive'],
+  );
+});
+
 const UNSIGNED_OWNER = { channelType: 'messages', scope: 'https://upstream.test', model: 'up-model' } as const;
 
 test('signatures of calls and texts come back to them', () => {
