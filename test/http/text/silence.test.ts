@@ -226,7 +226,8 @@ test('an answer that begins with what the client’s protocol cannot say: its he
     const delta = { type: 'thinking_delta', thinking: 'hm' };
     stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta });
   });
-  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  // No keep-alive takes it along.
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS, keep_alive_ms: 3_600_000 });
   const client = new AbortController();
   const body = { model: 'm', prompt: 'hi', stream: true };
   void sleep(20_000, undefined, { ref: false }).then(() => client.abort());
