@@ -162,8 +162,8 @@ export const ANSWER_TARGETS: readonly Target[] = [
         { id: 'r', object: 'response.compaction', output: [{ type: 'compaction', encrypted_content: 'x' }], usage: USAGE },
       ];
       refusable(() => {
-        const { output, usage } = atOnce(readCompaction(changed(seeds, value as Input)));
-        assert.ok(Array.isArray(output) && (usage?.output ?? 0) >= 0);
+        const { generated, usage } = atOnce(readCompaction(changed(seeds, value as Input)));
+        assert.ok(Array.isArray(generated.items) && (usage?.output ?? 0) >= 0);
       });
     },
   },

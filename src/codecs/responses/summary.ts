@@ -3,7 +3,7 @@
  * `compaction` item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go
  * on with it.
  */
-import { notConvertible, upstreamFault } from '../canonical/error.ts';
+import { havingUsed, notConvertible, upstreamFault } from '../canonical/error.ts';
 import type { Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import type { Item, OutputItem } from '../canonical/item.ts';
@@ -80,11 +80,11 @@ export type CompactionContext = Pick<ResponseContext, 'responseId' | 'createdAt'
 export type SealingContext = Pick<ResponseContext, 'seal' | 'mint'> & { readonly owner: Owner };
 
 /** The `compaction` item that holds what the model wrote. Throws where it wrote no whole summary. */
-function summaryItem({ outcome, items }: Whole, context: SealingContext): JsonObject {
-  if (outcome.status === 'failed' || outcome.status === 'cancelled') throw outcome.error;
+function summaryItem({ outcome, items, usage }: Whole, context: SealingContext): JsonObject {
+  if (outcome.status === 'failed' || outcome.status === 'cancelled') throw havingUsed(outcome.error, usage);
   const summary = items.flatMap(({ item }) => (item.kind === 'text' ? [item.text] : [])).join('\n\n');
   if (outcome.status === 'incomplete' || summary.trim() === '')
-    throw upstreamFault('empty', 'The upstream wrote no whole summary.');
+    throw havingUsed(upstreamFault('empty', 'The upstream wrote no whole summary.'), usage);
   return {
     type: 'compaction',
     id: context.mint('cmp_'),
@@ -127,7 +127,7 @@ export function compactionStep(whole: Whole, context: SealingContext): Step {
   const item: OutputItem = { kind: 'native', dialect: 'responses', body, ...id };
   return {
     events: [
-      { type: 'response.start' },
+      { type: 'response.start', ...(whole.served === undefined ? {} : { served: whole.served }) },
       { type: 'item.start', index: 0, head: { kind: 'native', dialect: 'responses', ...id } },
       { type: 'item.end', index: 0, item, status: 'completed' },
       ...(whole.usage === undefined ? [] : [{ type: 'usage.report' as const, usage: whole.usage }]),
@@ -154,7 +154,7 @@ export function* compactionOf(whole: Whole, text: string, { input }: JsonObject,
     { path: ['output'], value: output },
     { path: ['usage'], value: JSON.stringify(usageOf(usage)) },
   ];
-  return { body: editJson(JSON.stringify(body), edits), output: [item], usage };
+  return { body: editJson(JSON.stringify(body), edits), generated: whole, usage, served: whole.served };
 }
 
 /** The exact texts of the messages of the user. */

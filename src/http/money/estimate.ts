@@ -6,7 +6,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
-import { isPlaceholder, totalInput, type Usage } from '../../codecs/canonical/usage.ts';
+import { isPlaceholder, type Served, totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
 import { writeInSteps } from '../../codecs/json/write-in-steps.ts';
@@ -160,6 +160,12 @@ async function withCounted(reported: Usage, knowsInput: boolean, counting: Promi
   };
   const isNothing = Object.values(missing).every((count) => count === 0);
   return isNothing ? reported : { ...reported, ...missing, estimated: true };
+}
+
+/** With what an answer said beside its usage of how it is served; the usage itself knows better. */
+export function withServed(usage: Usage | Promise<Usage>, served: Served | undefined): Usage | Promise<Usage> {
+  if (served === undefined) return usage;
+  return usage instanceof Promise ? usage.then((known) => ({ ...served, ...known })) : { ...served, ...usage };
 }
 
 /** Adds the number of pictures in the answer, for a model priced by the picture: few upstreams count them (known failure I8). */

@@ -4,7 +4,7 @@
  * Channel are set: they are made for another endpoint.
  */
 import { invalid } from '../../codecs/canonical/error.ts';
-import { fold, type Whole } from '../../codecs/canonical/fold.ts';
+import { fold } from '../../codecs/canonical/fold.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec, ModelFacts } from '../../codecs/codec.ts';
@@ -21,7 +21,7 @@ import { conversationOf } from '../dispatch/affinity.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { completedUsage, estimateInSteps, estimateOutput } from '../money/estimate.ts';
+import { completedUsage, estimateInSteps, estimateOutput, withServed } from '../money/estimate.ts';
 import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -72,7 +72,11 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
         ? summarise(target, call, { client, prepared, facts: model.facts })
         : attempt(target, call, request, prepared),
     upstreamModelOf: (channel) => (bySummary(channel, model) ? undefined : wireModel(channel, request.model)),
-    usageOf: ({ usage, output }) => completedUsage(gateway.tokenizer, usage, request, () => wholeOf(output)),
+    usageOf: ({ usage, generated, served }) =>
+      withServed(
+        completedUsage(gateway.tokenizer, usage, request, () => generated),
+        served,
+      ),
     encode: ({ answer }) => answer,
   };
   await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser: endUserOf(request) });
@@ -169,13 +173,4 @@ async function attempt(target: Target, call: Call, request: CanonicalRequest, pr
 function atCompact(channel: Channel): Channel {
   const { path } = channel.options;
   return path === undefined ? channel : { ...channel, options: { ...channel.options, path: path.replace(/\?|$/, '/compact$&') } };
-}
-
-/** The output as a whole answer, to estimate missing usage. */
-function wholeOf(output: Compaction['output']): Whole {
-  const items = output.map((body) => ({
-    item: { kind: 'native' as const, dialect: 'responses' as const, body },
-    status: 'completed' as const,
-  }));
-  return { items, outcome: { status: 'completed', stop: 'end' } };
 }

@@ -57,6 +57,8 @@ export interface StreamStart {
   /** Read already but not sent yet; emptied when it is sent. */
   readonly held: Step[];
   readonly source: AnswerSource;
+  /** See {@link WholeAnswer.generated}. */
+  readonly generated?: Whole;
   readonly losses: readonly string[];
 }
 
@@ -66,6 +68,8 @@ export interface WholeAnswer {
   readonly length: number;
   readonly owner: Owner;
   readonly whole: Whole;
+  /** What the model wrote, where that is not what is answered: the summary of a compaction. */
+  readonly generated?: Whole;
   readonly native: Native | undefined;
   readonly losses: readonly string[];
 }
@@ -87,11 +91,14 @@ interface Sent {
 /** Resolves at the commit point: until then nothing may be sent to the client. */
 export function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
   return send(target, options, async (sent) => {
-    const source = sent.isSummary
-      ? wholeAsSource(compactionStep((await wholeAnswer(sent, options)).whole, sealing(sent, options)), sent.word)
-      : await openSource(sent, options);
+    const generated = sent.isSummary ? (await wholeAnswer(sent, options)).whole : undefined;
+    const source =
+      generated === undefined
+        ? await openSource(sent, options)
+        : wholeAsSource(compactionStep(generated, sealing(sent, options)), sent.word);
     const held = await readUntilCommit(source, options);
-    return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
+    const start = { owner: sent.context.owner, held, source, losses: sent.encoded.losses };
+    return { kind: 'stream', ...start, ...(generated === undefined ? {} : { generated }) };
   });
 }
 
@@ -104,7 +111,7 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
     const answer = await wholeAnswer(sent, options);
     if (!sent.isSummary) return answer;
     const { fold } = readWhole(compactionStep(answer.whole, sealing(sent, options)), sent.word);
-    return { ...answer, whole: wholeOf(fold), native: undefined };
+    return { ...answer, whole: wholeOf(fold), generated: answer.whole, native: undefined };
   });
 }
 

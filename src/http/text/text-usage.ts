@@ -6,12 +6,12 @@ import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import type { SentRequest } from '../../codecs/canonical/request.ts';
-import { type Served, type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
+import { type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { Model } from '../config/config.ts';
 import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone } from '../errors.ts';
-import { completedUsage, countedUsage, inputOf, withPictures } from '../money/estimate.ts';
+import { completedUsage, countedUsage, inputOf, withPictures, withServed } from '../money/estimate.ts';
 import { mayReason, withTime } from '../money/token-rates.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StreamStart, WholeAnswer } from './attempt.ts';
@@ -37,24 +37,25 @@ export class TextUsage {
   }
 
   /** An answer that failed costs what it reported. One that we could not encode was generated all the same. */
-  ofWhole({ whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+  ofWhole({ whole, generated = whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { status } = whole.outcome;
     if (error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error))) return whole.usage;
     if (error === undefined) this.#learnRate(whole.usage);
-    const usage = completedUsage(this.#gateway.tokenizer, whole.usage, this.#request, () => whole);
-    return this.#asServed(usage, whole.served, () => whole);
+    const usage = completedUsage(this.#gateway.tokenizer, whole.usage, this.#request, () => generated);
+    return this.#withPictures(withServed(usage, whole.served), () => whole);
   }
 
   /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
-  ofStream({ source: { fold } }: StreamStart, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+  ofStream({ source: { fold }, generated }: StreamStart, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { tokenizer, tokenRates, clock } = this.#gateway;
     const ms = clock.monotonic() - this.#dispatchedAt;
     const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
     const isOurs = error === undefined || isClientGone(error) || OURS.has(error.code) || isTooLong(error);
     if (!isOurs) return fold.usage;
     if (error === undefined && isFinal) this.#learnRate(fold.usage);
-    const whole = () => fold.whole(cancelledBy(error));
-    if (isFinal) return this.#asServed(completedUsage(tokenizer, fold.usage, this.#request, whole), fold.served, whole);
+    const whole = () => generated ?? fold.whole(cancelledBy(error));
+    const billed = (usage: Usage | Promise<Usage>) => this.#withPictures(withServed(usage, fold.served), whole);
+    if (isFinal) return billed(completedUsage(tokenizer, fold.usage, this.#request, whole));
     const hasReport = fold.usage?.output !== undefined && !fold.isUsageEarly;
     const isTimed = error !== undefined && isClientGone(error) && !hasReport && mayReason(this.#request, this.#model);
     const rate = isTimed ? tokenRates.of(this.#channelId, this.#model.name) : 0;
@@ -62,7 +63,7 @@ export class TextUsage {
       const merged = withEarly(usage, fold.usage);
       return isTimed ? withTime(merged, { rate, ms }, this.#request, this.#model) : merged;
     });
-    return this.#asServed(counted, fold.served, whole);
+    return billed(counted);
   }
 
   /** From a good answer that reported its usage. */
@@ -73,11 +74,9 @@ export class TextUsage {
     tokenRates.learn(this.#channelId, this.#model.name, wholeOutput(usage.output, usage.reasoning ?? 0), ms);
   }
 
-  /** With the pictures of the answer, and with what its start said of how it is served. */
-  #asServed(usage: Usage | Promise<Usage>, served: Served | undefined, whole: () => Whole): Usage | Promise<Usage> {
-    if (usage instanceof Promise) return usage.then((known) => this.#asServed(known, served, whole));
-    const known = served === undefined ? usage : { ...served, ...usage };
-    return this.#model.rates?.pieces.has('image') === true ? withPictures(known, whole()) : known;
+  #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
+    if (this.#model.rates?.pieces.has('image') !== true) return usage;
+    return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
   }
 }
 

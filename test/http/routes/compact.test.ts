@@ -203,6 +203,18 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
   assert.deepEqual(entry?.charge?.flags, ['estimated']);
 });
 
+test('what the user wrote is no output of a compaction, and a tier that is named without usage prices it', async () => {
+  await using gateway = await testGateway(configOf());
+  const message = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'some words '.repeat(1_000) }] };
+  const output = [message, { type: 'compaction', encrypted_content: 'x' }];
+  upstream.answer = jsonAnswer(200, { object: 'response.compaction', output, service_tier: 'priority' });
+  assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'some words' })).status, 200);
+  await eventually(() => gateway.store.settled.length === 1);
+  const [entry] = gateway.store.settled;
+  assert.ok((entry?.usage?.output ?? 0) < 50, `${entry?.usage?.output} tokens`);
+  assert.equal(entry?.usage?.serviceTier, 'priority');
+});
+
 test('a compaction that failed costs what it reported, one that reported nothing is free', async () => {
   await using gateway = await testGateway(configOf());
   const failed = { object: 'response.compaction', status: 'failed', error: { code: 'server_error', message: 'no' }, output: [] };

@@ -108,6 +108,42 @@ for (const { name: model } of FORMS) {
   });
 }
 
+/** One compaction through each of its doors: a trigger, the same as a stream, and the endpoint. */
+const DOORS: Readonly<Record<string, (gateway: TestGateway, model: string) => Promise<Response>>> = {
+  trigger: (gateway, model) => gateway.post('/v1/responses', body(model)),
+  stream: (gateway, model) => gateway.post('/v1/responses', body(model, { stream: true })),
+  endpoint: (gateway, model) => gateway.post('/v1/responses/compact', { model, input: HISTORY }),
+};
+
+test('a summary without a report is counted as the model wrote it, not as the envelope that it travels in', async () => {
+  for (const { name: model } of FORMS) {
+    for (const [door, ask] of Object.entries(DOORS)) {
+      await using gateway = await testGateway(CONFIG);
+      simulator.enqueue({ reply: { ...summary.reply, usage: null } });
+      assert.equal((await ask(gateway, model)).status, 200);
+      await eventually(() => gateway.store.settled.length === 1, 'the row');
+      const [row] = gateway.store.settled;
+      assert.equal(row?.usage?.output, 5, `${door} over ${model}: "They read: hello." is five tokens`);
+      assert.ok(row.charge?.flags.includes('estimated'));
+    }
+  }
+});
+
+test('a summary that is none costs what it reported, like every failure', async () => {
+  for (const { name: model } of FORMS) {
+    for (const [door, ask] of Object.entries(DOORS)) {
+      await using gateway = await testGateway(CONFIG);
+      simulator.enqueue({ reply: { ...summary.reply, finish: 'length' } });
+      const answer = await ask(gateway, model);
+      assert.match(`${answer.status} ${await answer.text()}`, /upstream_error/, `${door} over ${model}`);
+      await eventually(() => gateway.store.settled.length === 1, 'the row');
+      const [row] = gateway.store.settled;
+      assert.deepEqual([row?.status, row?.usage?.input, row?.usage?.output], ['error', 40, 5], `${door} over ${model}`);
+      assert.equal(row?.charge?.total, 50_000n);
+    }
+  }
+});
+
 test('without the option: a responses upstream judges the trigger, any other refuses it at its path', async () => {
   await using gateway = await testGateway(formsConfig(FORMS, simulator.url));
   for (const { name: model, type } of FORMS) {
