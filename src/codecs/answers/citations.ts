@@ -24,6 +24,10 @@ export function codePointLength(text: string): number {
   return length;
 }
 
+/** Where the engine finds sooner than a loop that there is no half of a character. */
+const LONG_PIECE = 256;
+const SURROGATE = /[\ud800-\udfff]/;
+
 /** Counts the code points of a text that comes in pieces, which may part the halves of a character. */
 export class CodePointCounter {
   /** As {@link codePointLength} of all pieces so far. */
@@ -32,6 +36,11 @@ export class CodePointCounter {
 
   /** Returns the length with this piece. */
   add(piece: string): number {
+    if (piece.length >= LONG_PIECE && !SURROGATE.test(piece)) {
+      this.#last = 0;
+      this.length += piece.length;
+      return this.length;
+    }
     for (let at = 0; at < piece.length; at += 1) {
       const code = piece.charCodeAt(at);
       if (!(isLow(code) && isHigh(this.#last))) this.length += 1;

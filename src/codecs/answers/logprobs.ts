@@ -5,7 +5,7 @@
 import { upstreamFault } from '../canonical/error.ts';
 import type { Logprobs, TokenLogprob } from '../canonical/item.ts';
 import { readBase64 } from '../media.ts';
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
 /** Reads an array of entries; undefined for null, absent and empty. Throws `malformed_event` for anything else. */
 export function readLogprobs(value: JsonValue | undefined): Logprobs | undefined {
@@ -17,7 +17,7 @@ export function readLogprobs(value: JsonValue | undefined): Logprobs | undefined
     const top = isObject(entry) ? entry['top_logprobs'] : undefined;
     if (top === undefined || top === null) return head;
     if (!Array.isArray(top)) throw malformed();
-    return { ...head, top: top.map(readHead) };
+    return { ...head, top: top.map(readAlternative) };
   });
 }
 
@@ -27,6 +27,17 @@ interface Head {
   readonly bytes?: readonly number[] | null;
 }
 
+/** As it is, where that is how it is kept: an answer of ten thousand tokens has two hundred thousand of them. */
+function readAlternative(entry: JsonValue): Head {
+  return isObject(entry) && isHead(entry) ? entry : readHead(entry);
+}
+
+function isHead(entry: JsonObject): entry is JsonObject & Head {
+  const { token, logprob, bytes } = entry;
+  if (typeof token !== 'string' || typeof logprob !== 'number') return false;
+  return bytes === undefined || bytes === null || isBytes(bytes);
+}
+
 function readHead(entry: JsonValue): Head {
   if (!isObject(entry)) throw malformed();
   const { token, logprob, bytes } = entry;
@@ -34,7 +45,7 @@ function readHead(entry: JsonValue): Head {
   if (bytes === undefined) return { token, logprob };
   if (bytes === null) return { token, logprob, bytes };
   if (typeof bytes === 'string') return { token, logprob, bytes: bytesOfBase64(bytes) };
-  if (!Array.isArray(bytes) || !bytes.every(isByte)) throw malformed();
+  if (!isBytes(bytes)) throw malformed();
   return { token, logprob, bytes };
 }
 
@@ -45,8 +56,10 @@ function bytesOfBase64(value: string): readonly number[] {
   return [...Buffer.from(payload, 'base64')];
 }
 
-function isByte(value: JsonValue): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255;
+function isBytes(value: JsonValue): value is JsonArray & readonly number[] {
+  if (!Array.isArray(value)) return false;
+  for (const byte of value) if (typeof byte !== 'number' || !Number.isInteger(byte) || byte < 0 || byte > 255) return false;
+  return true;
 }
 
 function malformed(): Error {
@@ -60,6 +73,17 @@ export function writeLogprobs(logprobs: Logprobs): JsonObject[] {
 
 function writeHead(entry: Head): JsonObject {
   return { token: entry.token, logprob: entry.logprob, bytes: entry.bytes ?? null };
+}
+
+/** True where `written` is what {@link writeLogprobs} makes of them. */
+export function areWritten(logprobs: Logprobs, written: readonly JsonObject[]): boolean {
+  return (
+    logprobs.length === written.length &&
+    logprobs.every((entry, at) => {
+      const { token, logprob, top_logprobs: top } = written[at] ?? {};
+      return entry.token === token && entry.logprob === logprob && Array.isArray(top) && top.length === (entry.top?.length ?? 0);
+    })
+  );
 }
 
 /** Special tokens that may follow a text, such as the end-of-sequence token. */

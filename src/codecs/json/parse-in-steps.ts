@@ -47,6 +47,19 @@ export function* tryInSteps(text: string, ends?: Ends): Steps<JsonValue | undefi
   }
 }
 
+/** Text that was parsed, and where its long values end. */
+export interface ParsedText {
+  readonly json: JsonValue | undefined;
+  readonly ends: Ends | undefined;
+}
+
+/** {@link tryInSteps} of a whole body. */
+export function* readTextInSteps(text: string): Steps<ParsedText> {
+  // The map of a short text would cost more than looking through it.
+  const ends: Ends | undefined = text.length < LONG ? undefined : new Map();
+  return { json: yield* tryInSteps(text, ends), ends };
+}
+
 /** True for the text of a JSON object. Nothing of it is kept, so however many values it has, they take no memory together. */
 export function* isObjectInSteps(text: string): Steps<boolean> {
   if (text.charCodeAt(skipSpace(text, 0)) !== OPEN_BRACE) return false;

@@ -212,19 +212,19 @@ export function eachChild(
 /** The exact texts of the elements of the array at `path`; undefined where there is no array. */
 export const sliceElements = whole(sliceElementsInSteps);
 
-export function* sliceElementsInSteps(text: string, path: JsonPath): Steps<string[] | undefined> {
+export function* sliceElementsInSteps(text: string, path: JsonPath, ends?: Ends): Steps<string[] | undefined> {
   let start: number | undefined = skipSpace(text, 0);
   for (const step of path) {
     // Of a text that was put together the first look makes a copy.
     yield;
-    start = find(text, start, step);
+    start = find(text, start, step, ends);
     if (start === undefined) return undefined;
   }
   if (text.charCodeAt(start) !== OPEN_BRACKET) return undefined;
   yield;
   const elements: string[] = [];
   for (let at = skipSpace(text, start + 1); at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; ) {
-    const end = skipValue(text, at);
+    const end = skipValue(text, at, ends);
     elements.push(text.slice(at, end));
     if (endsStep(elements.length)) yield;
     at = skipSpace(text, end);

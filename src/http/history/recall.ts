@@ -17,16 +17,7 @@ import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { refuseOrphanResults } from './orphan-results.ts';
 import { ownerOf } from './response-history.ts';
-import {
-  inputItems,
-  type ItemTexts,
-  itemTexts,
-  NO_ITEMS,
-  type PastTurn,
-  pastTurn,
-  storedItemsOf,
-  withHistoryInSteps,
-} from './past-turn.ts';
+import { inputItems, type ItemTexts, NO_ITEMS, type PastTurn, pastTurn, storedItemsOf, withHistoryInSteps } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
 
 /** The response id that a request continues. Throws `invalid_request` where it names native state too. */
@@ -106,7 +97,7 @@ export async function recall({ gateway, principal, text, json, past, slot, onTur
       ? {
           remember: (answered: Answered) => {
             const { output, storedItems, itemIds } = answered;
-            const turn = pastTurn({ parent: past, input: own, output: itemTexts(output), storedItems, itemIds });
+            const turn = pastTurn({ parent: past, input: own, output, storedItems, itemIds });
             const told = onTurn?.(turn, answered);
             if (!isKept) return told;
             const saved = memory.save({

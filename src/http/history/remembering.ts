@@ -7,17 +7,20 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import type { ClientEncoder, OutFrame } from '../../codecs/codec.ts';
-import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
+import { endsInSteps } from '../../codecs/json/parse-in-steps.ts';
+import { type Ends, sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
+import type { Steps } from '../../codecs/steps.ts';
 import { LONG_CHARS } from '../../streams/text-pieces.ts';
 import type { Channel } from '../config/config.ts';
 import type { LargeWork } from '../request/large-work.ts';
+import { type ItemTexts, itemTextsInSteps } from './past-turn.ts';
 
 /** A finished answer, as the client reads it. */
 export interface Answered {
   readonly responseId: string;
   readonly status: 'completed' | 'incomplete';
   /** The exact texts of the output items. */
-  readonly output: readonly string[];
+  readonly output: ItemTexts;
   /** Of the output items that have one. */
   readonly itemIds: readonly string[];
   /** Items that the Channel stored itself, with its id. */
@@ -44,6 +47,9 @@ export interface RememberingStage extends ClientEncoder {
    */
   remember(): Promise<void> | undefined;
 }
+
+/** Characters of a value that is not looked through more than once. */
+const LONG_VALUE = 16 * 1024;
 
 export function remembering(encoder: ClientEncoder, options: RememberOptions): RememberingStage {
   return new Remembering(encoder, options);
@@ -118,23 +124,33 @@ function rememberText(
   status: Answered['status'],
   options: RememberOptions,
 ): Promise<void> | undefined {
-  const steps = sliceElementsInSteps(text, [...path, 'output']);
+  const { responseId, channel, store, remember, work } = options;
+  const steps = outputOf(text, path);
   // A text of megabytes was put together in this turn, which took long enough.
   const isLong = text.length > LONG_CHARS;
-  const output = isLong ? setImmediate().then(() => options.work.run(steps)) : options.work.of(text, steps);
-  return output instanceof Promise
-    ? output.then((texts) => rememberOutput(texts, status, options))
-    : rememberOutput(output, status, options);
+  const output = isLong ? setImmediate().then(() => work.run(steps)) : work.of(text, steps);
+  const keep = ({ items, ids }: Output): Promise<void> | undefined =>
+    remember({ responseId, status, output: items, itemIds: ids, storedItems: storedItems(ids, channel, store) });
+  return output instanceof Promise ? output.then(keep) : keep(output);
 }
 
-function rememberOutput(
-  output: readonly string[] = [],
-  status: Answered['status'],
-  options: RememberOptions,
-): Promise<void> | undefined {
-  const { responseId, channel } = options;
-  const itemIds = output.map((item) => stringAt(item, 'id')).filter((id) => id !== undefined);
-  return options.remember({ responseId, status, output, itemIds, storedItems: storedItems(itemIds, channel, options.store) });
+interface Output {
+  readonly items: ItemTexts;
+  /** Of the items that have one. */
+  readonly ids: readonly string[];
+}
+
+/** The list `output` of the object at `path`. */
+function* outputOf(text: string, path: readonly string[]): Steps<Output> {
+  const ends = text.length > LONG_CHARS ? yield* endsInSteps(text, LONG_VALUE) : undefined;
+  const texts = (yield* sliceElementsInSteps(text, [...path, 'output'], ends)) ?? [];
+  const ids: string[] = [];
+  for (const item of texts) {
+    const id = idOf(item, item.length > LONG_CHARS ? yield* endsInSteps(item, LONG_VALUE) : undefined);
+    if (id !== undefined) ids.push(id);
+    yield;
+  }
+  return { items: yield* itemTextsInSteps(texts), ids };
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
@@ -151,8 +167,8 @@ function storesItself(channel: Channel, store: boolean | undefined): boolean {
   return (channel.options.parameters.get('store') ?? String(store ?? true)) !== 'false';
 }
 
-function stringAt(item: string, member: string): string | undefined {
-  const slice = sliceJson(item, [member]);
+function idOf(item: string, ends?: Ends): string | undefined {
+  const slice = sliceJson(item, ['id'], ends);
   const value: JsonValue = slice === undefined ? null : parseJson(slice);
   return typeof value === 'string' ? value : undefined;
 }

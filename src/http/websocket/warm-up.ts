@@ -8,6 +8,7 @@ import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { checkModel } from '../exchange/admit.ts';
 import type { CallContext } from '../gateway.ts';
+import { NO_ITEMS } from '../history/past-turn.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 
 const EMPTY_ANSWER: Step = {
@@ -44,7 +45,7 @@ export async function warmUp(call: CallContext, codec: ClientCodec, prepared: Pr
   const steps = codec.encodeEventsInSteps?.(context);
   const encoder = await (steps === undefined ? codec.encodeEvents(context) : gateway.largeWork.of(text, steps, call.gone));
   encoder.push(EMPTY_ANSWER, frames);
-  await prepared.remember?.({ responseId, status: 'completed', output: [], itemIds: [], storedItems: new Map() });
+  await prepared.remember?.({ responseId, status: 'completed', output: NO_ITEMS, itemIds: [], storedItems: new Map() });
   return frames;
 }
 

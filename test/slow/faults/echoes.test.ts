@@ -153,6 +153,15 @@ const ASKED: Readonly<Record<string, Asked>> = {
     body: { input: list(2_048, () => 'x'), encoding_format: 'base64' },
     model: 'embedding',
   },
+  'an answer with the probabilities of 20,000 tokens': {
+    path: '/v1/chat/completions',
+    body: { messages: [{ role: 'user', content: 'x' }], logprobs: true, top_logprobs: 20 },
+    model: 'scored',
+  },
+  'an answer with the probabilities of 20,000 tokens, over responses': {
+    body: { input: 'x', include: ['message.output_text.logprobs'], top_logprobs: 20 },
+    model: 'scored',
+  },
   'a compaction of 30 MB': { path: '/v1/responses/compact', body: { input: [{ role: 'user', content: LONG }] } },
   '80,000 references to items': { body: { input: list(80_000, (at) => ({ type: 'item_reference', id: `msg_${at}` })) } },
 };
@@ -198,7 +207,15 @@ for (const [name, asked] of Object.entries(ASKED)) {
     const price = { price: { input: '0.0001', output: '0.0001' } };
     // Its streams break off as often as it is tried.
     const picture = { kind: 'image', price: { input: '0.0001', output: '0.0001', image_output: '0.0001' } };
-    const models = { m: price, free: price, lowered: price, echo: price, picture, embedding: { kind: 'embedding', ...price } };
+    const models = {
+      m: price,
+      free: price,
+      lowered: price,
+      echo: price,
+      picture,
+      scored: price,
+      embedding: { kind: 'embedding', ...price },
+    };
     const file = { models, health: { failures: 1_000 } };
     const echo = { id: 'echo', type: 'responses', base_url: `${upstream.url}/v1`, api_key: 'k', models: ['echo'] };
     const linked = isLinked ? { options: { websocket: true } } : {};
@@ -222,7 +239,7 @@ for (const [name, asked] of Object.entries(ASKED)) {
       }
     };
     const drawing = { ...echo, id: 'picture', type: 'openai_image', models: ['picture'] };
-    const embedding = { ...echo, id: 'embedding', type: 'chat_completion', models: ['embedding'] };
+    const embedding = { ...echo, id: 'embedding', type: 'chat_completion', models: ['embedding', 'scored'] };
     await withRig(file, run, () => [{ ...echo, ...linked }, drawing, embedding]);
     upstream.close();
     figure(t, `${name}: the longest turn of the event loop`, `${Math.round(least)} ms`);

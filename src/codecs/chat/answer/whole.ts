@@ -12,7 +12,7 @@ import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { without } from '../../entries.ts';
 import { editJson } from '../../json/edit.ts';
-import { tryInSteps } from '../../json/parse-in-steps.ts';
+import { readTextInSteps } from '../../json/parse-in-steps.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import { logprobsOf } from '../../answers/logprobs.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
@@ -28,9 +28,9 @@ import type { Steps } from '../../steps.ts';
 import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
-  const body = yield* readBody(text);
+  const { body, ends } = yield* readBody(text);
   yield;
-  const native: Native = { dialect: 'chat', name: 'response', text, json: body };
+  const native: Native = { dialect: 'chat', name: 'response', text, json: body, ends };
   const tier = nonEmptyString(body['service_tier']);
   const usage = readTokenUsage(usageIn(body));
   const served = tier === undefined || usage !== undefined ? undefined : { serviceTier: tier };
@@ -87,11 +87,11 @@ function hasOutput(events: readonly CanonicalEvent[]): boolean {
   return events.some((event) => event.type === 'item.start' && event.head.kind !== 'reasoning' && event.head.kind !== 'native');
 }
 
-function* readBody(text: string): Steps<JsonObject> {
-  const body = yield* tryInSteps(text);
+function* readBody(text: string): Steps<{ readonly body: JsonObject; readonly ends: Native['ends'] }> {
+  const { json: body, ends } = yield* readTextInSteps(text);
   if (body === undefined) throw undecodable('it is not JSON');
   if (!isObject(body)) throw undecodable('it is not an object');
-  return body;
+  return { body, ends };
 }
 
 function startOf(body: JsonObject, served: Served | undefined): CanonicalEvent {
@@ -102,7 +102,9 @@ function startOf(body: JsonObject, served: Served | undefined): CanonicalEvent {
 /** The body for a client that does not stream. */
 export function* encodeInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string> {
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
-  if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, bodyEdits(native.json, whole, context));
+  if (native?.dialect === 'chat' && isObject(native.json)) {
+    return editJson(native.text, bodyEdits(native.json, whole, context), native.ends);
+  }
   const sink = new MessageSink();
   const writer = new ItemWriter(context, sink);
   const { items, usage, outcome } = new AnswerLosses('chat', responseLosses, context).keptWhole(whole);

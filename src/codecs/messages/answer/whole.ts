@@ -7,7 +7,7 @@ import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, isObjectText, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { editJson } from '../../json/edit.ts';
-import { tryInSteps } from '../../json/parse-in-steps.ts';
+import { readTextInSteps } from '../../json/parse-in-steps.ts';
 import { jsonSlicer } from '../../json/text.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../../steps.ts';
@@ -24,20 +24,20 @@ import { needString } from '../wire.ts';
 
 /** A whole body as one step. Throws GatewayError blaming the upstream. */
 export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
-  const json = yield* parseBody(text);
+  const { json, ends } = yield* parseBody(text);
   yield;
-  const native: Native = { dialect: 'messages', name: 'response', text, json };
+  const native: Native = { dialect: 'messages', name: 'response', text, json, ends };
   if (json['type'] === 'error' || (json['content'] === undefined && isObject(json['error']))) {
     return { native, events: [{ type: 'response.end', outcome: { status: 'failed', error: reportedError(json, text) } }] };
   }
   return { native, events: yield* readMessage(json, text, context) };
 }
 
-function* parseBody(text: string): Steps<JsonObject> {
-  const json = yield* tryInSteps(text);
+function* parseBody(text: string): Steps<{ readonly json: JsonObject; readonly ends: Native['ends'] }> {
+  const { json, ends } = yield* readTextInSteps(text);
   if (json === undefined) throw upstreamFault('undecodable', 'The upstream sent a body that is not JSON.');
   if (!isObject(json)) throw upstreamFault('undecodable', 'The upstream sent a body that is not an object.');
-  return json;
+  return { json, ends };
 }
 
 function* readMessage(json: JsonObject, text: string, context: DecodeContext): Steps<CanonicalEvent[]> {
@@ -65,7 +65,7 @@ function* readMessage(json: JsonObject, text: string, context: DecodeContext): S
  */
 export function* encodeInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string> {
   if (native?.dialect === 'messages' && isObject(native.json)) {
-    return editJson(native.text, messageEdits(native.json, [], context));
+    return editJson(native.text, messageEdits(native.json, [], context), native.ends);
   }
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   const sink = new ContentSink();

@@ -14,7 +14,7 @@ import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCa
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { ResponseContext } from '../../codec.ts';
-import { logprobsOf, writeLogprobs } from '../../answers/logprobs.ts';
+import { areWritten, logprobsOf, writeLogprobs } from '../../answers/logprobs.ts';
 import { type Holds, Turns } from '../../answers/turns.ts';
 import { writeCitation, writeCitations } from '../annotations.ts';
 import { emitDoneInOrder } from './done-order.ts';
@@ -227,7 +227,9 @@ export class ItemWriter {
     const { item, part } = entry;
     if (item !== undefined && part !== undefined) {
       part.annotations = writeCitations(whole?.citations ?? []);
-      part.logprobs = whole === undefined ? [] : writeLogprobs(logprobsOf(whole.text, whole.logprobs) ?? []);
+      const logprobs = whole === undefined ? [] : (logprobsOf(whole.text, whole.logprobs) ?? []);
+      // Those that were sent with the pieces are not written a second time.
+      if (!areWritten(logprobs, part.logprobs)) part.logprobs = writeLogprobs(logprobs);
       closePart(item, part, this.#emit);
       this.#textEnded(item, status);
     }
@@ -317,7 +319,7 @@ export class ItemWriter {
   }
 
   #finishAs(item: SentItem, final: JsonObject): void {
-    item.final = JSON.stringify(final);
+    item.final = final;
     this.#emitInOrder('response.output_item.done', { output_index: item.outputIndex, item: final });
   }
 

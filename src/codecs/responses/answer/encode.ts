@@ -24,7 +24,7 @@ import { checkRepresentable } from './encode-images.ts';
 import { isSentOtherwise, recordNative, sentTextPart } from './record-native.ts';
 import { askedTier, emptyResponse, finishedMembers } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
-import { closeItem, type Emit, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
+import { closeItem, type Emit, finalText, finishedItems, type SentItem, type SentPart } from './sent-items.ts';
 import { arrayOrEmpty, DELTA, missingId, SEQUENCE_NUMBER } from '../wire.ts';
 import { responseLosses } from '../losses.ts';
 import { ItemWriter } from './encode-items.ts';
@@ -271,7 +271,7 @@ class ResponsesEncoder implements ClientEncoder {
     for (const [at, item] of arrayOrEmpty(response, 'output', 'response').entries()) {
       const known = sent[at];
       if (known !== undefined && isSentOtherwise(item, known, outcome.status !== 'completed'))
-        edits.push({ path: ['response', 'output', at], value: known.final ?? 'null' });
+        edits.push({ path: ['response', 'output', at], value: finalText(known) });
     }
     edits.push(...this.#numberEdits(json));
     this.#out.push(editedFrame(shown, editJson(text, edits, ends), text, edits));

@@ -48,7 +48,7 @@ export interface SentItem {
   /** `encrypted_content` of the finished item. */
   sealed: string | undefined;
   /** The finished item as JSON text; undefined while it is open. */
-  final: string | undefined;
+  final: string | JsonObject | undefined;
   /** The finished item as its upstream's event of its end has it, where that speaks this dialect. */
   source: JsonObject | undefined;
 }
@@ -221,7 +221,7 @@ export function closeItem(item: SentItem, status: ItemStatus, emit: Emit): void 
   closeParts(item, emit);
   if (!item.isInputDone) emitInputDone(item, inputOf(item), item.announced, emit);
   const final = finalForm(item, status);
-  item.final = JSON.stringify(final);
+  item.final = final;
   emit('response.output_item.done', { output_index: item.outputIndex, item: final });
 }
 
@@ -259,9 +259,14 @@ function finalForm(item: SentItem, status: ItemStatus): JsonObject {
 export function finishedItems(items: Iterable<SentItem>): JsonObject[] {
   const inOrder = [...items].sort((a, b) => a.outputIndex - b.outputIndex);
   return inOrder.flatMap(({ final = 'null' }) => {
-    const value = parseJson(final);
+    const value = typeof final === 'string' ? parseJson(final) : final;
     return isObject(value) ? [value] : [];
   });
+}
+
+/** The finished item as JSON text. */
+export function finalText({ final = 'null' }: SentItem): string {
+  return typeof final === 'string' ? final : JSON.stringify(final);
 }
 
 /** The form in which an item is announced: without its opaque value, which comes with its end. */

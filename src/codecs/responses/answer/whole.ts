@@ -11,7 +11,7 @@ import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject } from '../../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
-import { tryInSteps } from '../../json/parse-in-steps.ts';
+import { readTextInSteps } from '../../json/parse-in-steps.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { Assembler } from './assemble.ts';
@@ -31,7 +31,7 @@ const DIALECT = 'responses';
  * status is a completed answer. An unfinished status (`queued`, `in_progress`) is no answer.
  */
 export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
-  const json = yield* parseBody(text);
+  const { json, ends } = yield* parseBody(text);
   yield;
   const { error, output } = json;
   const status = finalStatus(json);
@@ -56,13 +56,13 @@ export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step
   const usage = readUsage(json);
   if (usage !== undefined) events.push({ type: 'usage.report', usage });
   events.push({ type: 'response.end', outcome: readOutcome(status ?? 'completed', json, items.hasCalls, text) });
-  return { native: { dialect: DIALECT, name: 'response', text, json }, events };
+  return { native: { dialect: DIALECT, name: 'response', text, json, ends }, events };
 }
 
-function* parseBody(text: string): Steps<JsonObject> {
-  const json = yield* tryInSteps(text);
+function* parseBody(text: string): Steps<{ readonly json: JsonObject; readonly ends: Native['ends'] }> {
+  const { json, ends } = yield* readTextInSteps(text);
   if (!isObject(json)) throw undecodable();
-  return json;
+  return { json, ends };
 }
 
 function undecodable() {
@@ -85,7 +85,7 @@ export function* encodeInSteps(whole: Whole, native: Native | undefined, context
       const id = isObject(item) ? missingId(item, context.mint) : undefined;
       if (id !== undefined) edits.push({ path: ['output', index, 'id'], value: JSON.stringify(id) });
     }
-    return editJson(native.text, edits);
+    return editJson(native.text, edits, native.ends);
   }
   const ignore = () => undefined;
   const writer = new ItemWriter(context, ignore, ignore);

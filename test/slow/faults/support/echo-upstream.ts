@@ -1,6 +1,6 @@
 /**
  * A responses upstream that shows what it was asked in every response object, as the vendor does: instructions and tools. It is
- * asked over HTTP or a WebSocket, and can be steered there. It also makes pictures of five megabytes, and embeddings.
+ * asked over HTTP or a WebSocket, and can be steered there. It also makes pictures of five megabytes, embeddings, and answers with their probabilities.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -34,6 +34,28 @@ const VECTOR = Array.from({ length: 1_536 }, (_, at) => Math.sin(at) / 50);
 function embeddingsOf(input: readonly string[]): object {
   const data = input.map((_, index) => ({ object: 'embedding', index, embedding: VECTOR }));
   return { object: 'list', model: 'm', data, usage: { prompt_tokens: 5, total_tokens: 5 } };
+}
+
+const TOKENS = 20_000;
+const ALTERNATIVES = 20;
+
+/** What a long answer with all the probabilities that may be asked for comes to: 22 MB. */
+function scoredAnswer(): object {
+  const token = (at: number) => ({ token: `w${at} `, logprob: -0.123456, bytes: [1, 2, 3] });
+  const content = Array.from({ length: TOKENS }, (_, at) => ({
+    ...token(at),
+    top_logprobs: Array.from({ length: ALTERNATIVES }, (_, other) => token(other)),
+  }));
+  const message = { role: 'assistant', content: content.map((one) => one.token).join('') };
+  const usage = { prompt_tokens: 5, completion_tokens: TOKENS, total_tokens: TOKENS + 5 };
+  return {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, finish_reason: 'stop', message, logprobs: { content } }],
+    usage,
+  };
 }
 
 /** A large picture, as an image endpoint answers with it. */
@@ -143,6 +165,11 @@ export async function startEchoUpstream(manners: EchoManners = {}): Promise<{
     if (incoming.url?.endsWith('/embeddings') === true) {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(embeddingsOf(asked.input as readonly string[])));
+      return;
+    }
+    if (incoming.url?.endsWith('/chat/completions') === true) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(scoredAnswer()));
       return;
     }
     if (asked.stream === true) {
