@@ -24,7 +24,7 @@ export interface SteerListener {
   onSteer(event: NotableEvent, isLate: boolean): void;
   /** The upstream has begun the successor of a steered response. False: nobody waits for one. */
   onSuccessor(): boolean;
-  /** The connection is gone, and with it what the upstream had accepted. */
+  /** What the upstream had accepted comes to nothing: its response failed, or the connection is gone. */
   onLost(): void;
 }
 
@@ -210,7 +210,11 @@ export class SocketLink implements UpstreamLink {
     }
     if (this.#current === undefined && type === 'response.created') this.#beginSuccessor(connection);
     const current = this.#current;
-    if (current === undefined) return;
+    if (current === undefined) {
+      // In place of a successor, or of nothing: there is no answer that it could belong to.
+      if (type === 'error') this.#lose(new StreamError('cancelled', 'the upstream reported an error between two answers'));
+      return;
+    }
     const refused = event === undefined || current.turn.begun ? undefined : refusalIn(event);
     if (refused !== undefined && current.again !== undefined && codeOf(refused) === LIMIT_REACHED) {
       // Nothing was done for this turn.
@@ -220,7 +224,10 @@ export class SocketLink implements UpstreamLink {
     }
     if (type === 'response.created') noteId(current, event);
     current.turn.feed(bytes, refused);
-    if (typeof type === 'string' && ENDINGS.has(type)) this.#ended(connection, current);
+    if (typeof type !== 'string' || !ENDINGS.has(type)) return;
+    this.#ended(connection, current);
+    // A response that failed has no successor.
+    if (FAILED.has(type)) this.#options.listener().onLost();
   }
 
   #ended({ socket }: Connection, current: Current): void {
@@ -233,7 +240,7 @@ export class SocketLink implements UpstreamLink {
   #beginSuccessor(connection: Connection): void {
     this.#current = { turn: this.#newTurn(connection) };
     this.#successor = this.#current;
-    if (!this.#options.listener().onSuccessor()) this.drop();
+    if (!this.#options.listener().onSuccessor()) this.#lose(new StreamError('cancelled', 'nobody waits for this answer'));
   }
 
   #onClosed(connection: Connection, error: Error): void {
@@ -252,6 +259,8 @@ const ENDINGS: ReadonlySet<string> = new Set([
   'response.cancelled',
   'error',
 ]);
+
+const FAILED: ReadonlySet<string> = new Set(['response.failed', 'response.cancelled', 'error']);
 
 function noteId(current: Current, event: JsonObject | undefined): void {
   const response = event?.['response'];

@@ -495,3 +495,53 @@ test('a successor that cannot be paid for is not begun: the input comes back, an
     ],
   );
 });
+
+const LOST: readonly (readonly [string, string, (ws: WebSocket) => void])[] = [
+  [
+    'the response fails after it was accepted',
+    'successor_creation_failed',
+    (ws) => {
+      acceptSteer(ws);
+      say(ws, 'response.failed', { response: { ...response('failed'), error: { code: 'server_error', message: 'no' } } });
+    },
+  ],
+  [
+    'an error comes in place of the successor',
+    'successor_creation_failed',
+    (ws) => {
+      acceptSteer(ws);
+      say(ws, 'response.completed', { response: response('completed', 'half a') });
+      say(ws, 'error', { status: 500, error: { type: 'server_error', code: 'server_error', message: 'no' } });
+    },
+  ],
+  [
+    'a successor comes without a word of the steer',
+    'response_not_active',
+    (ws) => {
+      say(ws, 'response.completed', { response: response('completed', 'half a') });
+      sayWhole(ws, 'an answer to what?');
+    },
+  ],
+];
+const acceptSteer = (ws: WebSocket): void => say(ws, 'response.steer.accepted', { steer: { id: 'steer_1' } });
+
+for (const [what, code, answer] of LOST) {
+  test(`a steer comes back where ${what}, and the next turn is answered`, async () => {
+    using upstream = await socketUpstream((ws, { type }, turn) => {
+      if (type === 'response.steer') answer(ws);
+      else if (turn === 0) beginText(ws);
+      else sayWhole(ws, 'the next turn');
+    });
+    await using gateway = await testGateway(configOf(upstream.url));
+    const client = await connect(gateway);
+    await steered(client, MESSAGE);
+    // The one or the other comes first.
+    const either = (event: ServerEvent): boolean => ENDED(event) || event.type === 'response.steer.failed';
+    const told = [await client.next(either), await client.next(either)];
+    const back = told.find((event) => !ENDED(event));
+    assert.equal((back?.['error'] as { code: string } | undefined)?.code, code);
+    assert.deepEqual((back?.['steer'] as { input: unknown }).input, MESSAGE);
+    assert.equal(textOf(responseOf((await client.turn(create())).at(-1))), 'the next turn');
+    assert.equal(client.events.filter(isType('response.created')).length, 2, 'no turn that the client did not ask for');
+  });
+}
