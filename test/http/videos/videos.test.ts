@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { USD } from '../../../src/store/money.ts';
+import { eventually } from '../../support/test-gateway.ts';
 import { VideoGateway } from './video-gateway.ts';
 
 const BODY = { model: 'ark', prompt: 'A cat runs', duration: 5 };
@@ -174,6 +175,8 @@ test('created, refused, submitted and ended are lines of the log; the words of a
   const made = await gateway.create(BODY, 'made');
   await gateway.until(made.body.id, 'succeeded');
   const lines = (id: string) => gateway.logLines.filter(({ task }) => task === id);
+  // The line follows what clients see.
+  await eventually(() => lines(made.body.id).length === 3);
   assert.deepEqual(
     lines(made.body.id).map(({ msg, state, channel }) => [msg, state, channel]),
     [
@@ -185,6 +188,7 @@ test('created, refused, submitted and ended are lines of the log; the words of a
   gateway.simulator.enqueue({ faults: [{ type: 'status', status: 400, code: 'InvalidParameter', message: 'bad duration' }] });
   const refused = await gateway.create(BODY, 'refused');
   await gateway.until(refused.body.id, 'failed');
+  await eventually(() => lines(refused.body.id).length === 3);
   const [, line, ended] = lines(refused.body.id);
   assert.deepEqual(
     [line?.['msg'], line?.['error_code'], line?.['failed_attempts']],
