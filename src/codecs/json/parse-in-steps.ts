@@ -89,7 +89,9 @@ export function* endsInSteps(text: string, least: number): Steps<Ends> {
 /** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. */
 function* read(text: string, keeps: boolean, ends: Ends = new Map()): Steps<JsonValue> {
   if (text.length < PIECE) return parseJson(text);
+  // Of a text that was put together the first look makes a copy.
   const start = skipSpace(text, 0);
+  yield;
   yield* findLarge(text, ends);
   yield;
   const end = ends.get(start);

@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonica
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
-import { jsonSlicer } from '../../codecs/json/text.ts';
+import { jsonSlicer, skipSpace } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import { textPieces } from '../../streams/text-pieces.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -167,8 +167,12 @@ function* controlsOf({ text, json }: RequestText, mostBytes: number): Steps<Cont
 
 /** The create with the members that it leaves out. */
 function* inheriting(text: string, { bytes }: Controls, missing: readonly string[]): Steps<RequestText> {
-  const slice = jsonSlicer(yield* readUtf8(bytes, new TextDecoder()));
+  const inherited = yield* readUtf8(bytes, new TextDecoder());
   yield;
+  // Of a text that was put together the first look makes a copy.
+  skipSpace(inherited, 0);
+  yield;
+  const slice = jsonSlicer(inherited);
   const whole = editJson(
     text,
     missing.map((name) => ({ path: [name], value: slice([name]) })),

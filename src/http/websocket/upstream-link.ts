@@ -8,6 +8,8 @@ import { errors } from 'undici';
 import { LARGE_EVENT } from '../../codecs/answers/large-events.ts';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
+import { skipSpace } from '../../codecs/json/text.ts';
+import type { Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { Channel } from '../config/config.ts';
@@ -158,11 +160,12 @@ export class SocketLink implements UpstreamLink {
     const current: Current = { turn: this.#newTurn(connection), ...(again === undefined ? {} : { again }) };
     this.#current = current;
     this.#follow(call, current);
-    const edits = [
-      { path: ['type'], value: '"response.create"' },
-      { path: ['stream'], value: undefined },
-    ];
-    connection.socket.send(editJson(body, edits));
+    const send = (text: string): void => {
+      if (this.#current === current) connection.socket.send(text);
+    };
+    const text = this.#options.largeWork.of(body, createOf(body));
+    if (text instanceof Promise) void text.then(send);
+    else send(text);
   }
 
   #follow(call: LinkedCall, current: Current): void {
@@ -259,6 +262,17 @@ const ENDINGS: ReadonlySet<string> = new Set([
   'response.cancelled',
   'error',
 ]);
+
+/** The event that asks what a request asks. */
+function* createOf(body: string): Steps<string> {
+  // Of a text that was put together the first look makes a copy.
+  skipSpace(body, 0);
+  yield;
+  return editJson(body, [
+    { path: ['type'], value: '"response.create"' },
+    { path: ['stream'], value: undefined },
+  ]);
+}
 
 const FAILED: ReadonlySet<string> = new Set(['response.failed', 'response.cancelled', 'error']);
 

@@ -30,8 +30,6 @@ interface Asked {
   readonly areTurns?: boolean;
   /** The upstream is asked over a WebSocket, too. */
   readonly isLinked?: boolean;
-  /** What steers the first turn. */
-  readonly steers?: readonly string[];
   /** A model of {@link withRig}, whose upstream speaks another protocol. Default: the echoing one. */
   readonly model?: string;
 }
@@ -89,11 +87,6 @@ const ASKED: Readonly<Record<string, Asked>> = {
     areTurns: true,
     isLinked: true,
   },
-  'two turns over an upstream WebSocket with instructions of 15 MB of quotes': {
-    body: { instructions: '"'.repeat(15 * MIB), input: 'x' },
-    areTurns: true,
-    isLinked: true,
-  },
   'two turns over an upstream WebSocket with 20,000 tools': {
     body: { tools: TOOLS, input: 'x' },
     areTurns: true,
@@ -102,20 +95,6 @@ const ASKED: Readonly<Record<string, Asked>> = {
   'two turns over an upstream WebSocket with 20,000 tools, the end of which has to be filled in': {
     body: { tools: TOOLS, input: 'x' },
     manners: { isSloppy: true },
-    areTurns: true,
-    isLinked: true,
-  },
-  'three steers of 10 MB each, and a turn': {
-    body: { input: 'x' },
-    steers: list(3, () => LONG.slice(0, 10 * MIB)),
-    manners: { steers: 3 },
-    areTurns: true,
-    isLinked: true,
-  },
-  'three steers of 5 MB of quotes each, and a turn': {
-    body: { input: 'x' },
-    steers: list(3, () => '"'.repeat(5 * MIB)),
-    manners: { steers: 3 },
     areTurns: true,
     isLinked: true,
   },
@@ -167,7 +146,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
 };
 
 /** How it ended, and how a turn ended that continued it and left all else out. */
-async function turns(rig: Rig, text: string, steers: readonly string[]): Promise<readonly string[]> {
+async function turns(rig: Rig, text: string): Promise<readonly string[]> {
   const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
   await once(ws, 'open');
   const send = (message: string): Promise<Ended> =>
@@ -175,16 +154,11 @@ async function turns(rig: Rig, text: string, steers: readonly string[]): Promise
       ws.removeAllListeners();
       ws.on('message', (data) => {
         const ended = JSON.parse(String(data)) as Ended;
-        if (ended.type === 'response.created') steer(ended.response?.id);
-        else if (/^(?:response\.(?:completed|failed|incomplete|steer\.failed)|error)$/.test(ended.type)) resolve(ended);
+        if (/^(?:response\.(?:completed|failed|incomplete)|error)$/.test(ended.type)) resolve(ended);
       });
       ws.on('close', (code) => resolve({ type: `closed ${code}` }));
       ws.send(message);
     });
-  const waiting = [...steers];
-  const steer = (id: string | undefined): void => {
-    for (const input of waiting.splice(0)) ws.send(JSON.stringify({ type: 'response.steer', previous_response_id: id, input }));
-  };
   const first = await send(text);
   const { id, instructions } = first.response ?? {};
   const second = await send(
@@ -201,7 +175,7 @@ interface Ended {
 }
 
 for (const [name, asked] of Object.entries(ASKED)) {
-  const { path = '/v1/responses', body, manners, areTurns, isLinked = false, steers = [], model = 'echo' } = asked;
+  const { path = '/v1/responses', body, manners, areTurns, isLinked = false, model = 'echo' } = asked;
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
     const upstream = await startEchoUpstream(manners);
     const price = { price: { input: '0.0001', output: '0.0001' } };
@@ -225,7 +199,7 @@ for (const [name, asked] of Object.entries(ASKED)) {
       for (let tried = 0; tried <= TRIES && least > STALL_MS; tried++) {
         const longest = await rig.longestTurn(async () => {
           if (areTurns === true) {
-            assert.deepEqual(await turns(rig, text, steers), ['response.completed', 'response.completed']);
+            assert.deepEqual(await turns(rig, text), ['response.completed', 'response.completed']);
             return;
           }
           const answer = await rig.post(text, KEY, path);

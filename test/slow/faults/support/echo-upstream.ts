@@ -97,7 +97,7 @@ export interface EchoManners {
   readonly isSloppy?: boolean;
   /** It breaks off behind the first words. */
   readonly breaksOff?: boolean;
-  /** Over a WebSocket: it goes on once it has accepted so many steers, and answers them with a response of its own. */
+  /** Over a WebSocket: its first response goes on once it has accepted so many steers, and it answers them with a response of its own. */
   readonly steers?: number;
 }
 
@@ -135,7 +135,7 @@ function converse(ws: WebSocket, isSloppy: boolean, steers: number): void {
     if (event.type === 'response.create') {
       asked = event;
       responses += 1;
-      answer(asked, 0, steers > 0 ? 5 : undefined);
+      answer(asked, 0, responses === 1 && steers > 0 ? 5 : undefined);
       return;
     }
     accepted += 1;
