@@ -77,6 +77,9 @@ export function* isObjectInSteps(text: string): Steps<boolean> {
 /** Where the values of `least` characters or more end, as far as the text is JSON: to look through it once. */
 export function* endsInSteps(text: string, least: number): Steps<Ends> {
   const ends: Ends = new Map();
+  // As in `read`.
+  skipSpace(text, 0);
+  yield;
   try {
     yield* findLarge(text, ends, least);
   } catch (error) {
