@@ -164,7 +164,7 @@ export class SocketLink implements UpstreamLink {
       if (this.#current === current) connection.socket.send(text);
     };
     const text = this.#options.largeWork.of(body, createOf(body));
-    if (text instanceof Promise) void text.then(send);
+    if (text instanceof Promise) text.then(send).catch((error: Error) => current.turn.fail(error));
     else send(text);
   }
 
