@@ -202,10 +202,10 @@ function addMissing(children: Nodes, start: number, { keptEnd, lastEnd }: Remova
  * The text of an object with the last member of each name only: JSON.parse reads the last, other parsers the first. `text` must
  * have parsed; members keep their text and order.
  */
-export function lastMembers(text: string): string {
+export function lastMembers(text: string, ends?: Ends): string {
   const kept = new Map<string | number, string>();
   eachChild(text, text.indexOf('{'), (key, at, start) => {
-    const end = skipValue(text, at);
+    const end = skipValue(text, at, ends);
     kept.delete(key);
     kept.set(key, text.slice(start, end));
     return end;

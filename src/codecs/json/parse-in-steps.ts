@@ -19,6 +19,7 @@ import {
   QUOTE,
   skipSpace,
   skipString,
+  stringEnd,
 } from './text.ts';
 
 /** Containers of this many characters are parsed in pieces of about as many: a millisecond. */
@@ -32,12 +33,12 @@ const MAX_DEPTH = 500;
 /** The longest escape. */
 const ESCAPE = '\\u0000'.length;
 
-/** Throws SyntaxError as `JSON.parse` does. */
-export function parseInSteps(text: string): Steps<JsonValue> {
-  return read(text, true);
+/** Throws SyntaxError as `JSON.parse` does. `ends` is told where the long values of the text end. */
+export function parseInSteps(text: string, ends?: Ends): Steps<JsonValue> {
+  return read(text, true, ends);
 }
 
-/** The parsed value; undefined for text that is not JSON. `ends` is told where the long values of the text end. */
+/** {@link parseInSteps}; undefined for text that is not JSON. */
 export function* tryInSteps(text: string, ends?: Ends): Steps<JsonValue | undefined> {
   try {
     return yield* read(text, true, ends);
@@ -55,9 +56,13 @@ export interface ParsedText {
 
 /** {@link tryInSteps} of a whole body. */
 export function* readTextInSteps(text: string): Steps<ParsedText> {
-  // The map of a short text would cost more than looking through it.
-  const ends: Ends | undefined = text.length < LONG ? undefined : new Map();
+  const ends = endsFor(text);
   return { json: yield* tryInSteps(text, ends), ends };
+}
+
+/** For the ends of a text's long values. Undefined for a short text: the map would cost more than looking through it. */
+export function endsFor({ length }: string): Ends | undefined {
+  return length < LONG ? undefined : new Map();
 }
 
 /** True for the text of a JSON object. Nothing of it is kept, so however many values it has, they take no memory together. */
@@ -87,6 +92,11 @@ export function* endsInSteps(text: string, least: number): Steps<Ends> {
     if (!(error instanceof SyntaxError)) throw error;
   }
   return ends;
+}
+
+/** {@link endsInSteps}, of all values that are parsed in pieces, for a text that has parsed; undefined where it is short. */
+export function* knownEndsInSteps(text: string): Steps<Ends | undefined> {
+  return endsFor(text) && (yield* endsInSteps(text, PIECE));
 }
 
 /** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. */
@@ -120,7 +130,11 @@ function* findLarge(text: string, ends: Ends, least = PIECE): Steps<void> {
     }
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      const end = skipString(text, at);
+      let end = stringEnd(text, at + 1, at + STEP);
+      while (end < 0) {
+        yield;
+        end = stringEnd(text, ~end, ~end + STEP);
+      }
       if (end - at >= LONG) ends.set(at, end);
       at = end - 1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) open.push(at);

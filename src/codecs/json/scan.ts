@@ -4,7 +4,7 @@
  * exact.
  */
 import { type Steps, whole } from '../steps.ts';
-import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from './text.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE, stringEnd } from './text.ts';
 
 export interface JsonBounds {
   readonly depth: number;
@@ -37,10 +37,10 @@ export const scanJson = whole(scanInSteps);
 
 export function* scanInSteps(text: string, bounds: JsonBounds): Steps<JsonFigures | JsonExcess> {
   const scan = new Scan(text, bounds);
-  for (let to = STEP; ; to += STEP) {
-    const exceeded = scan.on(Math.min(to, text.length));
+  for (;;) {
+    const exceeded = scan.step();
     if (exceeded !== undefined) return exceeded;
-    if (to >= text.length) return scan.figures;
+    if (scan.isOver) return scan.figures;
     yield;
   }
 }
@@ -49,6 +49,8 @@ class Scan {
   readonly #text: string;
   readonly #bounds: JsonBounds;
   #at = 0;
+  /** The last step has ended within a string. */
+  #isInString = false;
   /** Behind the last string, bracket, comma or colon. */
   #bareFrom = 0;
   /** The outermost value; each further one follows the opening of its container or a comma. */
@@ -67,9 +69,16 @@ class Scan {
     return { values: this.#values, members: this.#members };
   }
 
-  /** Goes on to this character. Returns the bound that is exceeded. */
-  on(end: number): JsonExcess | undefined {
+  get isOver(): boolean {
+    return this.#at >= this.#text.length;
+  }
+
+  /** Goes on for some {@link STEP} characters. Returns the bound that is exceeded. */
+  step(): JsonExcess | undefined {
     const text = this.#text;
+    if (this.#isInString) this.#skipString(this.#at);
+    if (this.#isInString) return undefined;
+    let end = Math.min(this.#at + STEP, text.length);
     const most = this.#bounds;
     const ofOpen = this.#ofOpen;
     let [at, values, members, depth] = [this.#at, this.#values, this.#members, this.#depth];
@@ -78,7 +87,10 @@ class Scan {
       const code = text.charCodeAt(at);
       const here = at;
       if (code === QUOTE) {
-        at = skipString(text, at) - 1;
+        const close = stringEnd(text, at + 1, at + STEP);
+        this.#isInString = close < 0;
+        if (this.#isInString) end = at;
+        at = (this.#isInString ? ~close : close) - 1;
       } else if (code === COMMA) {
         values += 1;
         if (values > most.values) return 'values';
@@ -104,6 +116,12 @@ class Scan {
     if (at - bareFrom > MAX_BARE) return 'bare';
     [this.#at, this.#values, this.#members, this.#depth] = [at, values, members, depth];
     return undefined;
+  }
+
+  #skipString(from: number): void {
+    const close = stringEnd(this.#text, from, from + STEP);
+    this.#isInString = close < 0;
+    this.#at = this.#bareFrom = this.#isInString ? ~close : close;
   }
 }
 

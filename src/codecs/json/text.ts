@@ -26,8 +26,17 @@ export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a
 
 /** The index after the string that begins at `at`; the length of a text that ends within it. */
 export function skipString(text: string, at: number): number {
+  return stringEnd(text, at + 1, Number.POSITIVE_INFINITY);
+}
+
+/**
+ * {@link skipString}, from a character in the string: as a negative number, where to go on (`~`), once the look has come to
+ * `pause`. Of a string of many escapes each character is looked at, a millisecond for a million.
+ */
+export function stringEnd(text: string, start: number, pause: number): number {
   let near = NEAR;
-  for (let from = at + 1; ; ) {
+  for (let from = start; ; ) {
+    if (from >= pause) return ~from;
     for (const end = Math.min(from + near, text.length); from < end; from++) {
       const code = text.charCodeAt(from);
       if (code === QUOTE) return from + 1;

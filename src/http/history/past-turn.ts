@@ -5,8 +5,9 @@
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { readUtf8, UTF8_STEP } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
-import { sliceElementsInSteps, sliceJson } from '../../codecs/json/text.ts';
+import { sliceElementsInSteps, sliceJson, skipSpace } from '../../codecs/json/text.ts';
 import { type Steps, whole } from '../../codecs/steps.ts';
+import type { JsonBody } from '../request/body.ts';
 import { textPieces } from '../../streams/text-pieces.ts';
 
 /**
@@ -87,16 +88,20 @@ export function outputItems({ output }: PastTurn): readonly JsonObject[] {
 }
 
 /** The items of a request's own input. */
-export function* inputItems(text: string, json: JsonObject): Steps<ItemTexts> {
-  const items = yield* inputTexts(text, json);
+export function* inputItems(body: JsonBody): Steps<ItemTexts> {
+  const items = yield* inputTexts(body);
   yield;
   return yield* itemTextsInSteps(items);
 }
 
 /** The text of each item of a request's own input. A string is one user message, as the protocol defines it. */
-export function* inputTexts(text: string, { input }: JsonObject): Steps<readonly string[]> {
-  if (typeof input === 'string') return [messageOf(sliceJson(text, ['input']) ?? JSON.stringify(input))];
-  return Array.isArray(input) ? ((yield* sliceElementsInSteps(text, ['input'])) ?? []) : [];
+export function* inputTexts({ text, json: { input }, ends }: JsonBody): Steps<readonly string[]> {
+  if (Array.isArray(input)) return (yield* sliceElementsInSteps(text, ['input'], ends)) ?? [];
+  if (typeof input !== 'string') return [];
+  // Of a text that was put together the first look makes a copy.
+  skipSpace(text, 0);
+  yield;
+  return [messageOf(sliceJson(text, ['input'], ends) ?? JSON.stringify(input))];
 }
 
 /** `content` is JSON. */
@@ -109,18 +114,17 @@ export function inputValues(input: JsonValue | undefined): readonly JsonValue[] 
 }
 
 /** The request's text with the history in front of its own input, and without `previous_response_id`. */
-export const withHistory = whole(withHistoryInSteps);
-
-export function* withHistoryInSteps(text: string, own: ItemTexts, past: PastTurn): Steps<string> {
+export function* withHistory({ text, ends }: Omit<JsonBody, 'json'>, own: ItemTexts, past: PastTurn): Steps<string> {
   const { bytes } = joinItems([...itemsOf(past), own]);
   yield;
   const isLong = bytes.length > UTF8_STEP;
   const items = isLong ? yield* readUtf8([bytes], new TextDecoder('utf-8', { ignoreBOM: true })) : bytes.toString();
   yield;
-  return editJson(text, [
+  const edits = [
     { path: ['input'], value: `[${items}]` },
     { path: ['previous_response_id'], value: undefined },
-  ]);
+  ];
+  return editJson(text, edits, ends);
 }
 
 /** All items of a conversation, first to last. */

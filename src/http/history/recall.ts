@@ -10,14 +10,14 @@ import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
-import { checkFigures, valueLimit } from '../request/body.ts';
+import { checkFigures, type JsonBody, valueLimit } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { refuseOrphanResults } from './orphan-results.ts';
 import { ownerOf } from './response-history.ts';
-import { inputItems, type ItemTexts, NO_ITEMS, type PastTurn, pastTurn, storedItemsOf, withHistoryInSteps } from './past-turn.ts';
+import { inputItems, type ItemTexts, NO_ITEMS, type PastTurn, pastTurn, storedItemsOf, withHistory } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
 
 /** The response id that a request continues. Throws `invalid_request` where it names native state too. */
@@ -49,8 +49,7 @@ export async function findPrevious(gateway: Gateway, principal: Principal, json:
 export interface RecallOptions {
   readonly gateway: Gateway;
   readonly principal: Principal;
-  readonly text: string;
-  readonly json: JsonObject;
+  readonly body: JsonBody;
   readonly past: PastTurn | undefined;
   /** What the key has taken for the request; what is brought back is added to it. */
   readonly slot: KeySlot;
@@ -62,16 +61,17 @@ export interface RecallOptions {
  * The request with its history, the items that it names by id, and a callback that saves the answer. What is brought back counts
  * like a body: throws `request_too_large`, `rate_limited` and `overloaded` as for one.
  */
-export async function recall({ gateway, principal, text, json, past, slot, onTurn }: RecallOptions): Promise<PreparedRequest> {
+export async function recall({ gateway, principal, body, past, slot, onTurn }: RecallOptions): Promise<PreparedRequest> {
   const { memory } = gateway;
+  const { text, json } = body;
   const { history, limits } = gateway.config.current();
   const previousId = past === undefined ? undefined : previousIdOf(json);
   const responseId = memory.responseId(previousId);
   const isKept = json['store'] !== false && (json['conversation'] === undefined || json['conversation'] === null);
   const isRemembered = isKept || onTurn !== undefined;
   if (past !== undefined) refuseOtherInput(json['input']);
-  const own = isRemembered || past !== undefined ? await gateway.largeWork.of(text, inputItems(text, json)) : NO_ITEMS;
-  const asked = past === undefined ? { text, json } : await expanded(gateway, text, own, past, slot);
+  const own = isRemembered || past !== undefined ? await gateway.largeWork.of(text, inputItems(body)) : NO_ITEMS;
+  const asked = past === undefined ? body : await expanded(gateway, body, own, past, slot);
   const whole = await gateway.largeWork.of(asked.text, withSummaries(asked, gateway.envelopes.opener(principal.account.id)));
   const turns = await turnsOfItems(gateway, principal, whole.json);
   let storedBy: ReadonlyMap<string, string> | undefined;
@@ -147,14 +147,14 @@ function refuseOtherInput(input: JsonValue | undefined): void {
 /** Weighed before it is made, and again before it is parsed. */
 async function expanded(
   { config, largeWork }: Gateway,
-  text: string,
+  body: JsonBody,
   own: ItemTexts,
   past: PastTurn,
   slot: KeySlot,
-): Promise<{ readonly text: string; readonly json: JsonObject }> {
+): Promise<JsonBody> {
   const { limits } = config.current();
   const { jsonBytes } = limits;
-  const bytes = past.totalBytes + text.length;
+  const bytes = past.totalBytes + body.text.length;
   if (bytes > jsonBytes)
     throw new GatewayError('request_too_large', `The request and what it continues have more than ${jsonBytes} bytes.`, {
       param: 'previous_response_id',
@@ -163,7 +163,7 @@ async function expanded(
   return await largeWork.of(
     { length: bytes },
     (function* () {
-      const whole = yield* withHistoryInSteps(text, own, past);
+      const whole = yield* withHistory(body, own, past);
       yield;
       yield* checkFigures(
         whole,

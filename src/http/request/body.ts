@@ -9,8 +9,9 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { readUtf8, UTF8_STEP } from '../../codecs/bodies/utf8.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/edit.ts';
-import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
+import { endsFor, knownEndsInSteps, parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { MAX_BARE, scanInSteps } from '../../codecs/json/scan.ts';
+import type { Ends } from '../../codecs/json/text.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { clientGone } from '../errors.ts';
@@ -97,10 +98,11 @@ export function valueLimit(
 
 const UNBOUNDED: ValueLimit = { maxValues: Infinity, maxMembers: Infinity };
 
-/** A JSON object of a request: its exact text and its value. */
+/** A JSON object of a request: its exact text and its value, and where the long values of a long text end. */
 export interface JsonBody {
   readonly text: string;
   readonly json: JsonObject;
+  readonly ends?: Ends | undefined;
 }
 
 /**
@@ -139,15 +141,19 @@ function* readText(bytes: Uint8Array): Steps<string> {
 
 /** `members`: how many the text names at its top. */
 function* parseText(text: string, members: number): Steps<JsonBody> {
+  const ends = endsFor(text);
   let json: JsonValue;
   try {
-    json = yield* parseInSteps(text);
+    json = yield* parseInSteps(text, ends);
   } catch (cause) {
     throw new GatewayError('invalid_request', 'The body is not valid JSON.', { cause });
   }
   if (!isObject(json)) throw new GatewayError('invalid_request', 'The body must be a JSON object.');
   yield;
-  return { text: Object.keys(json).length === members ? text : lastMembers(text), json };
+  if (Object.keys(json).length === members) return ends === undefined ? { text, json } : { text, json, ends };
+  const own = lastMembers(text, ends);
+  yield;
+  return { text: own, json, ends: yield* knownEndsInSteps(own) };
 }
 
 /**

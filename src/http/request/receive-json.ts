@@ -1,14 +1,11 @@
 /** Receives the JSON body of a call within the limits of the endpoint and of its key. Knows no endpoint. */
-import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Call } from '../gateway.ts';
 import { arrivingBody } from './arriving-body.ts';
-import { parseJsonBodyInTurns, receiveWhole, valueLimit } from './body.ts';
+import { type JsonBody, parseJsonBodyInTurns, receiveWhole, valueLimit } from './body.ts';
 import type { KeySlot } from './key-slots.ts';
 
-export interface ReceivedJson {
-  readonly text: string;
-  readonly json: JsonObject;
+export interface ReceivedJson extends JsonBody {
   /** What the key has taken for it; released when the response closes. */
   readonly slot: KeySlot;
 }
@@ -29,6 +26,6 @@ export async function receiveJson(
   if (entered !== undefined) await entered;
   const weighed = valueLimit(limits, (values, characters) => slot.setWeight(bytes.length, values, characters));
   const parsed = parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);
-  const { text, json } = parsed instanceof Promise ? await parsed : parsed;
-  return { text, json, slot };
+  const { text, json, ends } = parsed instanceof Promise ? await parsed : parsed;
+  return { text, json, ends, slot };
 }

@@ -89,7 +89,7 @@ async function receive(call: Call): Promise<PreparedRequest> {
   const received = await receiveJson(call, principal);
   refuseStream(received.json);
   const past = await findPrevious(gateway, principal, received.json);
-  const recalled = await recall({ gateway, principal, ...received, past });
+  const recalled = await recall({ gateway, principal, body: received, slot: received.slot, past });
   return recalled.item === undefined ? recalled : { ...recalled, item: lookedUpOnce(recalled.item) };
 }
 

@@ -16,7 +16,7 @@ export const completions = speaking('completions');
 
 const overHttp = speaking('responses', async ({ gateway }, principal, received) => {
   const past = await findPrevious(gateway, principal, received.json);
-  return recall({ gateway, principal, ...received, past });
+  return recall({ gateway, principal, body: received, slot: received.slot, past });
 });
 
 /** A `GET` that arrives here was no WebSocket upgrade. */

@@ -5,14 +5,15 @@
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/edit.ts';
+import { knownEndsInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import { inputTexts } from '../history/past-turn.ts';
-import { parseJsonBodyInSteps, type ValueLimit } from '../request/body.ts';
+import { type JsonBody, parseJsonBodyInSteps, type ValueLimit } from '../request/body.ts';
 
 export type ClientEvent =
   /** `text` is the request that `json` was parsed from: the fields of a POST body beside the members of the envelope. */
-  | { readonly kind: 'create'; readonly text: string; readonly json: JsonObject; readonly envelope: JsonObject }
+  | (JsonBody & { readonly kind: 'create'; readonly envelope: JsonObject })
   /** `input`: the exact text of the new items. */
   | { readonly kind: 'append'; readonly input: string; readonly envelope: JsonObject }
   | { readonly kind: 'cancel'; readonly envelope: JsonObject }
@@ -24,17 +25,24 @@ export type ClientEvent =
 /** Throws `invalid_websocket_event`, and as `parseJsonBody` does for the limit. */
 export function* readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: ValueLimit): Steps<ClientEvent> {
   if (isBinary) throw invalidEvent('A message must be text, not binary.');
-  const { text, json } = yield* readObject(bytes, limit);
+  const body = yield* readObject(bytes, limit);
+  const { text, json, ends } = body;
   switch (json['type']) {
     case 'response.create':
-      return readCreate(text, json);
+      return yield* readCreate(body);
     case 'response.append':
-      return readAppend(text, json);
+      yield;
+      return readAppend(body);
     case 'response.cancel':
       return { kind: 'cancel', envelope: json };
     case 'response.steer':
       yield;
-      return { kind: 'steer', input: sliceJson(text, ['input']) ?? 'null', items: yield* inputTexts(text, json), envelope: json };
+      return {
+        kind: 'steer',
+        input: sliceJson(text, ['input'], ends) ?? 'null',
+        items: yield* inputTexts(body),
+        envelope: json,
+      };
     case 'response.processed':
       return { kind: 'notice' };
     default:
@@ -42,7 +50,7 @@ export function* readClientEvent(bytes: Uint8Array, isBinary: boolean, limit?: V
   }
 }
 
-function* readObject(bytes: Uint8Array, limit?: ValueLimit): Steps<{ readonly text: string; readonly json: JsonObject }> {
+function* readObject(bytes: Uint8Array, limit?: ValueLimit): Steps<JsonBody> {
   try {
     return yield* parseJsonBodyInSteps(bytes, limit);
   } catch (error) {
@@ -53,22 +61,20 @@ function* readObject(bytes: Uint8Array, limit?: ValueLimit): Steps<{ readonly te
 }
 
 /** The fields stand beside `type`. They may also be nested in `response`, as in the Realtime API. */
-function readCreate(text: string, json: JsonObject): ClientEvent {
+function* readCreate(body: JsonBody): Steps<ClientEvent> {
+  const { text, json, ends } = body;
   const nested = json['response'];
-  if (isObject(nested) && json['model'] === undefined && json['input'] === undefined) {
-    return {
-      kind: 'create',
-      text: lastMembers(sliceJson(text, ['response']) ?? '{}'),
-      json: nested,
-      envelope: { ...nested, ...json },
-    };
-  }
-  return { kind: 'create', text, json, envelope: json };
+  if (!isObject(nested) || json['model'] !== undefined || json['input'] !== undefined)
+    return { kind: 'create', ...body, envelope: json };
+  yield;
+  const own = lastMembers(sliceJson(text, ['response'], ends) ?? '{}');
+  yield;
+  return { kind: 'create', text: own, json: nested, ends: yield* knownEndsInSteps(own), envelope: { ...nested, ...json } };
 }
 
-function readAppend(text: string, json: JsonObject): ClientEvent {
+function readAppend({ text, json, ends }: JsonBody): ClientEvent {
   const { input } = json;
-  const slice = sliceJson(text, ['input']);
+  const slice = sliceJson(text, ['input'], ends);
   if (slice === undefined || (typeof input !== 'string' && !Array.isArray(input))) {
     throw new GatewayError('invalid_websocket_event', 'input must be a string or an array of items.', { param: 'input' });
   }

@@ -4,24 +4,19 @@
  * longest is dropped there.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { editJson } from '../../codecs/json/edit.ts';
-import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
+import { endsFor, parseInSteps } from '../../codecs/json/parse-in-steps.ts';
 import { jsonSlicer, skipSpace } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import { textPieces } from '../../streams/text-pieces.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
+import type { JsonBody } from '../request/body.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';
 import { ownerOf, type KeptTurn } from '../history/response-history.ts';
 import { type PastTurn, TURN_BYTES } from '../history/past-turn.ts';
-
-/** A request as its exact text and its value. */
-export interface RequestText {
-  readonly text: string;
-  readonly json: JsonObject;
-}
 
 interface Retained {
   readonly id: string;
@@ -58,7 +53,7 @@ export class Continuation {
   }
 
   /** The response that a request continues. Throws `previous_response_not_found`, and `websocket_history_limit_exceeded`. */
-  async find(principal: Principal, { text, json }: RequestText): Promise<PastTurn | undefined> {
+  async find(principal: Principal, { text, json }: JsonBody): Promise<PastTurn | undefined> {
     const id = previousIdOf(json);
     const isOwn = id !== undefined && this.#retained?.id === id;
     if (isOwn) this.#retained?.kept.touch();
@@ -76,7 +71,7 @@ export class Continuation {
   }
 
   /** The request of a `response.append`: new input for the last response. Throws `previous_response_not_found`. */
-  append(input: string): RequestText | Promise<RequestText> {
+  append(input: string): JsonBody | Promise<JsonBody> {
     const id = this.#retained?.id;
     if (id === undefined) {
       throw new GatewayError('previous_response_not_found', 'There is no response on this connection to append to.', {
@@ -93,19 +88,19 @@ export class Continuation {
    * (semantics 10.5). A create that continues any other response inherits nothing, as over HTTP. A promise where much is
    * inherited.
    */
-  resume(create: RequestText): RequestText | Promise<RequestText> {
+  resume(create: JsonBody): JsonBody | Promise<JsonBody> {
     const { id, controls } = this.#retained ?? {};
     if (controls === undefined || create.json['previous_response_id'] !== id) return create;
     const missing = controls.names.filter((name) => !Object.hasOwn(create.json, name));
     if (missing.length === 0) return create;
-    return this.#gateway.largeWork.of({ length: controls.size }, inheriting(create.text, controls, missing));
+    return this.#gateway.largeWork.of({ length: controls.size }, inheriting(create, controls, missing));
   }
 
   /**
    * The next turn may continue this response; one that is too large to be continued leaves nothing. A promise where much is to
    * be inherited: it is kept once that settles.
    */
-  retain(principal: Principal, turn: PastTurn, id: string, request: RequestText): Promise<void> | undefined {
+  retain(principal: Principal, turn: PastTurn, id: string, request: JsonBody): Promise<void> | undefined {
     if (this.#closed) return undefined;
     this.#forget();
     if (turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes()) return undefined;
@@ -148,11 +143,15 @@ export class Continuation {
 }
 
 /** Undefined where they are longer than `mostBytes`. */
-function* controlsOf({ text, json }: RequestText, mostBytes: number): Steps<Controls | undefined> {
+function* controlsOf({ text, json, ends }: JsonBody, mostBytes: number): Steps<Controls | undefined> {
   const controls = editJson(
     text,
     NOT_INHERITED.map((name) => ({ path: [name], value: undefined })),
+    ends,
   );
+  // What was put together is copied by who looks at it first.
+  skipSpace(controls, 0);
+  yield;
   if (controls.length > mostBytes) return undefined;
   const bytes: Uint8Array[] = [];
   let size = 0;
@@ -166,7 +165,7 @@ function* controlsOf({ text, json }: RequestText, mostBytes: number): Steps<Cont
 }
 
 /** The create with the members that it leaves out. */
-function* inheriting(text: string, { bytes }: Controls, missing: readonly string[]): Steps<RequestText> {
+function* inheriting({ text, ends }: JsonBody, { bytes }: Controls, missing: readonly string[]): Steps<JsonBody> {
   const inherited = yield* readUtf8(bytes, new TextDecoder());
   yield;
   // Of a text that was put together the first look makes a copy.
@@ -176,13 +175,15 @@ function* inheriting(text: string, { bytes }: Controls, missing: readonly string
   const whole = editJson(
     text,
     missing.map((name) => ({ path: [name], value: slice([name]) })),
+    ends,
   );
   yield;
   return yield* asRequest(whole);
 }
 
-function* asRequest(text: string): Steps<RequestText> {
-  const json = yield* parseInSteps(text);
+function* asRequest(text: string): Steps<JsonBody> {
+  const ends = endsFor(text);
+  const json = yield* parseInSteps(text, ends);
   if (!isObject(json)) throw new Error('a create is an object');
-  return { text, json };
+  return { text, json, ends };
 }

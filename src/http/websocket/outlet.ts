@@ -49,17 +49,18 @@ export class Outlet {
     });
   }
 
-  /** One message without back-pressure. */
-  send(text: string): void {
-    if (this.#gone !== undefined || !this.#checkBacklog()) return;
-    if (!this.#line.isBusy) {
-      this.#ws.send(text);
+  /** Messages without back-pressure: what they hold waits for the client, however much that is, and nothing more behind it. */
+  send(...texts: readonly string[]): void {
+    if (texts.length === 0 || this.#gone !== undefined || !this.#checkBacklog()) return;
+    if (!this.#line.isBusy && !texts.some(isLong)) {
+      for (const text of texts) this.#ws.send(text);
       return;
     }
-    this.#queued += text.length;
-    void this.#line.add([text]).then(
+    const length = texts.reduce((sum, text) => sum + text.length, 0);
+    this.#queued += length;
+    void this.#line.add(texts).then(
       () => {
-        this.#queued -= text.length;
+        this.#queued -= length;
       },
       // The client is gone.
       () => undefined,

@@ -12,11 +12,12 @@ import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
 import { refuseCall } from '../exchange/refusal.ts';
+import type { JsonBody } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import { newRequestId } from '../request/request-id.ts';
 import { type ClientEvent, invalidEvent, streamIdOf } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
-import { Continuation, type RequestText } from './continuation.ts';
+import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Inbound, type UnfinishedBytes } from './inbound.ts';
@@ -96,7 +97,7 @@ export class Session {
     this.#steering = new Steering({
       link: this.#link,
       maxInput: () => gateway.config.current().history.entryBytes,
-      send: (text) => this.#outlet.send(text),
+      send: (...texts) => this.#outlet.send(...texts),
       begin: (create, lane) => this.#beginOwn(create, lane),
     });
     const reader = new MessageReader({
@@ -252,7 +253,7 @@ export class Session {
   }
 
   /** The successor of a steered response: the upstream has begun it, and the client did not ask. */
-  #beginOwn({ text, json }: RequestText, streamId: string | undefined): boolean {
+  #beginOwn({ text, json }: JsonBody, streamId: string | undefined): boolean {
     if (this.#state !== 'idle' || this.#isSpent) return false;
     const { gateway, keyId } = this.#options;
     const slot = gateway.keySlots.hold(keyId, gateway.config.current().limits.key);

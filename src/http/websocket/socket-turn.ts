@@ -5,7 +5,8 @@
 import { isAscii } from 'node:buffer';
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
-import { tryInSteps } from '../../codecs/json/parse-in-steps.ts';
+import { readTextInSteps } from '../../codecs/json/parse-in-steps.ts';
+import type { Ends } from '../../codecs/json/text.ts';
 import type { Framing } from '../../codecs/pipeline.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -165,10 +166,11 @@ const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*("[^"\\]*")/;
 /** More than a type and what is before it take. */
 const FIRST_BYTES = 256;
 
-/** An event with its text. */
+/** An event with its text, and where long values of that end. */
 export interface NotableEvent {
   readonly text: string;
   readonly json: JsonObject;
+  readonly ends?: Ends | undefined;
 }
 
 export function notable(bytes: Buffer): NotableEvent | undefined {
@@ -184,6 +186,6 @@ export function* notableInSteps(bytes: Buffer): Steps<NotableEvent | undefined> 
   if (type !== undefined && !TYPES.test(type)) return undefined;
   const text = yield* readUtf8([bytes], new TextDecoder('utf-8', { ignoreBOM: true }));
   yield;
-  const json = yield* tryInSteps(text);
-  return isObject(json) ? { text, json } : undefined;
+  const { json, ends } = yield* readTextInSteps(text);
+  return isObject(json) ? { text, json, ends } : undefined;
 }

@@ -8,9 +8,9 @@ import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonica
 import { editJson } from '../../codecs/json/edit.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import { inputTexts, inputValues } from '../history/past-turn.ts';
+import type { JsonBody } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { ClientEvent } from './client-event.ts';
-import type { RequestText } from './continuation.ts';
 import type { NotableEvent } from './socket-turn.ts';
 import type { SteerListener } from './upstream-link.ts';
 
@@ -69,9 +69,9 @@ export interface SteeringOptions {
     steer(input: string | undefined): boolean | undefined;
     drop(): void;
   };
-  readonly send: (text: string) => void;
-  /** Begins the turn of this create. False where the connection takes none. */
-  readonly begin: (create: RequestText, lane: string | undefined) => boolean;
+  readonly send: (...texts: readonly string[]) => void;
+  /** Begins the turn of this create, which claims its input. False where the connection takes none. */
+  readonly begin: (create: JsonBody, lane: string | undefined) => boolean;
 }
 
 export class Steering implements SteerListener {
@@ -137,14 +137,14 @@ export class Steering implements SteerListener {
   }
 
   /** What was accepted for the response that the turn which begins continues: it is said in front of its own input. */
-  claim({ json }: RequestText): Items | undefined {
-    if (this.#isOwn || (this.#accepted.length === 0 && this.#sent.length === 0)) return undefined;
+  claim({ json }: JsonBody): Items | undefined {
+    if (this.#isOwn) return itemsOf(this.#committing);
+    if (this.#accepted.length === 0 && this.#sent.length === 0) return undefined;
     // The upstream would answer the same input a second time.
     this.#options.link.drop();
     this.#isWaiting = false;
     const isContinued = this.#accepted[0]?.responseId === json['previous_response_id'];
-    this.#giveBack(this.#sent.splice(0), 'response_not_active');
-    if (!isContinued) this.#giveBack(this.#accepted.splice(0), 'successor_creation_failed');
+    this.#giveBack(this.#sent.splice(0), isContinued ? [] : this.#accepted.splice(0));
     this.#committing = this.#accepted.splice(0);
     return this.#committing.length === 0 ? undefined : itemsOf(this.#committing);
   }
@@ -164,9 +164,9 @@ export class Steering implements SteerListener {
     const isTold = this.#isOwn;
     this.#committing = [];
     this.#isOwn = false;
-    if (isTold) this.#giveBack(steers, 'successor_creation_failed');
+    if (isTold) this.#giveBack([], steers);
     else this.#accepted.push(...steers);
-    for (const text of this.#late.splice(0)) this.#options.send(text);
+    this.#options.send(...this.#late.splice(0));
     return isTold;
   }
 
@@ -175,12 +175,12 @@ export class Steering implements SteerListener {
     if (this.#isWaiting) this.#begin();
   }
 
-  onSteer({ text, json }: NotableEvent, isLate: boolean): void {
+  onSteer({ text, json, ends }: NotableEvent, isLate: boolean): void {
     const steer = this.#steerOf(json);
     if (steer === undefined) return;
     const edits = [{ path: ['steer', 'previous_response_id'], value: JSON.stringify(steer.responseId) }];
     const lane = steer.lane === undefined ? [] : [{ path: ['stream_id'], value: JSON.stringify(steer.lane) }];
-    const own = editJson(text, [...edits, ...lane]);
+    const own = editJson(text, [...edits, ...lane], ends);
     if (isLate && this.#isAnswering) this.#late.push(own);
     else this.#options.send(own);
   }
@@ -195,13 +195,12 @@ export class Steering implements SteerListener {
   /** What waits for results of the client is continued all the same; nobody will answer the rest. */
   onLost(): void {
     this.#isWaiting = false;
-    this.#giveBack(this.#sent.splice(0), 'response_not_active');
     const [pending, rest] = [
       this.#accepted.filter(({ isPending }) => isPending),
       this.#accepted.filter((each) => !each.isPending),
     ];
     this.#accepted = pending;
-    this.#giveBack(rest, 'successor_creation_failed');
+    this.#giveBack(this.#sent.splice(0), rest);
   }
 
   /** The connection of the client has closed: nobody hears what becomes of them. */
@@ -231,21 +230,22 @@ export class Steering implements SteerListener {
     this.#isWaiting = false;
     const steers = this.#accepted.splice(0);
     const [{ responseId, lane } = { responseId: '', lane: undefined }] = steers;
-    const { texts, values } = itemsOf(steers);
     this.#committing = steers;
     this.#isOwn = true;
-    const before = { type: 'response.create', previous_response_id: responseId };
-    const text = `${JSON.stringify(before).slice(0, -1)},"input":[${texts.join(',')}]}`;
-    if (this.#options.begin({ text, json: { ...before, input: [...values] } }, lane)) return;
+    const json = { type: 'response.create', previous_response_id: responseId };
+    if (this.#options.begin({ text: JSON.stringify(json), json }, lane)) return;
     this.#options.link.drop();
     this.turnEnded();
   }
 
-  #giveBack(steers: readonly Steer[], code: SteerCode): void {
-    release(steers);
-    for (const { id, responseId, input, lane } of steers) {
-      this.#options.send(failed({ code, input, id, responseId: JSON.stringify(responseId), lane }));
-    }
+  /** What the upstream has not answered, and what it had accepted, in order: together, since each carries its input. */
+  #giveBack(sent: readonly Steer[], accepted: readonly Steer[]): void {
+    release([...sent, ...accepted]);
+    const failures = [
+      ...accepted.map((steer) => givenBack(steer, 'successor_creation_failed')),
+      ...sent.map((steer) => givenBack(steer, 'response_not_active')),
+    ];
+    this.#options.send(...failures);
   }
 }
 
@@ -260,12 +260,18 @@ function itemsOf(steers: readonly Steer[]): Items {
 }
 
 /** The request with these items in front of its own input. */
-export function* withItemsBefore({ text, json }: RequestText, { texts, values }: Items): Steps<RequestText> {
-  const own = yield* inputTexts(text, json);
+export function* withItemsBefore(body: JsonBody, { texts, values }: Items): Steps<JsonBody> {
+  const { text, json, ends } = body;
+  const own = yield* inputTexts(body);
   yield;
   const input = [...values, ...inputValues(json['input'])];
-  const edited = editJson(text, [{ path: ['input'], value: `[${[...texts, ...own].join(',')}]` }]);
-  return { text: edited, json: { ...json, input } };
+  // Put together by reference: whoever looks at it first copies it, in a step of its own.
+  const items = [...texts, ...own].reduce((before, item) => `${before},${item}`);
+  return { text: editJson(text, [{ path: ['input'], value: `[${items}]` }], ends), json: { ...json, input } };
+}
+
+function givenBack({ id, responseId, input, lane }: Steer, code: SteerCode): string {
+  return failed({ code, input, id, responseId: JSON.stringify(responseId), lane });
 }
 
 /** Before anything was passed on. */

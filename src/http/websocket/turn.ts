@@ -6,6 +6,7 @@ import { invalid } from '../../codecs/canonical/error.ts';
 import { type ClientCodec, type Frame, framesOf } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { identify } from '../request/authenticate.ts';
+import type { JsonBody } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import { Committed, type Reply } from '../exchange/reply.ts';
 import type { CallContext } from '../gateway.ts';
@@ -16,7 +17,7 @@ import type { Answered } from '../history/remembering.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { answerText } from '../text/serve-text.ts';
 import type { ClientEvent } from './client-event.ts';
-import type { Continuation, RequestText } from './continuation.ts';
+import type { Continuation } from './continuation.ts';
 import { eventText, type Spelling } from './event-text.ts';
 import type { Outlet } from './outlet.ts';
 import { type Steering, withItemsBefore } from './steering.ts';
@@ -84,7 +85,7 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
  */
 async function answerRequest(
   principal: Principal,
-  request: RequestText,
+  request: JsonBody,
   itemsBefore: number,
   options: TurnOptions,
   onFailure: () => void,
@@ -98,8 +99,7 @@ async function answerRequest(
   const past = await continuation.find(principal, request);
   const onTurn = (turn: PastTurn, { responseId, status }: Answered): Promise<void> | undefined =>
     status === 'completed' || steering.goesOn ? continuation.retain(principal, turn, responseId, request) : undefined;
-  const { text, json } = request;
-  const recalled = await recall({ gateway, principal, text, json, slot, past, onTurn });
+  const recalled = await recall({ gateway, principal, body: request, slot, past, onTurn });
   const own = recalled.own && { ...recalled.own, itemsBefore: recalled.own.itemsBefore + itemsBefore };
   const prepared: PreparedRequest = { ...recalled, stream: true, link, ...(own === undefined ? {} : { own }) };
   if (!generate) {

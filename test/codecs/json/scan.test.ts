@@ -80,3 +80,13 @@ test('no shape of text makes it slow: four times the text takes at most about fo
     );
   }
 });
+
+test('strings that are longer than a step are looked at in several, whatever stands in them', () => {
+  const [quotes, commas] = ['"'.repeat(3 * MAX_BARE), '[,'.repeat(3 * MAX_BARE)];
+  const json = { [quotes]: [commas, quotes, 1, { a: quotes, b: 2 }], c: null, d: commas };
+  const text = JSON.stringify(json);
+  assert.deepEqual(scanJson(text, ANY), { values: valuesIn(json), members: 3 });
+  assert.equal(scanJson(text, { ...ANY, values: 5 }), 'values');
+  assert.equal(typeof scanJson(text.slice(0, 5 * MAX_BARE), ANY), 'object', 'one that ends within a string');
+  assert.equal(scanJson(`["${quotes.replaceAll('"', '\\"')}"${' '.repeat(MAX_BARE + 1)}]`, ANY), 'bare');
+});

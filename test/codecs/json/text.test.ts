@@ -7,9 +7,11 @@ import {
   type Ends,
   type JsonPath,
   jsonSlicer,
+  skipString,
   skipValue,
   sliceElements,
   sliceJson,
+  stringEnd,
 } from '../../../src/codecs/json/text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
@@ -242,4 +244,21 @@ test('compacted text has no white space between tokens, and says the same in the
 test('a string of many megabytes is compacted as any other', () => {
   const long = JSON.stringify(`${'a'.repeat(20_000_000)}${'\\"'.repeat(1_000_000)}`);
   assert.equal(compactJson(`{ "x" : ${long} }`), `{"x":${long}}`);
+});
+
+test('the end of a string is found however often the look at it pauses', () => {
+  const piece = fc.constantFrom('\\"', '\\\\', 'x', 'é', 'x'.repeat(20));
+  const string = fc.array(piece, { maxLength: 60 }).map((pieces) => `"${pieces.join('')}"`);
+  fc.assert(
+    fc.property(string, fc.boolean(), fc.integer({ min: 1, max: 40 }), (whole, isCut, step) => {
+      const text = isCut ? whole.slice(0, -1) : `${whole},"next"`;
+      let end = stringEnd(text, 1, step);
+      for (let looks = 0; end < 0; looks++) {
+        assert.ok(looks <= text.length, 'it goes on');
+        end = stringEnd(text, ~end, ~end + step);
+      }
+      assert.equal(end, skipString(text, 0));
+      assert.equal(end, isCut ? text.length : whole.length);
+    }),
+  );
 });

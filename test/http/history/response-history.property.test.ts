@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { atOnce } from '../../../src/codecs/steps.ts';
 import { itemTexts, ownBytes, type PastTurn, pastTurn, TURN_BYTES, withHistory } from '../../../src/http/history/past-turn.ts';
 import { HISTORY_TTL_MS, type KeptTurn, ResponseHistory } from '../../../src/http/history/response-history.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -44,7 +45,7 @@ function neededBytes(turns: Iterable<PastTurn>): number {
 }
 
 function textOf(turn: PastTurn): string {
-  return withHistory('{}', itemTexts([]), turn);
+  return atOnce(withHistory({ text: '{}' }, itemTexts([]), turn));
 }
 
 test('F37: bytes are exact, bounds hold, what is found is whole and its owner’s (history bounds)', () => {

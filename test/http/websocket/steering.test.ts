@@ -318,7 +318,9 @@ test('a socket that is cut in mid-turn ends it as a stream that breaks; the stee
 });
 
 /** An upstream of raw WebSockets. */
-async function socketUpstream(speak: (ws: WebSocket, message: { readonly type: string }, turn: number) => void) {
+async function socketUpstream(
+  speak: (ws: WebSocket, message: { readonly type: string; readonly input?: unknown }, turn: number) => void,
+) {
   const server = createServer();
   const sockets = new WebSocketServer({ server });
   let turns = 0;
@@ -373,6 +375,32 @@ const beginText = (ws: WebSocket) => {
   say(ws, 'response.content_part.added', { ...at, part: { type: 'output_text', text: '', annotations: [] } });
   say(ws, 'response.output_text.delta', { ...at, delta: 'half a' });
 };
+
+test('long steers that come to nothing together all come back, and the connection stays', async () => {
+  let accepted = 0;
+  using upstream = await socketUpstream((ws, { type, input }, turn) => {
+    if (turn > 3) sayWhole(ws, 'well again');
+    else if (type === 'response.create') beginText(ws);
+    else {
+      say(ws, 'response.steer.accepted', { steer: { id: `steer_${accepted++}`, previous_response_id: 'resp_up', input } });
+      if (accepted === 3) ws.terminate();
+    }
+  });
+  await using gateway = await testGateway(configOf(upstream.url));
+  const client = await connect(gateway);
+  client.send(create());
+  const { id } = responseOf(await client.next(isType('response.created')));
+  await client.next(isType('response.output_text.delta'));
+  const inputs = ['a', '"', 'é'].map((letter) => letter.repeat(3 * 1024 * 1024));
+  for (const input of inputs) client.send({ type: 'response.steer', previous_response_id: id, input });
+  for (const input of inputs) {
+    const { steer } = await client.next(isType('response.steer.failed'));
+    assert.ok((steer as { input: string }).input === input, `of ${input[0]}`);
+  }
+  await eventually(() => client.events.some(({ type }) => type === 'response.failed'), 'the turn ends');
+  client.send(create());
+  assert.equal(textOf(responseOf(await client.next(isType('response.completed')))), 'well again');
+});
 
 test('a connection whose time is over is replaced, and the turn is asked again on a new one', async () => {
   using upstream = await socketUpstream((ws, _message, turn) => {

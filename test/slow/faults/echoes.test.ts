@@ -30,6 +30,8 @@ interface Asked {
   readonly areTurns?: boolean;
   /** The upstream is asked over a WebSocket, too. */
   readonly isLinked?: boolean;
+  /** What steers the first turn. */
+  readonly steers?: readonly string[];
   /** A model of {@link withRig}, whose upstream speaks another protocol. Default: the echoing one. */
   readonly model?: string;
 }
@@ -87,6 +89,11 @@ const ASKED: Readonly<Record<string, Asked>> = {
     areTurns: true,
     isLinked: true,
   },
+  'two turns over an upstream WebSocket with instructions of 15 MB of quotes': {
+    body: { instructions: '"'.repeat(15 * MIB), input: 'x' },
+    areTurns: true,
+    isLinked: true,
+  },
   'two turns over an upstream WebSocket with 20,000 tools': {
     body: { tools: TOOLS, input: 'x' },
     areTurns: true,
@@ -95,6 +102,20 @@ const ASKED: Readonly<Record<string, Asked>> = {
   'two turns over an upstream WebSocket with 20,000 tools, the end of which has to be filled in': {
     body: { tools: TOOLS, input: 'x' },
     manners: { isSloppy: true },
+    areTurns: true,
+    isLinked: true,
+  },
+  'three steers of 10 MB each, and a turn': {
+    body: { input: 'x' },
+    steers: list(3, () => LONG.slice(0, 10 * MIB)),
+    manners: { steers: 3 },
+    areTurns: true,
+    isLinked: true,
+  },
+  'three steers of 5 MB of quotes each, and a turn': {
+    body: { input: 'x' },
+    steers: list(3, () => '"'.repeat(5 * MIB)),
+    manners: { steers: 3 },
     areTurns: true,
     isLinked: true,
   },
@@ -146,26 +167,45 @@ const ASKED: Readonly<Record<string, Asked>> = {
 };
 
 /** How it ended, and how a turn ended that continued it and left all else out. */
-async function turns(rig: Rig, text: string): Promise<readonly string[]> {
+async function turns(rig: Rig, text: string, steers: readonly string[]): Promise<readonly string[]> {
   const ws = new WebSocket(`${rig.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
   await once(ws, 'open');
-  const send = (message: string): Promise<Ended> =>
-    new Promise((resolve) => {
-      ws.removeAllListeners();
-      ws.on('message', (data) => {
-        const ended = JSON.parse(String(data)) as Ended;
-        if (/^(?:response\.(?:completed|failed|incomplete)|error)$/.test(ended.type)) resolve(ended);
-      });
-      ws.on('close', (code) => resolve({ type: `closed ${code}` }));
-      ws.send(message);
-    });
-  const first = await send(text);
+  const waiting = [...steers];
+  const endings: Ended[] = [];
+  let told = Promise.withResolvers<void>();
+  ws.on('message', (data) => {
+    const event = JSON.parse(String(data)) as Ended;
+    if (event.type === 'response.created') {
+      const { id } = event.response ?? {};
+      for (const input of waiting.splice(0)) ws.send(JSON.stringify({ type: 'response.steer', previous_response_id: id, input }));
+    } else if (/^(?:response\.(?:completed|failed|incomplete|steer\.failed)|error)$/.test(event.type)) {
+      endings.push(event);
+      told.resolve();
+    }
+  });
+  ws.on('close', (code) => {
+    endings.push({ type: `closed ${code}` });
+    told.resolve();
+  });
+  const ending = async (): Promise<Ended> => {
+    await told.promise;
+    const ended = endings.shift();
+    if (endings.length === 0) told = Promise.withResolvers();
+    return ended ?? { type: 'none' };
+  };
+  ws.send(text);
+  let first = await ending();
+  // A response that was steered is followed by one that answers the steers.
+  if (steers.length > 0) first = await ending();
   const { id, instructions } = first.response ?? {};
-  const second = await send(
-    JSON.stringify({ type: 'response.create', model: 'echo', previous_response_id: id, input: 'and then?' }),
-  );
+  ws.send(JSON.stringify({ type: 'response.create', model: 'echo', previous_response_id: id, input: 'and then?' }));
+  const second = await ending();
   ws.terminate();
-  assert.equal(second.response?.instructions?.length, instructions?.length, 'they are inherited');
+  assert.equal(
+    second.response?.instructions?.length,
+    instructions?.length,
+    `they are inherited: ${JSON.stringify(second).slice(0, 300)}`,
+  );
   return [first.type, second.type];
 }
 
@@ -175,7 +215,7 @@ interface Ended {
 }
 
 for (const [name, asked] of Object.entries(ASKED)) {
-  const { path = '/v1/responses', body, manners, areTurns, isLinked = false, model = 'echo' } = asked;
+  const { path = '/v1/responses', body, manners, areTurns, isLinked = false, steers = [], model = 'echo' } = asked;
   test(`F47: ${name}: another key's stream is stalled for no longer than ${STALL_MS} ms`, async (t) => {
     const upstream = await startEchoUpstream(manners);
     const price = { price: { input: '0.0001', output: '0.0001' } };
@@ -199,7 +239,7 @@ for (const [name, asked] of Object.entries(ASKED)) {
       for (let tried = 0; tried <= TRIES && least > STALL_MS; tried++) {
         const longest = await rig.longestTurn(async () => {
           if (areTurns === true) {
-            assert.deepEqual(await turns(rig, text), ['response.completed', 'response.completed']);
+            assert.deepEqual(await turns(rig, text, steers), ['response.completed', 'response.completed']);
             return;
           }
           const answer = await rig.post(text, KEY, path);
