@@ -77,6 +77,25 @@ const ALIKE: Readonly<Record<Spoken, readonly (readonly [string, ...JsonObject[]
       { messages: [{ role: 'system', content: [{ type: 'text', text: 's' }] }] },
     ],
     ['a refusal', said({ content: null, refusal: 'no' }), said({ content: [{ type: 'refusal', refusal: 'no' }] })],
+    [
+      'no reasoning',
+      { messages: [asked], reasoning_effort: 'none' },
+      { messages: [asked], reasoning: { enabled: false } },
+      { messages: [asked], thinking: { type: 'disabled' } },
+      { messages: [asked], thinking: { type: 'disabled', budget_tokens: 9000 } },
+      { messages: [asked], reasoning: { enabled: false }, thinking: { type: 'enabled', budget_tokens: 9000 } },
+    ],
+    [
+      'an effort, whatever the members of other vendors say beside it',
+      { messages: [asked], reasoning_effort: 'low' },
+      { messages: [asked], reasoning_effort: 'low', thinking: { type: 'disabled', budget_tokens: 9000 } },
+    ],
+    ['nothing of reasoning', { messages: [asked] }, { messages: [asked], thinking: { budget_tokens: 9000 } }],
+    [
+      'reasoning with a budget',
+      { messages: [asked], reasoning: { enabled: true, max_tokens: 9000 } },
+      { messages: [asked], thinking: { type: 'enabled', budget_tokens: 9000 } },
+    ],
     ['a function', tools, functions],
     ['the choice of a tool', { ...tools, tool_choice: 'auto' }, { ...functions, function_call: 'auto' }],
     [

@@ -236,6 +236,15 @@ test('a tool that was not called needs no price, and the largest count is still 
   assert.deepEqual(chargeFor({ meters: new Map([['web_search', 0]]) }, priced).flags, []);
   assert.deepEqual(chargeFor({ input: 1_000_000_000 }, priced).flags, []);
   assert.deepEqual(chargeFor({ input: 1_000_000_001 }, priced), { lines: [], total: 0n, flags: ['invalid_usage:input'] });
+  const none = ['output', 'images', 'videos'].map((field) => chargeFor({ [field]: -1 }, priced));
+  assert.deepEqual(
+    none.map(({ total, flags }) => [total, ...flags]),
+    [
+      [0n, 'invalid_usage:output'],
+      [0n, 'invalid_usage:images'],
+      [0n, 'invalid_usage:videos'],
+    ],
+  );
 });
 
 test('the served tier is billed; an unknown one is billed as default and flagged', () => {

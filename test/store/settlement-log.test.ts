@@ -367,6 +367,30 @@ eachStore(({ openStore, place }) => {
     await sound(again);
   });
 
+  test('what a process took over, and its engine does not take, is lost by nobody: the next process settles it', async (t) => {
+    const path = await place(t);
+    let isAway = false;
+    const refuse = () => {
+      if (isAway) throw new StoreError('unavailable', 'away');
+    };
+    const problems: string[] = [];
+    const store = await openStore(t, { path, ...mine, onProblem: ({ what }) => problems.push(what) }, refuse);
+    const owner = await funded(store, FUNDS);
+    leave(path, owner.secret);
+    isAway = true;
+    await store.settlements.closeInterrupted().catch((error: unknown) => assert.ok(error instanceof StoreError));
+    await store.settlements.flush();
+    await store.close();
+    assert.deepEqual(
+      problems.filter((what) => what.includes('_lost')),
+      [],
+    );
+    isAway = false;
+    const again = await openStore(t, { path, ...mine });
+    assert.equal(await wallet(again), FUNDS - 7n * BigInt(COUNT));
+    await sound(again);
+  });
+
   test('a line that is none, though its checksum holds, is told, and its file is kept; what is one counts', async (t) => {
     const path = await place(t);
     const first = await openStore(t, { path, ...mine });

@@ -308,6 +308,21 @@ test('a client that leaves between two pieces of a long text ends the write', as
   }
 });
 
+test('a client that leaves behind the last piece of a long text, before its end is said, ends the write', async () => {
+  const response = new Writable({ highWaterMark: 1e9, write: (_chunk, _encoding, done) => done() });
+  let pieces = 0;
+  const enter = (): Promise<void> => {
+    const entered = Promise.resolve();
+    // Between the last look at whether anybody reads and the end there are only promises.
+    if (pieces++ === LONG_CHARS / (256 * 1024) + 1)
+      void entered.then(() => queueMicrotask(() => writer.destroy(new Error('left'))));
+    return entered;
+  };
+  const writer = createResponseWriter(response, { ...options, turns: { enter } });
+  await assert.rejects(writer.end(['x'.repeat(LONG_CHARS + 1)]), { reason: 'cancelled' });
+  assert.equal(response.writableEnded, false);
+});
+
 test('a reader that was behind and has caught up may be told nothing for longer than that', async () => {
   const { server, response, client } = await exchange();
   await using _ = server;
@@ -396,6 +411,29 @@ test('keep-alive: at once when asked for, after silence, not while the reader is
   await until(() => received().endsWith('0\r\n\r\n'), 'the end');
   assert.equal(count(), 3);
   assert.equal(clock.pending, 0);
+});
+
+test('keep-alive: goes on when a reader that was behind on a few words has caught up', async () => {
+  const clock = createFakeClock();
+  const written: string[] = [];
+  let taken = (): void => undefined;
+  const slow = new Writable({
+    highWaterMark: 1,
+    write(chunk, _encoding, done) {
+      written.push(String(chunk));
+      taken = done;
+    },
+  });
+  const writer = createResponseWriter(slow, { clock, writeStallMs: 1e9, keepAlive: { frame: ':k\n\n' } });
+  const waiting = writer.write(['data']);
+  assert.notEqual(waiting, undefined, 'the reader is behind');
+  clock.advance(100_000);
+  assert.deepEqual(written, ['data']);
+  taken();
+  await waiting;
+  clock.advance(15_000);
+  assert.deepEqual(written, ['data', ':k\n\n']);
+  writer.destroy(new Error('over'));
 });
 
 test('an abort cuts the connection: the client sees no good end', async () => {

@@ -141,7 +141,8 @@ test('a whole line of foreign text that is longer than an event is said as what 
 
 test('a whole error object of many lines, and one behind spaces, is thrown at once', () => {
   const lines = Array.from({ length: 20 }, (_, at) => `  "m${at}": {\n  },\n`).join('');
-  for (const text of [`{\n${lines}  "last": 1\n}`, '  {"error": {}}']) {
+  const list = `[\n${'  1,\n'.repeat(20)}  2\n]`;
+  for (const text of [`{\n${lines}  "last": 1\n}`, list, '  {"error": {}}']) {
     const stage = sseDecode({ maxEventBytes: 1024 });
     assert.throws(() => stage.push(encoder.encode(`${text}\n`), []), { reason: 'not_event_stream', text: text.trim() });
   }

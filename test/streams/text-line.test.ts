@@ -43,6 +43,29 @@ test('texts leave whole and in order, however long, and the line is free again b
   assert.equal(line.isBusy, false);
 });
 
+test('while one is behind the first, the line is busy, and who comes then stands behind both', async () => {
+  const puts: string[] = [];
+  const full = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const line = new TextLine({
+    enter: () => undefined,
+    put: (piece) => puts.push(piece),
+    drained: () => full[puts.length - 1]?.promise,
+  });
+  const first = line.add(['first']);
+  const second = line.add(['second']);
+  full[0]?.resolve();
+  await first;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(line.isBusy, true);
+  const third = line.add(['third']);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(puts, ['first', 'second']);
+  full[1]?.resolve();
+  await Promise.all([second, third]);
+  assert.deepEqual(puts, ['first', 'second', 'third']);
+  assert.equal(line.isBusy, false);
+});
+
 test('it waits for a reader that is full, and puts nothing more once nobody reads', async () => {
   const puts: string[] = [];
   const full = Promise.withResolvers<void>();

@@ -56,6 +56,13 @@ test('a stage that has ended closes its readable and cancels its source; later i
   assert.ok(reason instanceof StreamError && reason.reason === 'ended');
 });
 
+test('a stage that has ended already says nothing more at the end of its input', async () => {
+  const stage: Stage<string, string> = { ended: true, push: () => assert.fail(), end: () => assert.fail('called twice') };
+  assert.deepEqual(await collect(batchSource([]).readable.pipeThrough(toTransform(stage))), {
+    ...{ values: [], batches: 0, failure: undefined },
+  });
+});
+
 test('a failure of the source passes after everything before it', async () => {
   const died = new Error('died');
   const got = await collect(

@@ -93,6 +93,36 @@ test('F47: a stream of another party is served next, however many wait', async (
   assert.deepEqual(done.slice(before, before + 6), ['a', 'b', 'c', 'a', 'c', 'a']);
 });
 
+test('a party that was served is forgotten: who comes later, and waits, is not behind it', async () => {
+  const turns = new Turns();
+  const done: string[] = [];
+  for (const parties of [['a', 'b'], ['c'], ['d', 'a']]) {
+    // The time of this turn is over.
+    turns.do('', () => work(6));
+    for (const party of parties) turns.do(party, () => void done.push(party));
+    assert.equal(turns.waiting, parties.length);
+    for (let more = 0; turns.waiting > 0; more++) {
+      assert.ok(more < 10, 'all of them fit into one turn');
+      await nextTurn();
+    }
+    // The next time begins in a turn of its own.
+    do await nextTurn();
+    while (!turns.isOver);
+    await nextTurn();
+  }
+  assert.deepEqual(done, ['a', 'b', 'c', 'd', 'a']);
+});
+
+test('in the time of one turn as many are served as fit', async () => {
+  const turns = new Turns();
+  turns.do('', () => work(6));
+  const done: number[] = [];
+  for (let stream = 0; stream < 1_000; stream++) turns.do('a', () => void done.push(stream));
+  let over = 0;
+  for (; done.length < 1_000; over++) await nextTurn();
+  assert.ok(over <= 100, `a thousand short pieces take ${over} turns`);
+});
+
 test('what a stream sets off by promises counts as its work', async () => {
   const turns = new Turns();
   let done = 0;

@@ -113,6 +113,21 @@ test('parts of a summary stay apart while they wait, and what never had its turn
   assert.deepEqual(said(OWN_KIND, 'start', ...events).at(-1), '1 start, 1 0a0b, 1 1c, 2 start, 2 t');
 });
 
+test('what waits is one text, also where it came as a run: no pieces of its beginning stand in for the whole', () => {
+  const written: ItemEvent[] = [];
+  const turns = new Turns({ toolCall: ['toolCall'] }, 'start', (event) => written.push(event));
+  const run = (...pieces: readonly string[]): ItemEvent => {
+    return { type: 'item.delta', index: 1, delta: { kind: 'input', text: pieces.join(''), pieces } };
+  };
+  const events = ['0 call', '1 call', run('a', 'b'), run('c', 'd'), '1 e', '0 end'];
+  const kinds = new Map<number, ItemHead>();
+  for (const event of events) turns.push(typeof event === 'string' ? eventOf(event, kinds) : event);
+  assert.deepEqual(written.slice(2), [
+    { type: 'item.start', index: 1, head: CALL },
+    { type: 'item.delta', index: 1, delta: { kind: 'input', text: 'abcde' } },
+  ]);
+});
+
 test('many items that wait, and many pieces, cost what they say', () => {
   const calls = Array.from({ length: 20_000 }, (_, at) => at);
   const begun = calls.flatMap((at) => [`${at} call`, `${at} x`]);

@@ -70,9 +70,9 @@ export function finishReason(choice: JsonObject): string | undefined {
   if (reason === undefined || reason === null || reason === '') return undefined;
   if (typeof reason !== 'string') throw malformed('finish_reason');
   const native = choice['native_finish_reason'];
-  const cut = typeof native === 'string' ? INCOMPLETE.get(nameOf(native)) : undefined;
-  const isTruer = cut !== undefined && (isEnd(reason) || cut === 'context_window');
-  return typeof native === 'string' && isTruer ? native : reason;
+  if (typeof native !== 'string') return reason;
+  const cut = INCOMPLETE.get(nameOf(native));
+  return cut !== undefined && (isEnd(reason) || cut === 'context_window') ? native : reason;
 }
 
 function isEnd(reason: string): boolean {
