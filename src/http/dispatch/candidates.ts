@@ -23,17 +23,45 @@ export interface Need {
 
 /** Channels that the account's class may use for this model, whatever their type. */
 export function channelsOfModel(config: Config, model: string, accountClass: string): Channel[] {
-  return config.channels.filter((channel) => channel.weight > 0 && isOfModel(channel, model, accountClass));
+  return serving(config.channels, model).filter((channel) => channel.weight > 0 && isOfClass(channel, accountClass));
 }
 
 /** Whether the account's class has the model, be it that all its Channels were taken out of service for now. */
 export function classHasModel(config: Config, model: string, accountClass: string): boolean {
-  const isOf = (channel: Channel): boolean => isOfModel(channel, model, accountClass);
-  return config.channels.some(isOf) || config.disabledChannels.some(isOf);
+  const isOf = (channel: Channel): boolean => isOfClass(channel, accountClass);
+  return serving(config.channels, model).some(isOf) || serving(config.disabledChannels, model).some(isOf);
 }
 
-function isOfModel(channel: Channel, model: string, accountClass: string): boolean {
-  return channel.models.has(model) && (channel.classes?.has(accountClass) ?? true);
+function isOfClass({ classes }: Channel, accountClass: string): boolean {
+  return classes?.has(accountClass) ?? true;
+}
+
+type ByModel = ReadonlyMap<string, readonly Channel[]>;
+
+/** Made by the first request after a reload: no request goes through the Channels of all models. */
+const BY_MODEL = new WeakMap<readonly Channel[], ByModel>();
+
+function serving(channels: readonly Channel[], model: string): readonly Channel[] {
+  let known = BY_MODEL.get(channels);
+  if (known === undefined) {
+    known = byModel(channels);
+    BY_MODEL.set(channels, known);
+  }
+  return known.get(model) ?? NO_CHANNELS;
+}
+
+const NO_CHANNELS: readonly Channel[] = [];
+
+function byModel(channels: readonly Channel[]): ByModel {
+  const found = new Map<string, Channel[]>();
+  for (const channel of channels) {
+    for (const model of channel.models.keys()) {
+      const before = found.get(model);
+      if (before === undefined) found.set(model, [channel]);
+      else before.push(channel);
+    }
+  }
+  return found;
 }
 
 /** Throws `no_healthy_upstream` with the reason, or a 400 naming the path that no Channel can honour. */
