@@ -16,6 +16,8 @@ async function settle(): Promise<void> {
 
 const watch = new TurnWatch();
 
+// A test that was killed leaves no process that watches its turns.
+process.once('disconnect', () => process.exit());
 process.once('message', async (file: object) => {
   const gateway = await testGateway(file, { level: 'silent' });
   gateway.store.addKey('sk-mizu-other');

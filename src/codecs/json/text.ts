@@ -45,6 +45,9 @@ export function stringEnd(text: string, start: number, pause: number): number {
     if (from >= text.length) return text.length;
     const close = text.indexOf('"', from);
     if (close < 0) return text.length;
+    // Before the quote may stand millions of backslashes: those behind the pause are counted when it is over.
+    const rest = Math.max(from, pause);
+    if (close > rest && text.charCodeAt(close - 1) === BACKSLASH) return ~(isEscaped(text, rest, from) ? rest + 1 : rest);
     if (!isEscaped(text, close, from)) return close + 1;
     near = close - from < FEW ? Math.min(4 * near, FAR) : NEAR;
     from = close + 1;

@@ -88,6 +88,7 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
   'arguments of ten million values, compressed': () => gzipSync(asCall(`{\\"x\\":[${'{},'.repeat(10_000_000)}{}]}`)),
   'arguments of ten million values for gemini, compressed': () =>
     gzipSync(asCall(`{\\"x\\":[${'{},'.repeat(10_000_000)}{}]}`, 'lowered')),
+  'fifteen million backslashes': () => ask({ messages: [{ role: 'user', content: '\\'.repeat(15_000_000) }] }),
   'arguments of five million quotes, compressed': () => gzipSync(asCall(`{\\"x\\":\\"${'\\\\\\"'.repeat(5_000_000)}\\"}`)),
   '60,000 messages': () =>
     ask({ messages: list(60_001, (at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` })) }),
