@@ -9,7 +9,7 @@ import { eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 import { formChannel, startVendors, type TextType, upstreamForms } from '../../support/upstream-forms.ts';
 import { sized } from '../../support/sampled.ts';
 
-const STREAMS = sized(60, 200);
+const STREAMS = sized(40, 200);
 const FIRST_DATA_MS = 400;
 
 const WAYS: Readonly<Record<string, Partial<Script>>> = {

@@ -82,7 +82,7 @@ test('a text, a call or a thought that a client has is never free, in every pair
     const tools = client === 'chat' && isCall ? { tools: TOOLS } : {};
     await law(gateway, path, { ...ask(`${form.name}-${paid}`, stream), ...tools }, { reply: { pieces, usage } });
   });
-  await fc.assert(property, { numRuns: sized(80, 200) });
+  await fc.assert(property, { numRuns: sized(50, 200) });
 });
 
 const json = (body: object): Script => ({

@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../../src/simulator/json.ts';
 import { CLIENTS, type MoneyGateway, moneyGateway, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
+import { sized } from '../../support/sampled.ts';
 
 type Upstream = (typeof UPSTREAM_TYPES)[number];
 
@@ -206,6 +207,6 @@ test('a charge is what the last readable counts say, and what nobody counted is 
   const gateway = await gatewayOf(t);
   await fc.assert(
     fc.asyncProperty(asked, (one) => law(gateway, one)),
-    { numRuns: 250 },
+    { numRuns: sized(120, 250) },
   );
 });
