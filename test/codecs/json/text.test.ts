@@ -5,6 +5,7 @@ import { changesOf, editJson, editKnown, editValue, type JsonEdit } from '../../
 import {
   compactJson,
   type Ends,
+  isEscaped,
   type JsonPath,
   jsonSlicer,
   skipString,
@@ -244,6 +245,16 @@ test('compacted text has no white space between tokens, and says the same in the
 test('a string of many megabytes is compacted as any other', () => {
   const long = JSON.stringify(`${'a'.repeat(20_000_000)}${'\\"'.repeat(1_000_000)}`);
   assert.equal(compactJson(`{ "x" : ${long} }`), `{"x":${long}}`);
+});
+
+test('whether a quote is escaped is told however many backslashes stand before it', () => {
+  for (const count of [0, 1, 2, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 5001, 100_000])
+    for (const from of [0, 1, 1024].filter((one) => one <= count))
+      for (const before of ['', 'x', '"'])
+        assert.equal(
+          isEscaped(`${before}${'\\'.repeat(count)}"`, before.length + count, before.length + from),
+          (count - from) % 2 === 1,
+        );
 });
 
 test('the end of a string is found however often the look at it pauses', () => {
