@@ -130,7 +130,7 @@ function isOfCall({ kind }: Item): boolean {
 }
 
 /** Gives calls of one turn that share an id distinct ones. */
-class OwnIds {
+export class OwnIds {
   readonly #taken: Set<string>;
   readonly #given = new Map<ToolCallItem, string>();
   /** How many calls of the turn have each id. */
@@ -153,6 +153,11 @@ class OwnIds {
     const callId = `${call.callId}_${use}`;
     this.#given.set(call, callId);
     return { ...call, callId };
+  }
+
+  /** The id that the call has by now. */
+  idOf(call: ToolCallItem): string {
+    return this.#given.get(call) ?? call.callId;
   }
 
   ofResult(result: ToolResultItem, call: ToolCallItem): ToolResultItem {

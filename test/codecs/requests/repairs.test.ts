@@ -92,6 +92,99 @@ describe('call ids', () => {
   });
 });
 
+/** One answer with three calls of one id, and a later one that reuses it. */
+const SHARED: Readonly<Record<string, JsonObject>> = {
+  chat: {
+    model: 'm',
+    messages: [
+      { role: 'user', content: 'q' },
+      { role: 'assistant', content: null, tool_calls: [1, 2, 3].map(chatCall) },
+      ...[1, 2, 3].map((n) => ({ role: 'tool', tool_call_id: 'f', content: `r${n}` })),
+      { role: 'assistant', content: null, tool_calls: [chatCall(4)] },
+      { role: 'tool', tool_call_id: 'f', content: 'r4' },
+    ],
+  },
+  responses: {
+    model: 'm',
+    input: [
+      { role: 'user', content: 'q' },
+      ...[1, 2, 3].map((n) => ({ type: 'function_call', call_id: 'f', name: 'f', arguments: `{"n":${n}}` })),
+      ...[1, 2, 3].map((n) => ({ type: 'function_call_output', call_id: 'f', output: `r${n}` })),
+      { type: 'function_call', call_id: 'f', name: 'f', arguments: '{"n":4}' },
+      { type: 'function_call_output', call_id: 'f', output: 'r4' },
+    ],
+  },
+  messages: {
+    model: 'm',
+    max_tokens: 9,
+    messages: [
+      { role: 'user', content: 'q' },
+      { role: 'assistant', content: [1, 2].map(messagesCall) },
+      { role: 'assistant', content: [messagesCall(3)] },
+      { role: 'user', content: [1, 2, 3].map((n) => ({ type: 'tool_result', tool_use_id: 'f', content: `r${n}` })) },
+      { role: 'assistant', content: [messagesCall(4)] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'f', content: 'r4' }] },
+    ],
+  },
+};
+
+function chatCall(n: number): JsonObject {
+  return { id: 'f', type: 'function', function: { name: 'f', arguments: `{"n":${n}}` } };
+}
+
+function messagesCall(n: number): JsonObject {
+  return { type: 'tool_use', id: 'f', name: 'f', input: { n } };
+}
+
+/** The ids of the calls by their `n`, and those of the results by their text, in any upstream's body. */
+function idsIn(body: unknown): Record<string, string> {
+  const ids: Record<string, string> = {};
+  JSON.stringify(body, (_, value) => {
+    const id = value?.tool_call_id ?? value?.tool_use_id ?? value?.call_id ?? value?.id;
+    if (typeof id !== 'string') return value;
+    const text = JSON.stringify(value).replaceAll('\\', '');
+    const [, call] = /"n":(\d)/.exec(text) ?? [];
+    const [, result] = /"r(\d)"/.exec(text) ?? [];
+    if (call !== undefined) ids[`call ${call}`] = id;
+    else if (result !== undefined) ids[`result ${result}`] = id;
+    return value;
+  });
+  return ids;
+}
+
+describe('call ids that several calls of one answer share, as servers make them that use the name of the tool', () => {
+  it('are distinct at each upstream, and results stay with their calls in order', () => {
+    for (const [client, body] of Object.entries(SHARED)) {
+      for (const upstream of ['chat', 'responses', 'messages', 'gemini']) {
+        // OpenAI's own dialects leave their own conversations as they are.
+        if (client === upstream && client !== 'messages') continue;
+        const { json } = sent(client, upstream, body);
+        const ids = idsIn(json);
+        const where = `${client} to ${upstream}: ${JSON.stringify(json)}`;
+        assert.equal(new Set([ids['call 1'], ids['call 2'], ids['call 3']]).size, 3, where);
+        for (const n of [1, 2, 3, 4]) assert.equal(ids[`result ${n}`], ids[`call ${n}`] ?? assert.fail(where), where);
+      }
+    }
+  });
+
+  it('go to the latest answer that made a call with this id, also where an earlier one was never answered', () => {
+    const unanswered = {
+      model: 'm',
+      max_tokens: 9,
+      messages: [
+        { role: 'user', content: 'q' },
+        { role: 'assistant', content: [messagesCall(1)] },
+        { role: 'user', content: 'go on' },
+        { role: 'assistant', content: [messagesCall(2)] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'f', content: 'r2' }] },
+      ],
+    };
+    const ids = idsIn(sent('messages', 'messages', unanswered).json);
+    assert.notEqual(ids['call 1'], ids['call 2']);
+    assert.equal(ids['result 2'], ids['call 2']);
+  });
+});
+
 describe('blank texts never reach a messages upstream', () => {
   const BLANK = ' \n\t';
   const refused = (client: string, body: JsonObject): unknown => {

@@ -7,7 +7,7 @@ import { append } from '../../append.ts';
 import { notConvertible } from '../../canonical/error.ts';
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../../canonical/item.ts';
 import { isObjectInput, readCallInputs } from '../../tools/call-inputs.ts';
-import { isOfModel, pairCalls } from '../../tools/call-pairs.ts';
+import { isOfModel, OwnIds, pairCalls } from '../../tools/call-pairs.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { Target } from '../../codec.ts';
 import { customToolOf } from '../../tools/freeform.ts';
@@ -49,6 +49,7 @@ class Writer {
   readonly #contents: DraftContent[] = [];
   /** Calls of the current content of the model, which have no responses yet. */
   #unansweredCalls: ToolCallItem[] = [];
+  #ownIds = new OwnIds([]);
 
   constructor(request: CanonicalRequest, { target, names, losses }: EncodeContext) {
     this.#request = request;
@@ -62,6 +63,8 @@ class Writer {
     yield* readCallInputs(this.#request.items);
     this.#results = yield* pairCalls(this.#request.items);
     const answered = new Set(this.#results.values());
+    yield;
+    this.#ownIds = new OwnIds(this.#request.items);
     yield;
     for (const [index, item] of this.#request.items.entries()) {
       if (endsStep(index)) yield;
@@ -141,7 +144,11 @@ class Writer {
     this.#unansweredCalls.push(call);
     this.#add('model', [
       {
-        functionCall: { id: call.callId, name: this.#names.toWire(call.tool), args: argumentsOf(call, isLowered) },
+        functionCall: {
+          id: this.#ownIds.ofCall(call).callId,
+          name: this.#names.toWire(call.tool),
+          args: argumentsOf(call, isLowered),
+        },
         ...(opaque === undefined ? {} : { thoughtSignature: opaque.value }),
       },
     ]);
@@ -192,6 +199,7 @@ class Writer {
       if (result !== undefined) parts.push({ functionResponse: this.#response(call, result) });
     }
     this.#add('user', parts);
+    this.#ownIds.endTurn();
   }
 
   #response(call: ToolCallItem, result: ToolResultItem): FunctionResponse {
@@ -208,7 +216,7 @@ class Writer {
     const text = texts.join('\n');
     if (!result.isError) this.#losses.note('tool result: text', result.at);
     return {
-      id: call.callId,
+      id: this.#ownIds.idOf(call),
       name: this.#names.toWire(call.tool),
       response: result.isError ? { error: text } : { output: text },
       ...(media.length === 0 ? {} : { parts: media }),

@@ -80,6 +80,7 @@ function* blockEdits(request: CanonicalRequest, target: Target, losses: Losses):
     if (!isObject(message)) continue;
     const path = ['messages', index];
     const { content, role } = message;
+    if (role === 'user') ids.nextAnswer();
     const decisions: readonly Decision[] = Array.isArray(content)
       ? content.map((block: JsonValue, at) =>
           decide(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target, ids),
