@@ -2,7 +2,7 @@
 import { notConvertible } from '../../canonical/error.ts';
 import type { Dialect } from '../../canonical/dialect.ts';
 import type { ToolName } from '../../canonical/item.ts';
-import type { JsonObject, JsonValue } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../../canonical/request.ts';
 import type { CodecOptions } from '../../codec.ts';
 import { cacheMember } from './encode-parts.ts';
@@ -77,7 +77,7 @@ function nestedFormat(format: JsonObject): JsonObject {
   return { type, grammar };
 }
 
-/** `tool_choice`, or undefined where there is nothing to choose from. */
+/** `tool_choice`, or undefined where there is nothing to choose from. Throws where it requires a tool that is not offered. */
 export function encodeToolChoice(
   request: CanonicalRequest,
   context: EncodeContext,
@@ -86,11 +86,12 @@ export function encodeToolChoice(
   const choice = request.toolChoice;
   if (choice === undefined || choice.mode === 'native') return undefined;
   if (tools.length === 0) {
-    if (requiresCall(choice) && request.tools.length > 0) throw unsatisfiable();
+    if (requiresCall(choice)) throw unsatisfiable();
     return undefined;
   }
   switch (choice.mode) {
     case 'tool':
+      if (!isOffered(context.names.toWire(choice.tool), tools)) throw unsatisfiable();
       return named(choice.tool, request, context);
     case 'allowed': {
       // All allowed tools are native to another dialect.
@@ -102,6 +103,13 @@ export function encodeToolChoice(
     default:
       return choice.mode;
   }
+}
+
+function isOffered(name: string, tools: readonly JsonObject[]): boolean {
+  return tools.some((tool) => {
+    const described = tool[String(tool['type'])];
+    return isObject(described) && described['name'] === name;
+  });
 }
 
 function unsatisfiable() {

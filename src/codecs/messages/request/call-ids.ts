@@ -5,8 +5,8 @@ const MAX_LENGTH = 64;
 const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
- * Some models number the calls of each turn anew, so one id may be in several turns, and some servers give all calls of a tool one
- * id. Each later use of an id gets an id of its own. The same conversation always gets the same ids.
+ * Some models number the calls of each turn anew, so one id may be in several turns, and some servers give all calls of a tool
+ * one id. Each later use of an id gets an id of its own. The same conversation always gets the same ids.
  */
 export class CallIds {
   readonly #uses = new Map<string, number>();

@@ -43,8 +43,7 @@ function* writeBody(request: CanonicalRequest, { target, names, losses }: Encode
     if (endsStep(index)) yield;
     append(tools, writeTool(tool, names, request.dialect, losses));
   }
-  const toolChoice =
-    request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
+  const toolChoice = request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, names, tools);
   const text = writeText(request.format, request.verbosity);
   const reasoning = writeReasoning(request);
   // JSON.stringify leaves out what is undefined, here and below.
@@ -121,7 +120,8 @@ function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Losse
   return [{ type: 'function', ...identity, parameters, strict: own.strict }];
 }
 
-function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
+/** Throws where the choice requires a tool that is not offered. */
+function writeToolChoice(choice: ToolChoice, names: ToolNames, written: readonly JsonObject[]) {
   const typeByName = new Map(written.map((tool) => [tool['name'], tool['type']]));
   const reference = (tool: ToolName, toolType: 'function' | 'custom'): JsonObject => {
     const name = names.toWire(tool);
@@ -132,9 +132,10 @@ function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: T
     case 'none':
       return written.length === 0 ? undefined : choice.mode;
     case 'required':
-      if (written.length > 0 || declared.length === 0) return choice.mode;
-      throw unsatisfiable();
+      if (written.length === 0) throw unsatisfiable();
+      return choice.mode;
     case 'tool':
+      if (!typeByName.has(names.toWire(choice.tool))) throw unsatisfiable();
       return reference(choice.tool, choice.toolType);
     case 'allowed': {
       // No allowed tool is left: they were all native tools of another vendor.
