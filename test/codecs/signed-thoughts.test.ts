@@ -1,10 +1,11 @@
-/** Signed reasoning of a responses upstream goes back to it as it came, whatever protocol the client between them speaks. */
+/** Signed reasoning goes back to the upstream that made it as it came, whatever protocol the client between them speaks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fold } from '../../src/codecs/canonical/fold.ts';
 import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { ClientCodec } from '../../src/codecs/codec.ts';
 import { CLIENTS } from '../../src/codecs/registry.ts';
+import { chatUpstream } from '../../src/codecs/chat/index.ts';
 import { responsesUpstream } from '../../src/codecs/responses/index.ts';
 import { decodeContext, openForTests, ownerOf, responseContext, targetOf } from '../support/wire.ts';
 
@@ -62,6 +63,46 @@ for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
         input.find(({ type }: JsonObject) => type === 'reasoning'),
         thought,
       );
+    }
+  });
+}
+
+/** LiteLLM sends these to Anthropic, which refuses a turn that called a tool and comes back without its thinking. */
+const BLOCKS: readonly (readonly JsonObject[])[] = [
+  [{ type: 'thinking', thinking: 'hm', signature: 'SIG' }],
+  [
+    { type: 'redacted_thinking', data: 'RED' },
+    { type: 'thinking', thinking: 'hm', signature: 'SIG' },
+    { type: 'thinking', thinking: 'so', signature: 'SIG2' },
+  ],
+  [{ type: 'thinking', thinking: '', signature: 'SIG' }],
+];
+
+for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
+  test(`a ${dialect} client brings the blocks of thinking of LiteLLM back as they came`, () => {
+    const client = CLIENTS.find((codec) => codec.dialect === dialect) as ClientCodec;
+    const litellm = ownerOf(chatUpstream);
+    for (const blocks of BLOCKS) {
+      const text = blocks.map(({ thinking }) => thinking ?? '').join('');
+      const message = { role: 'assistant', content: 'a', reasoning_content: text, thinking_blocks: blocks };
+      const { native, events } = chatUpstream.decodeResponse(
+        JSON.stringify({ id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] }),
+        decodeContext(litellm),
+      );
+      const whole = fold(events);
+      assert.equal(whole.items.map(({ item }) => (item.kind === 'reasoning' ? (item.raw ?? '') : '')).join(''), text);
+      const answer = client.encodeResponse(
+        whole,
+        native?.dialect === dialect ? native : undefined,
+        responseContext(client, litellm),
+      );
+      const body = { model: 'm', ...historyOf(JSON.parse(answer)) };
+      const request = client.decodeRequest(JSON.stringify(body), body, { open: openForTests });
+      const { messages } = JSON.parse(chatUpstream.encodeRequest(request, targetOf(litellm)).body);
+      assert.deepEqual(messages[1].thinking_blocks, blocks);
+      assert.equal(messages[1].reasoning_details, undefined);
+      const elsewhere = targetOf({ ...litellm, scope: 'https://other.example' });
+      if (dialect !== 'chat') assert.doesNotMatch(chatUpstream.encodeRequest(request, elsewhere).body, /SIG|RED|mz2/);
     }
   });
 }

@@ -132,6 +132,31 @@ export function detailEntries(form: JsonObject, readable: string | undefined, pa
   return [{ type: 'reasoning.summary', summary: readable, ...rest }, entry];
 }
 
+/**
+ * The format of details that stood in `thinking_blocks`. LiteLLM gives the thinking of Claude as blocks of messages beside their
+ * text in `reasoning_content`, and sends to its vendor what comes back there.
+ */
+const THINKING_BLOCK = 'anthropic-thinking-block';
+
+/** Blocks of thinking as details. A signature comes in a block of its own, without text. */
+export function detailsOfBlocks(blocks: readonly JsonValue[]): JsonObject[] {
+  return blocks.flatMap((block): JsonObject[] => {
+    if (!isObject(block)) return [];
+    const { type, thinking, signature, data } = block;
+    if (type === 'redacted_thinking') return [{ type: 'reasoning.encrypted', data: data ?? null, format: THINKING_BLOCK }];
+    if (type !== 'thinking') return [];
+    return [{ type: 'reasoning.text', text: thinking ?? null, signature: signature ?? null, format: THINKING_BLOCK }];
+  });
+}
+
+/** The block of thinking that a detail was; undefined for one of another member. */
+export function blockOfDetail(detail: JsonObject): JsonObject | undefined {
+  if (detail['format'] !== THINKING_BLOCK) return undefined;
+  const { type, text, signature, data } = detail;
+  if (type === 'reasoning.encrypted') return { type: 'redacted_thinking', data: data ?? '' };
+  return { type: 'thinking', thinking: text ?? '', signature: signature ?? '' };
+}
+
 /** True for formats whose readable text is always followed by a payload. */
 export function awaitsPayload(format: string | undefined): boolean {
   return format !== undefined && /anthropic|responses/.test(format);

@@ -47,6 +47,7 @@ const CONTENT_MEMBERS = [
   'reasoning_text',
   'reasoning_details',
   'reasoning_opaque',
+  'thinking_blocks',
   'tool_calls',
   'function_call',
   'images',

@@ -13,7 +13,7 @@ import { readLogprobs } from '../../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat } from '../../media.ts';
 import { readAnnotation } from './annotations.ts';
 import { callOfBlock, joinText, jsonText, summaryOf, thoughtOf } from './content-blocks.ts';
-import { readDetail } from '../details.ts';
+import { detailsOfBlocks, readDetail } from '../details.ts';
 import { readImage, listAt, objectAt, textAt, nonEmptyString } from '../wire.ts';
 import { finishReason } from './outcome.ts';
 import { ReasoningItems } from './decode-reasoning.ts';
@@ -160,7 +160,8 @@ export class Answer {
   }
 
   #pushReasoning(delta: JsonObject, out: CanonicalEvent[]): void {
-    const details = listAt(delta['reasoning_details'], 'reasoning_details');
+    const blocks = detailsOfBlocks(listAt(delta['thinking_blocks'], 'thinking_blocks'));
+    const details = blocks.length > 0 ? blocks : listAt(delta['reasoning_details'], 'reasoning_details');
     const readable =
       textAt(delta['reasoning_content'], 'reasoning_content') ||
       textAt(delta['reasoning'], 'reasoning') ||

@@ -84,9 +84,12 @@ function nameOf(reason: string): string {
   return name;
 }
 
-/** True for `error`, and for Gemini's reason of a malformed tool call: the answer failed. */
+/**
+ * True where the answer failed: `error`, Gemini's reason of a malformed tool call, and the words of GLM for a model that broke
+ * (`network_error`) and of SGLang and vLLM for a generation that was given up (`abort`).
+ */
 export function isFailure(reason: JsonValue | undefined): boolean {
-  return typeof reason === 'string' && /^(?:error$|function_call_filter\b)/.test(reason);
+  return typeof reason === 'string' && /^(?:error$|network_error\b|abort$|function_call_filter\b)/.test(reason);
 }
 
 /** True when the client uses the deprecated `functions`, so that calls must be in the form `function_call`. */

@@ -29,7 +29,7 @@ import { mayReplay } from '../../requests/opaque-replay.ts';
 import type { EncodeContext } from '../../requests/request-encoder.ts';
 import { wireCallId } from '../wire.ts';
 import { CALL_FORM, signedCall } from '../opaque.ts';
-import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
+import { blockOfDetail, detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from '../details.ts';
 import { cacheMember, holdsBreakpoint, mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
 
@@ -314,18 +314,21 @@ class MessageWriter {
 function messageOf(draft: AssistantDraft, options: CodecOptions): JsonObject | undefined {
   const content = contentOf(draft);
   const refusal = draft.refusal === '' ? undefined : draft.refusal;
-  const details = draft.details.length === 0 ? undefined : draft.details;
+  const blocks = draft.details.map(blockOfDetail).filter((block) => block !== undefined);
+  const details = draft.details.filter((detail) => blockOfDetail(detail) === undefined);
   const calls = draft.calls.map((call) => signedCall(call, draft.signatures.get(String(call['id']))));
   const hasCalls = calls.length > 0;
   const raw = draft.raw ?? (hasCalls ? missingReasoning(options) : undefined);
-  if (content === '' && !hasCalls && (refusal ?? raw ?? details ?? draft.scalar) === undefined) return undefined;
+  if (content === '' && !hasCalls && draft.details.length === 0 && (refusal ?? raw ?? draft.scalar) === undefined)
+    return undefined;
   return {
     role: 'assistant',
     content: content === '' && (hasCalls || refusal !== undefined) ? null : content,
     refusal,
     reasoning_content: raw,
     reasoning_opaque: draft.scalar,
-    reasoning_details: details,
+    reasoning_details: details.length === 0 ? undefined : details,
+    thinking_blocks: blocks.length === 0 ? undefined : blocks,
     tool_calls: hasCalls ? calls : undefined,
   };
 }
