@@ -53,7 +53,12 @@ function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
     countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']) ?? countOf(value['cached_tokens']);
   const written = cacheWrites(input);
   const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
-  const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
+  const total = countOf(value['total_tokens']);
+  const hasDetails = Object.keys(input).length + Object.keys(output).length > 0;
+  const reasoning =
+    countOf(output['reasoning_tokens']) ??
+    countOf(value['reasoning_tokens']) ??
+    (hasDetails || cacheRead !== undefined ? undefined : onlyInTotal(prompt, completion, total));
   const meters = metersOf(value);
   const orchestration = orchestrationOf(input, output);
   // Mistral puts it here, others beside the usage.
@@ -64,7 +69,7 @@ function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
       cacheRead,
     }),
     ...written,
-    ...outputWith(reasoning, { prompt, completion, total: countOf(value['total_tokens']) }),
+    ...outputWith(reasoning, { prompt, completion, total }),
     ...defined({
       imageInput: countOf(input['image_tokens']),
       audioInput: countOf(input['audio_tokens']),
@@ -77,6 +82,15 @@ function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
     ...contradiction(prompt, (cacheRead ?? 0) + totalCacheWrite(written)),
   };
   return isPlaceholder(usage) ? undefined : usage;
+}
+
+/**
+ * What the total has beyond prompt and completion: the thoughts of Gemini behind its compatible endpoint, which reports them
+ * nowhere else and details of nothing. Undefined where there is none.
+ */
+function onlyInTotal(prompt?: number, completion?: number, total?: number): number | undefined {
+  if (prompt === undefined || completion === undefined || total === undefined) return undefined;
+  return total > prompt + completion ? total - prompt - completion : undefined;
 }
 
 /** How deep the objects of a later report are merged into those of an earlier one. */

@@ -12,7 +12,7 @@ import {
 import { billableUsage } from '../../../src/http/money/billable.ts';
 import { encodeUsage, UsageReader } from '../../../src/codecs/messages/answer/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/answer/outcome.ts';
-import { readTokenUsage, writeTokenUsage } from '../../../src/codecs/answers/token-usage.ts';
+import { readTokenUsage, TokenUsageReports, writeTokenUsage } from '../../../src/codecs/answers/token-usage.ts';
 
 test('a counter is a number or a numeric string; anything else is unknown, never negative and never a number out of nowhere', () => {
   for (const [value, count] of [
@@ -86,6 +86,24 @@ test('reasoning is a part of the output: a total says where it was counted, a gr
     assert.deepEqual(readTokenUsage({ ...chat, ...sum }), { input: 291, ...output });
     assert.deepEqual(readUsage({ usage: { ...responses, ...sum } }), { input: 291, ...output });
   }
+});
+
+test('thoughts that only the total counts are output (Gemini behind its compatible endpoint); beside details it decides nothing', () => {
+  const report = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 103 };
+  assert.deepEqual(readTokenUsage(report), { input: 9, output: 94, reasoning: 93 });
+  assert.deepEqual(readTokenUsage({ ...report, completion_tokens: 0 }), { input: 9, output: 94, reasoning: 94 });
+  assert.deepEqual(readTokenUsage({ ...report, completion_tokens: 94 }), { input: 9, output: 94 });
+  assert.deepEqual(readTokenUsage({ ...report, total_tokens: 0 }), { input: 9, output: 1 });
+  // The total of an embedding, and caches that stand beside the prompt.
+  assert.deepEqual(readTokenUsage({ prompt_tokens: 9, total_tokens: 103 }), { input: 9 });
+  const cached = readTokenUsage({ ...report, prompt_tokens_details: { cached_tokens: 4 } });
+  assert.deepEqual(cached, { input: 5, cacheRead: 4, output: 1 });
+  assert.equal(readTokenUsage({ ...report, completion_tokens_details: { reasoning_tokens: 0 } })?.output, 1);
+
+  const reports = new TokenUsageReports();
+  reports.read(report);
+  const last = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 };
+  assert.deepEqual(reports.read(last), { input: 9, output: 96, reasoning: 93 });
 });
 
 test('half a report of the output is what it says; a total without its prompt decides nothing', () => {
