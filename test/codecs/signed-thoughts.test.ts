@@ -7,7 +7,17 @@ import type { ClientCodec } from '../../src/codecs/codec.ts';
 import { CLIENTS } from '../../src/codecs/registry.ts';
 import { chatUpstream } from '../../src/codecs/chat/index.ts';
 import { responsesUpstream } from '../../src/codecs/responses/index.ts';
-import { decodeContext, openForTests, ownerOf, responseContext, targetOf } from '../support/wire.ts';
+import {
+  bytesOf,
+  decodeBytes,
+  decodeContext,
+  encodeSteps,
+  openForTests,
+  ownerOf,
+  responseContext,
+  sseText,
+  targetOf,
+} from '../support/wire.ts';
 
 const owner = ownerOf(responsesUpstream);
 const user = { role: 'user', content: 'hi' };
@@ -84,7 +94,13 @@ for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
     const litellm = ownerOf(chatUpstream);
     for (const blocks of BLOCKS) {
       const text = blocks.map(({ thinking }) => thinking ?? '').join('');
-      const message = { role: 'assistant', content: 'a', reasoning_content: text, thinking_blocks: blocks };
+      const message = {
+        role: 'assistant',
+        content: 'a',
+        reasoning_content: text,
+        thinking_blocks: blocks,
+        provider_specific_fields: { thinking_blocks: blocks },
+      };
       const { native, events } = chatUpstream.decodeResponse(
         JSON.stringify({ id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] }),
         decodeContext(litellm),
@@ -96,13 +112,34 @@ for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
         native?.dialect === dialect ? native : undefined,
         responseContext(client, litellm),
       );
+      assert.doesNotMatch(answer, /"(SIG2?|RED)"/);
       const body = { model: 'm', ...historyOf(JSON.parse(answer)) };
       const request = client.decodeRequest(JSON.stringify(body), body, { open: openForTests });
       const { messages } = JSON.parse(chatUpstream.encodeRequest(request, targetOf(litellm)).body);
       assert.deepEqual(messages[1].thinking_blocks, blocks);
       assert.equal(messages[1].reasoning_details, undefined);
       const elsewhere = targetOf({ ...litellm, scope: 'https://other.example' });
-      if (dialect !== 'chat') assert.doesNotMatch(chatUpstream.encodeRequest(request, elsewhere).body, /SIG|RED|mz2/);
+      assert.doesNotMatch(chatUpstream.encodeRequest(request, elsewhere).body, /SIG|RED|mz2/);
     }
   });
 }
+
+test('no client of a stream reads the signature of a block of LiteLLM itself', () => {
+  const thought = { type: 'thinking', thinking: 'hm', signature: '' };
+  const signed = { type: 'thinking', thinking: '', signature: 'SIG' };
+  const deltas = [
+    { role: 'assistant', content: '', reasoning_content: 'hm', thinking_blocks: [thought] },
+    { content: '', reasoning_content: '', thinking_blocks: [signed], provider_specific_fields: { thinking_blocks: [signed] } },
+    { content: 'a' },
+  ];
+  const chunks = deltas.map((delta) => ({ id: 'c', choices: [{ index: 0, delta, finish_reason: null }] }));
+  const sse = [...chunks, { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }]
+    .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+    .join('');
+  for (const client of CLIENTS) {
+    const { steps, failure } = decodeBytes(chatUpstream, [bytesOf(`${sse}data: [DONE]\n\n`)]);
+    const written = sseText(encodeSteps(client, steps, responseContext(client, ownerOf(chatUpstream)), failure));
+    assert.doesNotMatch(written, /"SIG"/);
+    if (client.dialect !== 'completions') assert.match(written, /hm[\s\S]*mz2\./);
+  }
+});

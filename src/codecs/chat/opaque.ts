@@ -7,7 +7,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit } from '../json/edit.ts';
 import type { JsonPath } from '../json/text.ts';
-import { type Detail, opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
+import { type Detail, detailsOfBlocks, opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
 import { nonEmptyString } from './wire.ts';
 import type { Item, TextItem } from '../canonical/item.ts';
 import { TEXT_SEPARATOR } from '../answers/text-join.ts';
@@ -27,11 +27,22 @@ export function sealedEntry(opaque: Opaque, id: string, index: number, context: 
   return { type: 'reasoning.encrypted', data: context.seal(opaque), id, format: UNKNOWN_FORMAT, index };
 }
 
-/** Adds the edits that seal every payload in the `reasoning_details` of a native delta or message at `path`. */
+/** Adds the edits that seal every payload in the details and blocks of thinking of a native delta or message at `path`. */
 export function sealDetails(message: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+  sealBlocks(message, path, context, edits);
+  // LiteLLM says them twice.
+  const copies = message['provider_specific_fields'];
+  if (isObject(copies)) sealBlocks(copies, [...path, 'provider_specific_fields'], context, edits);
   const details = message['reasoning_details'];
   if (!Array.isArray(details)) return;
   for (const [at, entry] of details.entries()) sealDetail(entry, [...path, 'reasoning_details', at], context, edits);
+}
+
+function sealBlocks(holder: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+  const blocks = holder['thinking_blocks'];
+  if (!Array.isArray(blocks)) return;
+  for (const [at, block] of blocks.entries())
+    for (const detail of detailsOfBlocks([block])) sealDetail(detail, [...path, 'thinking_blocks', at], context, edits);
 }
 
 function sealDetail(entry: JsonValue, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {

@@ -9,6 +9,7 @@ import type { Steps } from '../../steps.ts';
 import {
   type Detail,
   type DetailIdentity,
+  detailsOfBlocks,
   identityOf,
   isSameItem,
   mergeIdentity,
@@ -54,7 +55,8 @@ export class HistoryReasoning {
   /** Of the message at `at`, the one of this ordinal. */
   static *read(message: JsonObject, at: string, turn: number, context: RequestContext): Steps<HistoryReasoning> {
     const reasoning = new HistoryReasoning(message, at, turn, context);
-    const details = message['reasoning_details'];
+    const { thinking_blocks: blocks } = message;
+    const details = Array.isArray(blocks) && blocks.length > 0 ? detailsOfBlocks(blocks) : message['reasoning_details'];
     if (!present(details)) return reasoning;
     const callIds = callIdsOf(message);
     for (const entry of arrayAt(details, `${at}.reasoning_details`)) {

@@ -34,7 +34,7 @@ export const READ: ReadMembers = {
     messages: {
       own: new Set([
         ...['role', 'id', 'content', 'refusal', 'audio', 'images', 'tool_calls', 'tool_call_id', 'function_call'],
-        ...['reasoning', 'reasoning_content', 'reasoning_details', 'reasoning_opaque', 'extra_content'],
+        ...['reasoning', 'reasoning_content', 'reasoning_details', 'reasoning_opaque', 'thinking_blocks', 'extra_content'],
         ...['cache_control', 'configuration_update'],
       ]),
       // Other members of a result only repeat what its call holds.

@@ -14,7 +14,7 @@ import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers, present } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
 import { SIGNATURE_PATH, signatureOf } from '../opaque.ts';
-import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
+import { type Detail, detailEntries, detailsOfBlocks, entryOfForm, readDetail, UNKNOWN_FORMAT } from '../details.ts';
 import { cacheMember, holdsBreakpoint } from './encode-parts.ts';
 import { wireCallId } from '../wire.ts';
 import { missingReasoning } from './encode-messages.ts';
@@ -124,7 +124,7 @@ function assistantMessages({ messages }: JsonObject): readonly AssistantMessage[
  * knows no other.
  */
 function removeReasoning(json: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
-  const members = ['reasoning', 'reasoning_details'];
+  const members = ['reasoning', 'reasoning_details', 'thinking_blocks'];
   if (options.replayReasoningContent !== true) members.push('reasoning_content');
   for (const { turn, message } of assistantMessages(json)) {
     for (const member of members) {
@@ -168,11 +168,36 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
     }
     const details = message['reasoning_details'];
     if (Array.isArray(details) && !target.without.has('raw')) openDetails(details, path, values, edits, losses);
+    openBlocks(message, path, values, edits, target.without.has('raw'));
+    const copies = message['provider_specific_fields'];
+    if (isObject(copies)) openBlocks(copies, [...path, 'provider_specific_fields'], values, edits);
     openSignature(message, path, values, edits);
     const calls = message['tool_calls'];
     if (!Array.isArray(calls)) continue;
     for (const [at, entry] of calls.entries()) openSignature(entry, [...path, 'tool_calls', at], values, edits);
   }
+}
+
+/** A block whose signature may not be sent is left out. */
+function openBlocks(holder: JsonObject, at: JsonPath, values: OpaqueValues, edits: JsonEdit[], areRemoved = false): void {
+  const blocks = holder['thinking_blocks'];
+  if (!Array.isArray(blocks) || areRemoved) return;
+  const path = [...at, 'thinking_blocks'];
+  const changed: JsonEdit[] = [];
+  let left = blocks.length;
+  for (const [index, block] of blocks.entries()) {
+    const [detail] = detailsOfBlocks([block]).map(readDetail);
+    if (detail?.payload === undefined) continue;
+    const value = values.of(detail.payload);
+    if (value === undefined) {
+      left -= 1;
+      changed.push({ path: [...path, index], value: undefined });
+    } else if (value !== detail.payload) {
+      changed.push({ path: [...path, index, detail.kind === 'text' ? 'signature' : 'data'], value: JSON.stringify(value) });
+    }
+  }
+  if (left === 0 && blocks.length > 0) edits.push({ path, value: undefined });
+  else append(edits, changed);
 }
 
 function openSignature(signed: JsonValue, path: JsonPath, values: OpaqueValues, edits: JsonEdit[]): void {
