@@ -18,13 +18,15 @@ import {
   schemaMembers,
 } from '../../requests/members.ts';
 
-export function readTools(json: JsonObject): Tool[] {
-  if (present(json['tools'])) return arrayAt(json['tools'], 'tools').map((tool, index) => readTool(tool, `tools[${index}]`));
-  if (!present(json['functions'])) return [];
-  return arrayAt(json['functions'], 'functions').map((body, index) => {
+/** The tools, then the functions of the deprecated list: a request may hold both. */
+export function readTools({ tools, functions }: JsonObject): Tool[] {
+  const modern = present(tools) ? arrayAt(tools, 'tools').map((tool, index) => readTool(tool, `tools[${index}]`)) : [];
+  if (!present(functions)) return modern;
+  const deprecated = arrayAt(functions, 'functions').map((body, index) => {
     const at = `functions[${index}]`;
     return readFunction(objectAt(body, at), undefined, at);
   });
+  return [...modern, ...deprecated];
 }
 
 function readTool(value: JsonValue, at: string): Tool {

@@ -220,6 +220,17 @@ describe('chat requests', () => {
     assert.deepEqual(request.toolChoice, { mode: 'tool', toolType: 'function', tool: { name: 'f' } });
   });
 
+  it('read deprecated functions behind tools, where a request holds both lists', () => {
+    const tool = { type: 'function', function: { name: 'g' } };
+    for (const tools of [[tool], []]) {
+      const request = requestOf({ model: 'm', messages: [user], functions: [{ name: 'f' }], tools });
+      assert.deepEqual(
+        request.tools.map((each) => each.at),
+        [...tools.map(() => 'tools[0].function'), 'functions[0]'],
+      );
+    }
+  });
+
   it('read a deprecated call beside an empty list of calls, and one without arguments', () => {
     const turns = [
       { function_call: { name: 'f', arguments: '{"a":1}' }, tool_calls: [] },
