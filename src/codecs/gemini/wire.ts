@@ -2,6 +2,7 @@
  * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so
  * that arguments keep their key order and number spelling. Reading is in `answer/decode-chunk.ts`.
  */
+import { joinTexts } from '../join-texts.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { ToolCallItem } from '../canonical/item.ts';
 import { objectInput } from '../tools/call-inputs.ts';
@@ -53,13 +54,13 @@ export interface Content {
 /** `JSON.stringify` for values that may hold {@link RawJson}; undefined members are left out. */
 export function writeJson(value: unknown): string {
   if (value instanceof RawJson) return value.text;
-  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`;
+  if (Array.isArray(value)) return `[${joinTexts(value.map(writeJson))}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const members: string[] = [];
   for (const [key, member] of Object.entries(value)) {
     if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeJson(member)}`);
   }
-  return `{${members.join(',')}}`;
+  return `{${joinTexts(members)}}`;
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
+import { joinTexts } from '../../codecs/join-texts.ts';
 import type { Steps } from '../../codecs/steps.ts';
 import { inputTexts, inputValues } from '../history/past-turn.ts';
 import type { JsonBody } from '../request/body.ts';
@@ -265,9 +266,8 @@ export function* withItemsBefore(body: JsonBody, { texts, values }: Items): Step
   const own = yield* inputTexts(body);
   yield;
   const input = [...values, ...inputValues(json['input'])];
-  // Put together by reference: whoever looks at it first copies it, in a step of its own.
-  const items = [...texts, ...own].reduce((before, item) => `${before},${item}`);
-  return { text: editJson(text, [{ path: ['input'], value: `[${items}]` }], ends), json: { ...json, input } };
+  const items = `[${joinTexts([...texts, ...own])}]`;
+  return { text: editJson(text, [{ path: ['input'], value: items }], ends), json: { ...json, input } };
 }
 
 function givenBack({ id, responseId, input, lane }: Steer, code: SteerCode): string {

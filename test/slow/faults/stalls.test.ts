@@ -88,6 +88,15 @@ const ATTACKS: Readonly<Record<string, (rig: Rig) => Promise<string | Buffer> | 
   'arguments of ten million values, compressed': () => gzipSync(asCall(`{\\"x\\":[${'{},'.repeat(10_000_000)}{}]}`)),
   'arguments of ten million values for gemini, compressed': () =>
     gzipSync(asCall(`{\\"x\\":[${'{},'.repeat(10_000_000)}{}]}`, 'lowered')),
+  'a call, and a result, of seven million quotes each for gemini': () =>
+    ask({
+      model: 'lowered',
+      messages: [
+        ...messages,
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: { a: '"'.repeat(7_000_000) } }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: '"'.repeat(7_000_000) }] },
+      ],
+    }),
   'fifteen million backslashes': () => ask({ messages: [{ role: 'user', content: '\\'.repeat(15_000_000) }] }),
   'arguments of five million quotes, compressed': () => gzipSync(asCall(`{\\"x\\":\\"${'\\\\\\"'.repeat(5_000_000)}\\"}`)),
   '60,000 messages': () =>

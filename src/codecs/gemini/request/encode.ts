@@ -1,4 +1,5 @@
 /** A canonical request as a call of `generateContent` or `streamGenerateContent`. The model is in the path, not in the body. */
+import { joinTexts } from '../../join-texts.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { type EncodeContext, requestEncoder } from '../../requests/request-encoder.ts';
 import { isLong, writeInSteps } from '../../json/write-in-steps.ts';
@@ -34,12 +35,12 @@ function* writeMembers(contents: readonly Content[], rest: Readonly<Record<strin
     if (endsStep(index)) yield;
     written.push(yield* writeContent(content));
   }
-  const members = [`"contents":[${written.join(',')}]`];
+  const members = [`"contents":[${joinTexts(written)}]`];
   for (const [name, value] of Object.entries(rest)) {
     yield;
     if (value !== undefined) members.push(`"${name}":${yield* writeInSteps(value as object)}`);
   }
-  return `{${members.join(',')}}`;
+  return `{${joinTexts(members)}}`;
 }
 
 function* writeContent({ role, parts }: Content): Steps<string> {
@@ -48,7 +49,7 @@ function* writeContent({ role, parts }: Content): Steps<string> {
     if (endsStep(index)) yield;
     written.push(writeJson(yield* withLongText(part)));
   }
-  return `{"role":${JSON.stringify(role)},"parts":[${written.join(',')}]}`;
+  return `{"role":${JSON.stringify(role)},"parts":[${joinTexts(written)}]}`;
 }
 
 /** A text of megabytes, said or as a result, is written in steps; the part around it is small. */
