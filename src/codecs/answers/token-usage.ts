@@ -54,7 +54,7 @@ function readTokenCounts(value: JsonValue | undefined): Usage | undefined {
   const written = cacheWrites(input);
   const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
   const total = countOf(value['total_tokens']);
-  const hasDetails = Object.keys(input).length + Object.keys(output).length > 0;
+  const hasDetails = input !== NO_MEMBERS || output !== NO_MEMBERS;
   const reasoning =
     countOf(output['reasoning_tokens']) ??
     countOf(value['reasoning_tokens']) ??
@@ -194,8 +194,10 @@ function metersOf(value: JsonObject): ReadonlyMap<string, number> {
 }
 
 function members(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {};
+  return isObject(value) ? value : NO_MEMBERS;
 }
+
+const NO_MEMBERS: JsonObject = Object.freeze({});
 
 /** The usage object for a client: totals that include caches and reasoning, with the details that SDKs require. */
 export function writeTokenUsage(usage: Usage): JsonObject {
