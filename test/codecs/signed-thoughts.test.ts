@@ -1,8 +1,11 @@
 /** Signed reasoning goes back to the upstream that made it as it came, whatever protocol the client between them speaks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Step } from '../../src/codecs/canonical/event.ts';
 import { fold } from '../../src/codecs/canonical/fold.ts';
 import type { JsonObject } from '../../src/codecs/canonical/json.ts';
+import type { Owner } from '../../src/codecs/canonical/opaque.ts';
+import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec } from '../../src/codecs/codec.ts';
 import { CLIENTS } from '../../src/codecs/registry.ts';
 import { chatUpstream } from '../../src/codecs/chat/index.ts';
@@ -46,9 +49,18 @@ const HISTORIES: Readonly<Record<string, (answer: JsonObject & { choices: { mess
   responses: ({ output }) => ({ input: [user, ...(Array.isArray(output) ? output : []), user] }),
 };
 
-for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
+/** The turn that follows an answer, as the client sends it and the gateway reads it. Nothing signed is in the answer by itself. */
+function nextTurn(dialect: string, { native, events }: Step, owner: Owner): CanonicalRequest {
+  const client = CLIENTS.find((codec) => codec.dialect === dialect) as ClientCodec;
+  const own = native?.dialect === dialect ? native : undefined;
+  const answer = client.encodeResponse(fold(events), own, responseContext(client, owner));
+  assert.doesNotMatch(answer, /"(SIG2?|ENC|RED)"/);
+  const body = { model: 'm', ...HISTORIES[dialect]?.(JSON.parse(answer)) };
+  return client.decodeRequest(JSON.stringify(body), body, { open: openForTests });
+}
+
+for (const dialect of Object.keys(HISTORIES)) {
   test(`a ${dialect} client brings the thoughts of a responses upstream back as they came`, () => {
-    const client = CLIENTS.find((codec) => codec.dialect === dialect) as ClientCodec;
     for (const thought of THOUGHTS) {
       const said = {
         type: 'message',
@@ -56,18 +68,11 @@ for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
         role: 'assistant',
         content: [{ type: 'output_text', text: 'a', annotations: [] }],
       };
-      const { native, events } = responsesUpstream.decodeResponse(
+      const whole = responsesUpstream.decodeResponse(
         JSON.stringify({ id: 'r', status: 'completed', output: [thought, said] }),
         decodeContext(owner),
       );
-      const answer = client.encodeResponse(
-        fold(events),
-        native?.dialect === dialect ? native : undefined,
-        responseContext(client, owner),
-      );
-      assert.doesNotMatch(answer, /"(SIG|ENC)"/);
-      const body = { model: 'm', ...historyOf(JSON.parse(answer)) };
-      const request = client.decodeRequest(JSON.stringify(body), body, { open: openForTests });
+      const request = nextTurn(dialect, whole, owner);
       const { input } = JSON.parse(responsesUpstream.encodeRequest(request, targetOf(owner)).body);
       assert.deepEqual(
         input.find(({ type }: JsonObject) => type === 'reasoning'),
@@ -88,9 +93,8 @@ const BLOCKS: readonly (readonly JsonObject[])[] = [
   [{ type: 'thinking', thinking: '', signature: 'SIG' }],
 ];
 
-for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
+for (const dialect of Object.keys(HISTORIES)) {
   test(`a ${dialect} client brings the blocks of thinking of LiteLLM back as they came`, () => {
-    const client = CLIENTS.find((codec) => codec.dialect === dialect) as ClientCodec;
     const litellm = ownerOf(chatUpstream);
     for (const blocks of BLOCKS) {
       const text = blocks.map(({ thinking }) => thinking ?? '').join('');
@@ -101,20 +105,13 @@ for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
         thinking_blocks: blocks,
         provider_specific_fields: { thinking_blocks: blocks },
       };
-      const { native, events } = chatUpstream.decodeResponse(
+      const whole = chatUpstream.decodeResponse(
         JSON.stringify({ id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] }),
         decodeContext(litellm),
       );
-      const whole = fold(events);
-      assert.equal(whole.items.map(({ item }) => (item.kind === 'reasoning' ? (item.raw ?? '') : '')).join(''), text);
-      const answer = client.encodeResponse(
-        whole,
-        native?.dialect === dialect ? native : undefined,
-        responseContext(client, litellm),
-      );
-      assert.doesNotMatch(answer, /"(SIG2?|RED)"/);
-      const body = { model: 'm', ...historyOf(JSON.parse(answer)) };
-      const request = client.decodeRequest(JSON.stringify(body), body, { open: openForTests });
+      const { items } = fold(whole.events);
+      assert.equal(items.map(({ item }) => (item.kind === 'reasoning' ? (item.raw ?? '') : '')).join(''), text);
+      const request = nextTurn(dialect, whole, litellm);
       const { messages } = JSON.parse(chatUpstream.encodeRequest(request, targetOf(litellm)).body);
       assert.deepEqual(messages[1].thinking_blocks, blocks);
       assert.equal(messages[1].reasoning_details, undefined);
