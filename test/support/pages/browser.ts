@@ -34,8 +34,16 @@ export interface Visit extends AsyncDisposable {
   readonly urls: string[];
 }
 
-/** Opens `url` with the clock under the test's hand. */
-export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+/**
+ * Opens `url` with the clock under the test's hand. Where time `stands`, the page's passes by `runFor` alone, however slow the
+ * machine is.
+ */
+export async function visit(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+  time: 'flows' | 'stands' = 'flows',
+): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   const complaints: string[] = [];
@@ -51,7 +59,9 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
       'self.shifts = []; new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) shifts.push(entry.value); })' +
       '.observe({ type: "layout-shift", buffered: true });',
   );
-  await page.clock.install({ time: new Date('2026-11-20T12:00:00Z') });
+  const start = new Date('2026-11-20T12:00:00Z');
+  await page.clock.install({ time: start });
+  if (time === 'stands') await page.clock.pauseAt(start);
   await page.goto(url);
   return {
     page,
