@@ -82,9 +82,9 @@ export interface ReasoningControl {
 
 /**
  * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any
- * model, cache breakpoints, and ids of items that another vendor of the protocol gave.
+ * model, cache breakpoints, ids of items that another vendor of the protocol gave, and the stream of a picture.
  */
-export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids';
+export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids' | 'picture_stream';
 
 export interface CacheOptions extends CacheBreakpoint {
   /** The upstream chooses the position of a breakpoint: top-level `cache_control`, or OpenAI's mode `implicit`. */

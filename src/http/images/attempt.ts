@@ -31,13 +31,17 @@ export interface MadeAnswer {
   readonly losses: readonly string[];
 }
 
-/** The attempts of one exchange; they share its one fallback to an upstream request without a stream. */
+/**
+ * The attempts of one exchange; they share its one fallback to an upstream request without a stream. A Channel that needed it is
+ * asked for no stream of this model for some minutes.
+ */
 export function imageAttempts(call: CallContext, request: ImageRequest): (target: Target) => Promise<MadeAnswer> {
+  const { unknown } = call.gateway.dispatcher;
   let streaming = request.stream;
-  const encode = ({ channel, upstreamModel }: Target, upstream: ImageUpstream): ImageUpstreamRequest =>
+  const encode = ({ channel, upstreamModel, without }: Target, upstream: ImageUpstream): ImageUpstreamRequest =>
     upstream.encode(request, {
       upstreamModel,
-      stream: streaming,
+      stream: streaming && !without.has('picture_stream'),
       ...channel.image,
       override: (json) => applyParameters(json, channel),
       mint: call.gateway.mint,
@@ -50,6 +54,7 @@ export function imageAttempts(call: CallContext, request: ImageRequest): (target
     } catch (thrown) {
       if (!encoded.stream || !(thrown instanceof GatewayError) || !rejectsStreaming(thrown)) throw thrown;
       streaming = false;
+      unknown.refused(target.channel.id, target.upstreamModel, 'picture_stream');
       return await send(call, target, upstream, encode(target, upstream));
     }
   };

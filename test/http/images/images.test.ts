@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { readPng } from '../../../src/simulator/png.ts';
-import { eventually } from '../../support/test-gateway.ts';
+import { channel, eventually, testGateway } from '../../support/test-gateway.ts';
 import { blob, dataUrl, file, png, readSse, sentBody, type Studio, studio } from './studio.ts';
 
 let place: Studio;
@@ -398,6 +398,30 @@ test('one fallback after a 400 that names streaming; one row that streams', asyn
     await settled(1);
     assert.deepEqual([place.gateway.store.settled[0]?.stream, place.gateway.store.settled[0]?.usage?.images], [true, 1]);
   }
+});
+
+test('a Channel that refused to stream a model is not asked to again, and its other models are', async () => {
+  const ofImages = { kind: 'image', price: { output: '2' } };
+  await using other = await testGateway({
+    channels: [channel(place.sim.url, { type: 'openai_image', models: { first: 'up-first', second: 'up-second' } })],
+    models: { first: ofImages, second: ofImages },
+  });
+  place.sim.reset();
+  const body = { error: { message: "Unsupported parameter: 'stream' is not supported by this model.", param: 'stream' } };
+  place.sim.enqueue({ faults: [{ type: 'status', status: 400, body }] });
+  for (const model of ['first', 'first', 'second']) {
+    const response = await other.post('/v1/images/generations', { model, prompt: 'x', size: '64x64', stream: true });
+    assert.equal(readSse(await response.text()).events[0]?.event, 'image_generation.completed');
+  }
+  assert.deepEqual(
+    place.sim.requests.map(({ body }) => [(body as { model: string }).model, (body as { stream?: boolean }).stream]),
+    [
+      ['up-first', true],
+      ['up-first', undefined],
+      ['up-first', undefined],
+      ['up-second', true],
+    ],
+  );
 });
 
 test('no fallback for other refusals, and none for a broken connection', async () => {
