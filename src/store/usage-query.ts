@@ -17,6 +17,7 @@ import {
   type UsageSums,
 } from './rollups.ts';
 import { dayName } from './spend-windows.ts';
+import type { Steps } from './steps.ts';
 
 /** Rows of hours or of days: from `from`, before `to`. */
 export interface RollupSpan {
@@ -67,7 +68,6 @@ const DIMENSIONS: readonly (readonly [UsageDimension, keyof GroupMembers, Word])
   ['channel', 'channelId', ({ channelId }) => channelId],
   ['code', 'code', ({ code }) => code],
 ];
-const MEMBERS = DIMENSIONS.map(([, member]) => member);
 
 /** Rows, or sums of rows, become groups. A month by the hour is some ten thousand rows. */
 export class UsageGroups {
@@ -91,14 +91,21 @@ export class UsageGroups {
     if (row.code !== '') group.errors += row.sums.requests;
   }
 
-  result(): UsageGroup[] {
-    const groups = [...this.#groups.values()].filter(({ sums }) => !isNothing(sums));
-    return groups.map(({ members, sums, errors }) => ({ ...members, ...sums, errors })).sort(byMembers);
+  /** By their members, in the order of the dimensions: quick where the rows came in that order. */
+  async result(steps: Steps): Promise<UsageGroup[]> {
+    const groups: UsageGroup[] = [];
+    for (const { members, sums, errors } of this.#groups.values()) {
+      if (!isNothing(sums)) groups.push({ ...members, ...sums, errors });
+      if (steps.isOver) await steps.next();
+    }
+    await steps.next();
+    const members = this.#wanted.map(([, member]) => member);
+    return groups.sort((a, b) => compareMembers(members, a, b));
   }
 }
 
-function byMembers(a: GroupMembers, b: GroupMembers): number {
-  for (const member of MEMBERS) {
+function compareMembers(members: readonly (keyof GroupMembers)[], a: GroupMembers, b: GroupMembers): number {
+  for (const member of members) {
     const [left, right] = [a[member] ?? '', b[member] ?? ''];
     if (left !== right) return left < right ? -1 : 1;
   }

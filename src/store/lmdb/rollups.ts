@@ -25,7 +25,7 @@ export function createUsageByHour(environment: Environment): UsageByHour {
         if (steps.isOver) await steps.next();
       }
     }
-    return groups.result();
+    return await groups.result(steps);
   };
 }
 

@@ -10,8 +10,8 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Rows of one answer of a cursor: the driver reads an answer that has come whole in one turn of the event loop. */
-const FETCHED = 500;
+/** Rows of one answer of a cursor: the driver reads an answer that has come whole in one turn of the event loop, a wide row in 25 µs. */
+const FETCHED = 200;
 
 export type Value = string | number | bigint | boolean | null | Uint8Array | readonly string[] | undefined;
 
@@ -54,12 +54,12 @@ export class Session {
   }
 
   /**
-   * All rows of a query without parameters, a thousand at a time, within the transaction that is under way. The database sorts
-   * them once, whatever their order; pages by key would sort them anew for each page where no index has that order. A cursor that
-   * was not read to its end is closed with the transaction.
+   * All rows of a query, some hundred at a time, within the transaction that is under way. The database sorts them once, whatever
+   * their order; pages by key would sort them anew for each page where no index has that order. A cursor that was not read to its
+   * end is closed with the transaction.
    */
-  async *rows({ name, text }: Statement): AsyncGenerator<Row> {
-    await this.#send(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`);
+  async *rows({ name, text }: Statement, values: readonly Value[] = []): AsyncGenerator<Row> {
+    await this.#send(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, values);
     for (;;) {
       const rows = await this.#send(`FETCH ${FETCHED} FROM ${name}`);
       yield* rows;
@@ -75,9 +75,10 @@ export class Session {
     await this.#send(text);
   }
 
-  async #send(text: string): Promise<Row[]> {
+  async #send(text: string, values: readonly Value[] = []): Promise<Row[]> {
     try {
-      return (await this.#client.query<Row>(text)).rows;
+      const query = values.length === 0 ? text : { text, values: values.map(parameter) };
+      return (await this.#client.query<Row>(query)).rows;
     } catch (error) {
       throw new DatabaseFailure(error);
     }
