@@ -10,7 +10,10 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Rows of one answer of a cursor: the driver reads an answer that has come whole in one turn of the event loop, a wide row in 25 µs. */
+/**
+ * Rows of one answer of a cursor: the driver reads an answer that has come whole in one turn of the event loop, a wide row in 25
+ * µs.
+ */
 const FETCHED = 200;
 
 export type Value = string | number | bigint | boolean | null | Uint8Array | readonly string[] | undefined;
