@@ -19,7 +19,7 @@ export function callEntries(value: JsonValue | undefined): readonly JsonValue[] 
 }
 
 export function readPiece(entry: JsonObject): Piece {
-  const custom = entry['type'] === 'custom' || (entry['custom'] !== undefined && entry['custom'] !== null);
+  const custom = isCustom(entry);
   const body = custom ? entry['custom'] : entry['function'];
   const members = body === undefined || body === null ? {} : objectAt(body, 'tool_calls');
   const index = entry['index'];
@@ -31,6 +31,13 @@ export function readPiece(entry: JsonObject): Piece {
     custom,
     signature: signatureOf(entry),
   };
+}
+
+/** Without a type, the member decides that is there. A server may write both, one of them without a word in it (Snowflake). */
+function isCustom({ type, custom, function: called }: JsonObject): boolean {
+  if (type === 'custom' || type === 'function') return type === 'custom';
+  if (custom === undefined || custom === null) return false;
+  return !isObject(called) || (isObject(custom) && Object.values(custom).some((value) => value !== '' && value !== null));
 }
 
 /** Arguments are text; the object that some vendors send is written as JSON. */
