@@ -1,6 +1,6 @@
 /** The clouds as tests ask them: a simulator that checks credentials, and Channels that have the right ones. */
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clouds } from '../../src/simulator/clouds/door.ts';
@@ -38,9 +38,18 @@ export const SECRETS: readonly string[] = [
   ...['token_', 'PRIVATE KEY', 'eyJ'],
 ];
 
+let secrets: string | undefined;
+let written = 0;
+
 /** A file of a folder that goes with the process. */
 export function secretFile(name: string, text: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'mizu-clouds-')), name);
+  if (secrets === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'mizu-clouds-'));
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+    secrets = folder;
+  }
+  written += 1;
+  const path = join(secrets, `${written}-${name}`);
   writeFileSync(path, text);
   return path;
 }
