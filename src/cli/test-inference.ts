@@ -10,7 +10,7 @@ import { attemptWhole } from '../http/text/attempt.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Mint } from '../codecs/codec.ts';
 import { LargeWork } from '../http/request/large-work.ts';
-import { Turns } from '../streams/turns.ts';
+import { LoopTurns } from '../streams/loop-turns.ts';
 
 export interface Inference {
   readonly ok: boolean;
@@ -48,7 +48,7 @@ export async function testByInference(channel: Channel, model: Model, parts: Inf
   const request = codecs.client('chat').decodeRequest(JSON.stringify(body), body, { open: () => undefined });
   const note: { upstreamStatus?: number } = {};
   const target = { channel, upstreamModel, model: model.name, without: new Set<never>(), note };
-  const gateway = { upstreams, codecs, clock, largeWork: new LargeWork(), streamTurns: new Turns(), mint };
+  const gateway = { upstreams, codecs, clock, largeWork: new LargeWork(), streamTurns: new LoopTurns(), mint };
   const call = { gateway, config, request: { headers: {} } };
   const answered = (ok: boolean, words: string): Inference => ({
     ok,

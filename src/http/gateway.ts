@@ -8,7 +8,7 @@ import type { chargeFor } from '../store/charge.ts';
 import type { Principal } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
-import type { Turns } from '../streams/turns.ts';
+import type { LoopTurns } from '../streams/loop-turns.ts';
 import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/plan.ts';
@@ -58,9 +58,9 @@ export interface Gateway {
   readonly leavers: OneATurn;
   readonly largeWork: LargeWork;
   /** The work of requests, whatever their size. */
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   /** The work on the streams of upstreams; a key is a party. */
-  readonly streamTurns: Turns;
+  readonly streamTurns: LoopTurns;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */

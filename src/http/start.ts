@@ -5,7 +5,7 @@ import { createEnvelopes } from '../codecs/envelope.ts';
 import { USD } from '../store/money.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
-import { Turns } from '../streams/turns.ts';
+import { LoopTurns } from '../streams/loop-turns.ts';
 import type { Logger } from 'pino';
 import { type AdminApiOptions, createAdminApi } from './admin/admin-api.ts';
 import type { Config, OperationsAddress } from './config/config.ts';
@@ -235,7 +235,7 @@ export function createGateway(options: StartOptions, signals = SILENT, buckets =
     processFigures: options.processFigures,
   });
   const [keySlots, memory, unfinished, leavers] = [new KeySlots(), createMemory(options), new UnfinishedBytes(), new OneATurn()];
-  const [largeWork, turns, streamTurns] = [new LargeWork(), new Turns(), new Turns()];
+  const [largeWork, turns, streamTurns] = [new LargeWork(), new LoopTurns(), new LoopTurns()];
   const tokenizer = new Tokenizer(clock, options.log, options.loadTokenizer);
   return {
     config,

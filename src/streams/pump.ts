@@ -6,7 +6,7 @@
 import { empty } from './empty.ts';
 import type { Sealed } from './seal.ts';
 import { ENDED } from './stream-error.ts';
-import type { Turns } from './turns.ts';
+import type { LoopTurns } from './loop-turns.ts';
 
 export interface PumpSource<In> {
   /**
@@ -43,7 +43,7 @@ export interface PumpOptions<In, Out> {
    */
   readonly held?: In[];
   /** What arrives is processed in these turns of the event loop, as a stream of `party`. Absent: as soon as it arrives. */
-  readonly turns?: Turns;
+  readonly turns?: LoopTurns;
   readonly party?: string;
   /** Awaited before the last words are written. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;

@@ -9,7 +9,7 @@ import { SSE_KEEP_ALIVE } from './sse-encode.ts';
 import { StallWatch, unsentBytes } from './stall-watch.ts';
 import { StreamError } from './stream-error.ts';
 import { LONG_CHARS, textPieces } from './text-pieces.ts';
-import type { Turns } from './turns.ts';
+import type { LoopTurns } from './loop-turns.ts';
 
 export interface ResponseWriterOptions {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export interface ResponseWriterOptions {
   /** Absent: `response` is all there is. */
   readonly wire?: Wire;
   /** Each piece of a long text waits for its turn of the event loop, as one of `party`. Absent: it waits for the reader alone. */
-  readonly turns?: Pick<Turns, 'enter'>;
+  readonly turns?: Pick<LoopTurns, 'enter'>;
   readonly party?: string;
   /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
   readonly onGone?: (reason: StreamError) => void;

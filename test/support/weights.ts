@@ -121,14 +121,14 @@ export const WEIGHTS: readonly Weight[] = [
   {
     what: 'many requests that come at once',
     metric: held('waiting_requests'),
-    tests: [['streams/turns.test.ts', 'F47: a hundred that come at once']],
+    tests: [['streams/loop-turns.test.ts', 'F47: a hundred that come at once']],
   },
   {
     what: 'streams whose upstreams speak at once',
     metric: held('waiting_streams'),
     tests: [
-      ['streams/turns.test.ts', 'F47: a thousand streams of one party'],
-      ['streams/turns.test.ts', 'F47: a stream of another party'],
+      ['streams/loop-turns.test.ts', 'F47: a thousand streams of one party'],
+      ['streams/loop-turns.test.ts', 'F47: a stream of another party'],
       ['slow/faults/chorus.test.ts', 'F47: a thousand streams whose upstream says $'],
     ],
   },

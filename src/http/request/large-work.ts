@@ -4,7 +4,7 @@
  * them.
  */
 import { atOnce, type Steps } from '../../codecs/steps.ts';
-import { Turns } from '../../streams/turns.ts';
+import { LoopTurns } from '../../streams/loop-turns.ts';
 
 /** Characters or bytes. All steps on less take a few milliseconds at most. */
 const LARGE = 32 * 1024;
@@ -12,7 +12,7 @@ const LARGE = 32 * 1024;
 export const isLarge = ({ length }: { readonly length: number }): boolean => length >= LARGE;
 
 export class LargeWork {
-  readonly #turns = new Turns();
+  readonly #turns = new LoopTurns();
 
   /** Bodies that wait for their next turn. */
   get waiting(): number {

@@ -7,7 +7,7 @@ import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, ClientEncoder, Frame, OutFrame } from '../../codecs/codec.ts';
 import { writeAnswer } from '../../codecs/pipeline.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
-import type { Turns } from '../../streams/turns.ts';
+import type { LoopTurns } from '../../streams/loop-turns.ts';
 import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -20,7 +20,7 @@ export interface ClientOutput {
 }
 
 export interface RelayWatch {
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   /** Whose turns: the key's. */
   readonly party: string;
   /** A part of the answer was written. */
@@ -53,7 +53,7 @@ export function relay(
 
 class RelayObserver implements PumpOptions<Step, OutFrame> {
   readonly held: Step[];
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly party: string;
   readonly isGone = isGone;
   /** The failure that was sent to the client. */

@@ -10,7 +10,7 @@ import { bytesUnderWay, StallWatch } from '../../streams/stall-watch.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import { TextLine } from '../../streams/text-line.ts';
 import { LONG_CHARS } from '../../streams/text-pieces.ts';
-import type { Turns } from '../../streams/turns.ts';
+import type { LoopTurns } from '../../streams/loop-turns.ts';
 
 /** A turn reads no further while this much waits for the client. */
 const HIGH_WATER_BYTES = 1024 * 1024;
@@ -21,7 +21,7 @@ export interface OutletOptions {
   readonly clock: Clock;
   readonly stallMs: number;
   /** Each piece of a long message waits for its turn of the event loop, as one of `party`. */
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly party: string;
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
-import { Turns } from '../../src/streams/turns.ts';
+import { LoopTurns } from '../../src/streams/loop-turns.ts';
 
 function work(ms: number): void {
   const until = performance.now() + ms;
@@ -10,7 +10,7 @@ function work(ms: number): void {
 }
 
 test('F47: a hundred that come at once are let in over many turns, in order, and none is forgotten', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   const done: number[] = [];
   const serve = async (request: number): Promise<void> => {
     await Promise.resolve();
@@ -35,7 +35,7 @@ test('F47: a hundred that come at once are let in over many turns, in order, and
 });
 
 test('whoever comes alone does not wait, and nobody goes before those who do', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   assert.equal(turns.enter(), undefined);
   assert.equal(turns.enter(), undefined, 'there is time left');
   work(6);
@@ -54,7 +54,7 @@ test('whoever comes alone does not wait, and nobody goes before those who do', a
 });
 
 test('F47: a thousand streams of one party that have work at once are served in order, over many turns', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   const done: number[] = [];
   for (let stream = 0; stream < 1_000; stream++) {
     turns.do('a', () => {
@@ -74,7 +74,7 @@ test('F47: a thousand streams of one party that have work at once are served in 
 });
 
 test('F47: a stream of another party is served next, however many wait', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   const done: string[] = [];
   const serve = (party: string, ms: number): void =>
     turns.do(party, () => {
@@ -94,7 +94,7 @@ test('F47: a stream of another party is served next, however many wait', async (
 });
 
 test('a party that was served is forgotten: who comes later, and waits, is not behind it', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   const done: string[] = [];
   for (const parties of [['a', 'b'], ['c'], ['d', 'a']]) {
     // The time of this turn is over.
@@ -114,7 +114,7 @@ test('a party that was served is forgotten: who comes later, and waits, is not b
 });
 
 test('in the time of one turn as many are served as fit', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   turns.do('', () => work(6));
   const done: number[] = [];
   for (let stream = 0; stream < 1_000; stream++) turns.do('a', () => void done.push(stream));
@@ -124,7 +124,7 @@ test('in the time of one turn as many are served as fit', async () => {
 });
 
 test('what a stream sets off by promises counts as its work', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   let done = 0;
   for (let stream = 0; stream < 100; stream++) {
     turns.do('a', () => {
@@ -148,7 +148,7 @@ test('what a stream sets off by promises counts as its work', async () => {
 });
 
 test('whoever waits by a promise is in the same order', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   assert.equal(turns.enter('a'), undefined);
   // Whatever was done meanwhile counts, by whomever.
   work(6);
@@ -162,7 +162,7 @@ test('whoever waits by a promise is in the same order', async () => {
 });
 
 test('a stream that is alone waits for nobody, however long it goes on', async () => {
-  const turns = new Turns();
+  const turns = new LoopTurns();
   for (let event = 0; event < 50; event++) {
     let isDone = false;
     turns.do('a', () => {

@@ -16,7 +16,7 @@ interface Line {
   next: number;
 }
 
-export class Turns {
+export class LoopTurns {
   /** The parties that wait. The first has the next piece, and goes to the end. */
   readonly #lines = new Map<string, Line>();
   #waiting = 0;
