@@ -1,11 +1,137 @@
 /**
- * The tables of price-relevant members against the types of the vendors' SDKs: whatever a new version of one adds to a request or
- * to a report of usage fails here until it has an entry.
+ * Which members of requests and of reports of usage change a price, against the types of the vendors' SDKs: whatever a new version
+ * of one adds fails here until somebody has said what becomes of it. What the gateway asks of requests is its own table; what the
+ * decoders of usage (`answer/usage.ts` of a dialect, `codecs/answers/token-usage.ts`) do with a report is written down here.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ITERATIONS, REQUEST_MEMBERS, USAGE_MEMBERS } from '../../../src/http/money/price-members.ts';
+import { REQUEST_MEMBERS } from '../../../src/http/money/price-members.ts';
+
+/**
+ * What becomes of a member of a report of usage.
+ * - a name of a price: its count is charged at that price. `total`: a sum of others, or a part that is charged within its whole.
+ * - `container`: its members have entries of their own. `modifier`: it names the price that was served.
+ * - `pass`: passes with counts of their own. `flagged`: it is told in the flags of the charge. `none`: no price.
+ */
+type UsageRule =
+  | 'input'
+  | 'cached_input'
+  | 'cache_write_5m'
+  | 'cache_write_30m'
+  | 'cache_write_1h'
+  | 'cache_write_12h'
+  | 'cache_write_unsplit'
+  | 'output'
+  | 'reasoning'
+  | 'image_input'
+  | 'image_output'
+  | 'audio_input'
+  | 'audio_output'
+  | 'web_search'
+  | 'web_fetch'
+  | 'total'
+  | 'container'
+  | 'modifier'
+  | 'pass'
+  | 'flagged'
+  | 'none';
+
+/** By the SDK's name of the type, then by member. */
+const USAGE_MEMBERS: Readonly<Record<string, Readonly<Record<string, UsageRule>>>> = {
+  CompletionUsage: {
+    prompt_tokens: 'input',
+    completion_tokens: 'output',
+    total_tokens: 'total',
+    prompt_tokens_details: 'container',
+    completion_tokens_details: 'container',
+  },
+  'CompletionUsage.PromptTokensDetails': {
+    audio_tokens: 'audio_input',
+    cache_write_tokens: 'cache_write_unsplit',
+    cached_tokens: 'cached_input',
+    image_tokens: 'image_input',
+    text_tokens: 'total',
+  },
+  'CompletionUsage.CompletionTokensDetails': {
+    accepted_prediction_tokens: 'total',
+    audio_tokens: 'audio_output',
+    reasoning_tokens: 'reasoning',
+    rejected_prediction_tokens: 'total',
+    text_tokens: 'total',
+  },
+  ResponseUsage: {
+    input_tokens: 'input',
+    input_tokens_details: 'container',
+    output_tokens: 'output',
+    output_tokens_details: 'container',
+    total_tokens: 'total',
+  },
+  'ResponseUsage.InputTokensDetails': {
+    cache_write_tokens: 'cache_write_unsplit',
+    cached_tokens: 'cached_input',
+    cache_write_tokens_details: 'container',
+  },
+  'ResponseUsage.InputTokensDetails.CacheWriteTokensDetails': {
+    ttl_12h_tokens: 'cache_write_12h',
+    ttl_30m_tokens: 'cache_write_30m',
+  },
+  'ResponseUsage.OutputTokensDetails': { reasoning_tokens: 'reasoning' },
+  'Response.ToolUsage': { image_gen: 'pass', web_search: 'container' },
+  'Response.ToolUsage.ImageGen': {
+    input_tokens: 'input',
+    input_tokens_details: 'container',
+    output_tokens: 'output',
+    total_tokens: 'total',
+    cached_tokens: 'cached_input',
+    cached_tokens_details: 'container',
+    output_tokens_details: 'container',
+  },
+  'Response.ToolUsage.WebSearch': { num_requests: 'web_search' },
+  BetaUsage: {
+    cache_creation: 'container',
+    cache_creation_input_tokens: 'cache_write_unsplit',
+    cache_read_input_tokens: 'cached_input',
+    fallback_credit: 'flagged',
+    inference_geo: 'modifier',
+    input_tokens: 'input',
+    iterations: 'pass',
+    output_tokens: 'output',
+    output_tokens_details: 'container',
+    server_tool_use: 'container',
+    service_tier: 'modifier',
+    speed: 'modifier',
+  },
+  BetaCacheCreation: { ephemeral_1h_input_tokens: 'cache_write_1h', ephemeral_5m_input_tokens: 'cache_write_5m' },
+  BetaOutputTokensDetails: { thinking_tokens: 'reasoning' },
+  BetaServerToolUsage: { web_fetch_requests: 'web_fetch', web_search_requests: 'web_search' },
+  GenerateContentResponseUsageMetadata: {
+    cacheTokensDetails: 'total',
+    cachedContentTokenCount: 'cached_input',
+    candidatesTokenCount: 'output',
+    candidatesTokensDetails: 'container',
+    promptTokenCount: 'input',
+    promptTokensDetails: 'container',
+    thoughtsTokenCount: 'reasoning',
+    toolUsePromptTokenCount: 'input',
+    toolUsePromptTokensDetails: 'total',
+    totalTokenCount: 'total',
+    initialPromptTokenCount: 'total',
+    trafficType: 'modifier',
+    serviceTier: 'modifier',
+  },
+};
+
+/**
+ * The passes that an answer of a messages upstream lists. `total`: the totals of the answer hold it. `pass`: it is charged on
+ * top, at the price of its model where it names one. `modifier`: it names the model whose price the totals have.
+ */
+const ITERATIONS: Readonly<Record<string, 'total' | 'pass' | 'modifier'>> = {
+  message: 'total',
+  compaction: 'pass',
+  advisor_message: 'pass',
+  fallback_message: 'modifier',
+};
 
 const typesOf = (path: string): string => readFileSync(new URL(`../../../node_modules/${path}`, import.meta.url), 'utf8');
 const OPENAI = 'openai/resources';
