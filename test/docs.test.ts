@@ -96,6 +96,7 @@ test('docs/operating.md says something of every metric', () => {
   assert.deepEqual(
     metrics.filter((name) => !named.has(name)),
     [],
+    'these want a row in docs/operating.md',
   );
 });
 

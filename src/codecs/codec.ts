@@ -11,7 +11,7 @@ import type { RequestLosses, ResponseFeature, ResponseLosses } from './canonical
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject, JsonValue } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
-import type { Steps } from './steps.ts';
+import { type Steps, whole } from './steps.ts';
 import type { CanonicalRequest, Refusable, SentRequest } from './canonical/request.ts';
 import type { Ends } from './json/text.ts';
 import type { ToolNames } from './tools/names.ts';
@@ -88,20 +88,20 @@ export interface ClientCodec {
   readonly losses: ResponseLosses;
   /** The prefix of a response id (`resp_mizu_`, `chatcmpl-`, `msg_`, `cmpl-`). */
   readonly idPrefix: string;
-  /** Throws GatewayError with the path of the wrong field. `text` is the exact body that parsed to `json`. */
+  /** The same in one go. */
   decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest;
-  /** What the gateway calls: the same in steps. */
+  /** Throws GatewayError with the path of the wrong field. `text` is the exact body that parsed to `json`. */
   decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest>;
   /** Events for a streaming client. Ends with the dialect's own ending, or with its error form through `fail`. */
   encodeEvents(context: ResponseContext): ClientEncoder;
   /** The same, where events repeat much of a large request: that is written ahead, in steps. Absent: no event does. */
   readonly encodeEventsInSteps?: (context: ResponseContext) => Steps<ClientEncoder>;
+  /** The same in one go. */
+  encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
   /**
    * The body for a non-streaming client. `native` is the upstream's own body when it speaks the same dialect: it is spliced.
    * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.
    */
-  encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
-  /** What the gateway calls: the same in steps. */
   encodeResponseInSteps(whole: Whole, native: Native | undefined, context: ResponseContext): Steps<string>;
   /**
    * A failure as one frame that holds whatever its stream has written: for when the encoder itself can write nothing any more.
@@ -203,18 +203,30 @@ export interface UpstreamCodec {
   readonly dialect: Dialect;
   readonly channelType: ChannelType;
   readonly losses: RequestLosses;
-  /** Pure, and called for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
+  /** The same in one go. */
   encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
-  /** What the gateway calls: the same in steps. A codec made of another one replaces both, with `whole` of `steps.ts`. */
+  /** Pure, and called for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
   encodeInSteps(request: CanonicalRequest, target: Target): Steps<UpstreamRequest>;
   /**
    * Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation.
    */
   decodeEvents(context: DecodeContext): EventDecoder;
-  /** Decodes a whole JSON body as one step. Throws GatewayError blaming the upstream. */
+  /** The same in one go. */
   decodeResponse(text: string, context: DecodeContext): Step;
-  /** What the gateway calls: the same in steps. */
+  /** Decodes a whole JSON body as one step. Throws GatewayError blaming the upstream. */
   decodeResponseInSteps(text: string, context: DecodeContext): Steps<Step>;
   /** Decodes an error answer. Clients may see the message; the full text is in `details.upstream`, for the log. */
   decodeError(answer: UpstreamAnswer): GatewayError;
+}
+
+/** A codec is written in steps, as the gateway runs it. What does all of them in one go is made of that: one cannot differ from the other. */
+export function clientCodec(steps: Omit<ClientCodec, 'decodeRequest' | 'encodeResponse'>): ClientCodec {
+  const { decodeInSteps, encodeResponseInSteps } = steps;
+  return { ...steps, decodeRequest: whole(decodeInSteps), encodeResponse: whole(encodeResponseInSteps) };
+}
+
+/** See {@link clientCodec}. Of an upstream that differs from another in a few things: `{ ...chatUpstream, channelType, encodeInSteps }`. */
+export function upstreamCodec(steps: Omit<UpstreamCodec, 'encodeRequest' | 'decodeResponse'>): UpstreamCodec {
+  const { encodeInSteps, decodeResponseInSteps } = steps;
+  return { ...steps, encodeRequest: whole(encodeInSteps), decodeResponse: whole(decodeResponseInSteps) };
 }

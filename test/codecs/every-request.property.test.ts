@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import { REQUEST_FEATURES, type RequestFeature } from '../../src/codecs/canonical/features.ts';
 import { UPSTREAMS } from '../../src/codecs/registry.ts';
+import { atOnce } from '../../src/codecs/steps.ts';
 import { everyRequest } from '../support/arbitraries/every-request.ts';
 import { refusalOf } from '../support/upstream-checks.ts';
 import { ownerOf, targetOf } from '../support/wire.ts';
@@ -32,7 +33,7 @@ for (const upstream of UPSTREAMS) {
         const { body, losses } = encode();
         assert.equal(refusalOf(upstream.dialect, body), undefined, body);
         assert.doesNotMatch(body, /FOREIGN/);
-        assert.equal(encode().body, body, 'the same bytes again');
+        assert.equal(atOnce(upstream.encodeInSteps(request, targetOf(owner))).body, body, 'the same bytes again, and in steps');
         const silent = held.filter((one) => upstream.losses[one].does === 'drop' && !losses.includes(one) && !UNNAMED.has(one));
         assert.deepEqual(silent, []);
       }),

@@ -13,6 +13,7 @@ import { answer } from '../support/arbitraries/response.ts';
 import { DIALECTS, UPSTREAMS } from '../support/dialects.ts';
 import { nameOf, type UpstreamSide } from '../support/laws.ts';
 import { singleEvents, singleFrames } from '../support/runs.ts';
+import { sized } from '../support/sampled.ts';
 import {
   countingMint,
   cutBytes,
@@ -81,7 +82,7 @@ for (const side of UPSTREAMS) {
           assert.deepEqual(together, single);
           assert.deepEqual(said(side, client, cutBytes(bytes, reads), mayWait)[0], single);
         }),
-        { numRuns: 30 },
+        { numRuns: sized(12, 30) },
       );
     });
   }

@@ -57,7 +57,7 @@ export interface TwoSided extends UpstreamSide {
 }
 export type StreamEnding = 'success' | 'failure';
 
-const RUNS = sized(30, 150);
+const RUNS = sized(20, 150);
 
 /** What an upstream would send, in the words of the dialect's own client encoder. */
 export function writtenBy(client: ClientCodec, upstream: UpstreamCodec): UpstreamSide['write'] {

@@ -1,8 +1,7 @@
 /** The messages protocol: a dialect that clients speak and that Channels of type `messages` speak. */
-import type { ClientCodec, UpstreamCodec } from '../codec.ts';
+import { clientCodec, upstreamCodec } from '../codec.ts';
 import { decodeEvents } from './answer/decode.ts';
 import { encodeEvents } from './answer/encode.ts';
-import { whole } from '../steps.ts';
 import { encodeInSteps } from './request/encode.ts';
 import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
@@ -11,27 +10,23 @@ import { decodeInSteps as decodeResponseInSteps, encodeInSteps as encodeResponse
 
 export { DEFAULT_VERSION } from './wire.ts';
 
-export const messagesClient: ClientCodec = {
+export const messagesClient = clientCodec({
   dialect: 'messages',
   losses: responseLosses,
   idPrefix: 'msg_',
-  decodeRequest: whole(decodeInSteps),
   decodeInSteps,
   encodeEvents,
-  encodeResponse: whole(encodeResponseInSteps),
   encodeResponseInSteps,
   errorFrame,
   encodeError,
-};
+});
 
-export const messagesUpstream: UpstreamCodec = {
+export const messagesUpstream = upstreamCodec({
   dialect: 'messages',
   channelType: 'messages',
   losses: requestLosses,
-  encodeRequest: whole(encodeInSteps),
   encodeInSteps,
   decodeEvents,
-  decodeResponse: whole(decodeResponseInSteps),
   decodeResponseInSteps,
   decodeError,
-};
+});
