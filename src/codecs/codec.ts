@@ -219,13 +219,13 @@ export interface UpstreamCodec {
   decodeError(answer: UpstreamAnswer): GatewayError;
 }
 
-/** A codec is written in steps, as the gateway runs it. What does all of them in one go is made of that: one cannot differ from the other. */
+/** A codec is written in steps, as the gateway runs it. What does them in one go is made of that: the two cannot differ. */
 export function clientCodec(steps: Omit<ClientCodec, 'decodeRequest' | 'encodeResponse'>): ClientCodec {
   const { decodeInSteps, encodeResponseInSteps } = steps;
   return { ...steps, decodeRequest: whole(decodeInSteps), encodeResponse: whole(encodeResponseInSteps) };
 }
 
-/** See {@link clientCodec}. Of an upstream that differs from another in a few things: `{ ...chatUpstream, channelType, encodeInSteps }`. */
+/** The same. One that differs a little from another: `upstreamCodec({ ...chatUpstream, channelType, encodeInSteps })`. */
 export function upstreamCodec(steps: Omit<UpstreamCodec, 'encodeRequest' | 'decodeResponse'>): UpstreamCodec {
   const { encodeInSteps, decodeResponseInSteps } = steps;
   return { ...steps, encodeRequest: whole(encodeInSteps), decodeResponse: whole(decodeResponseInSteps) };

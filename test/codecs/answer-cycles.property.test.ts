@@ -50,7 +50,7 @@ for (const first of DIALECTS) {
             for (const dialect of cycle) steps = relay(dialect, steps);
             assert.deepEqual(common(fold(steps.flatMap(({ events }) => events))), common(fold(start)));
           }),
-          { numRuns: sized(20, 60) },
+          { numRuns: sized(12, 60) },
         );
       });
     }

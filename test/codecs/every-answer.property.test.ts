@@ -63,7 +63,7 @@ for (const dialect of DIALECTS) {
         const compare = (one: Whole): unknown => plain(dialect.comparable?.(one));
         assert.deepEqual(compare(fold(dialect.upstream.decodeResponse(body, context).events)), compare(fold(heard.events)));
       }),
-      { numRuns: sized(100, 300) },
+      { numRuns: sized(60, 300) },
     );
   });
 
@@ -80,7 +80,7 @@ for (const dialect of DIALECTS) {
         };
         assert.deepEqual(heard(withFewerPieces(events, kept)), heard(events));
       }),
-      { numRuns: sized(70, 200) },
+      { numRuns: sized(40, 200) },
     );
   });
 
@@ -91,7 +91,7 @@ for (const dialect of DIALECTS) {
         const prefix = events.slice(0, at % events.length);
         assert.equal(dialect.check(encodeSteps(client, stepsOf(prefix), responseContext(client, owner))), 'failure');
       }),
-      { numRuns: sized(70, 200) },
+      { numRuns: sized(40, 200) },
     );
   });
 }

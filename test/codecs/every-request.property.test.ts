@@ -37,7 +37,7 @@ for (const upstream of UPSTREAMS) {
         const silent = held.filter((one) => upstream.losses[one].does === 'drop' && !losses.includes(one) && !UNNAMED.has(one));
         assert.deepEqual(silent, []);
       }),
-      { numRuns: sized(100, 300) },
+      { numRuns: sized(60, 300) },
     );
   });
 }

@@ -51,7 +51,7 @@ for (const upstream of UPSTREAMS) {
           const heard = frames.slice(0, Math.ceil(cut * frames.length));
           assert.deepEqual(said(upstream, client, heard), said(upstream, client, heard.map(spaced)));
         }),
-        { numRuns: sized(20, 60) },
+        { numRuns: sized(12, 60) },
       );
     });
   }
@@ -221,7 +221,7 @@ for (const { name, dialect, before, write } of STREAMS) {
         for (const client of DIALECTS)
           assert.deepEqual(said(upstream, client, events), said(upstream, client, events.map(spaced)));
       }),
-      { numRuns: sized(20, 60) },
+      { numRuns: sized(12, 60) },
     );
   });
 }

@@ -68,7 +68,7 @@ for (const { client } of DIALECTS) {
           assert.equal(refusalOf(upstream.dialect, body), undefined, body);
           assert.equal(encode(upstream, request), body);
         }),
-        { numRuns: sized(50, 150) },
+        { numRuns: sized(30, 150) },
       );
     });
   }
@@ -84,7 +84,7 @@ for (const { client } of DIALECTS) {
         const text = JSON.stringify({ ...json, stream: false }, null, indent).replace(/"x_exact": ?1/, '"x_exact": 1.0');
         assert.equal(encode(upstream, read(client, text)).replace('"up-model"', '"logical-model"'), text);
       }),
-      { numRuns: sized(35, 100) },
+      { numRuns: sized(20, 100) },
     );
   });
 }
@@ -113,7 +113,7 @@ for (const { client } of DIALECTS) {
           const { body } = upstream.encodeRequest({ ...request, items }, targetOf(ownerOf(upstream)));
           assert.equal(refusalOf(upstream.dialect, body), undefined, body);
         }),
-        { numRuns: sized(35, 100) },
+        { numRuns: sized(20, 100) },
       );
     });
   }
@@ -132,7 +132,7 @@ for (const first of DIALECTS) {
             for (const next of [second, third, first]) request = read(next.client, encode(next.upstream, request));
             assert.deepEqual(common(request), common(start));
           }),
-          { numRuns: sized(20, 60) },
+          { numRuns: sized(12, 60) },
         );
       });
     }

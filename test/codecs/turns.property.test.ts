@@ -128,7 +128,7 @@ for (const dialect of DIALECTS) {
             [],
           );
         }),
-        { numRuns: sized(100, 300) },
+        { numRuns: sized(60, 300) },
       );
     });
 
@@ -154,7 +154,7 @@ for (const dialect of DIALECTS) {
           const prefix: Step[] = stepsOf(events.slice(0, cut % events.length));
           assert.equal(dialect.check(encodeSteps(client, prefix, context())), 'failure');
         }),
-        { numRuns: sized(100, 300) },
+        { numRuns: sized(60, 300) },
       );
     });
   }

@@ -74,7 +74,7 @@ for (const { client, upstream } of DIALECTS) {
         const whole = upstream.decodeResponse(body, decodeContext(ownerOf(upstream))).events;
         assert.deepEqual(billed(whole), plain(usage));
       }),
-      { numRuns: sized(70, 200) },
+      { numRuns: sized(40, 200) },
     );
   });
 }

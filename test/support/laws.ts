@@ -101,7 +101,7 @@ export function lawCutsDoNotMatter(dialect: UpstreamSide): void {
         );
         assert.deepEqual(single.events, decodeFrom(dialect, [bytes.subarray(0, 4000)]).events);
       }),
-      { numRuns: 40 },
+      { numRuns: sized(20, 40) },
     );
   });
 }

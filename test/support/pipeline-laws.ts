@@ -34,7 +34,7 @@ export function lawSameDialectIsLossless(dialect: TwoSided): void {
         const received = sseText(encodeSteps(dialect.client, decoded.steps, context));
         assert.equal(received, sent.replaceAll('"model":"up-model"', '"model":"logical-model"'));
       }),
-      { numRuns: sized(40, 100) },
+      { numRuns: sized(25, 100) },
     );
   });
 }
@@ -68,7 +68,7 @@ export function lawWiringDoesNotMatter(upstream: UpstreamSide, client: TwoSided)
         assert.equal(sseText(pumped(pieces, stages())), text);
         assert.equal(sseText(pumped([bytes], stages())), text);
       }),
-      { numRuns: sized(20, 60) },
+      { numRuns: sized(12, 60) },
     );
   });
 }
