@@ -28,9 +28,10 @@ import { websocket } from './suites/websocket.ts';
 import { workers } from './suites/workers.ts';
 import { misused, numberOption, scriptOptions } from '../test/support/script-options.ts';
 
-const USAGE = `npm run bench -- [SUITE …] [--rounds N] [--streams N] [--out FILE] [--html FILE] [--node-args "…"] [--rival PEER.json|NAME=URL|portkey=PATH …] [--upstream-port N]
+const USAGE = `npm run bench -- [SUITE …] [--rounds N] [--streams N] [--out FILE] [--html FILE] [--node-args="…"] [--rival PEER.json|NAME=URL|portkey=PATH …] [--upstream-port N]
        npm run bench -- compare BEFORE [AFTER] [SUITE …] [--turns N]
-       npm run bench -- guard`;
+       npm run bench -- guard
+The suites, and what each measures: bench/README.md. Without a name all of them run.`;
 
 const { values, positionals, tokens } = scriptOptions(USAGE, {
   allowPositionals: true,

@@ -108,7 +108,8 @@ export async function startGateway(
     },
     metrics: () => read(`http://127.0.0.1:${operationsPort}/metrics`),
     stop: async () => {
-      await stop(child);
+      // A profiler writes what it has when its process ends by itself.
+      await stop(child, nodeArgs.some((arg) => /^--(?:cpu|heap)-prof/.test(arg)) ? 'SIGTERM' : 'SIGKILL');
       rmSync(folder, { recursive: true, force: true });
     },
   };
