@@ -108,6 +108,11 @@ export interface ErrorDetails {
   readonly usage?: Usage;
   /** The upstream may be doing what was asked, and it is something that must not be done twice. */
   readonly lost?: boolean;
+  /**
+   * A client can bring it about: by a prompt, whose answer is refused, or by not reading. What was generated is paid for as if it
+   * had left, and the Channel is not blamed.
+   */
+  readonly byClient?: true;
   readonly cause?: unknown;
 }
 
@@ -151,6 +156,16 @@ export function notRepresentable(message: string): GatewayError {
 /** The upstream broke its own protocol. `message` must hold no upstream text. */
 export function upstreamFault(reason: UpstreamReason, message: string, upstream?: UpstreamFacts): GatewayError {
   return new GatewayError('upstream_error', message, upstream === undefined ? { reason } : { reason, upstream });
+}
+
+/** What the model wrote cannot be passed on: see {@link ErrorDetails.byClient}. `message` must hold no upstream text. */
+export function refusedOutput(reason: UpstreamReason, message: string, upstream?: UpstreamFacts): GatewayError {
+  return byClient(upstreamFault(reason, message, upstream));
+}
+
+/** The same error, which a client can bring about: see {@link ErrorDetails.byClient}. */
+export function byClient(error: GatewayError): GatewayError {
+  return new GatewayError(error.code, error.message, { ...error.details, byClient: true });
 }
 
 /** The same error, with the usage that the refused answer reported. */

@@ -1,9 +1,9 @@
 /** Errors of chat upstreams: HTTP error answers, and failures inside a 200. */
-import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { byClient, type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { errorBody, readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../errors/upstream.ts';
-import { isFailure } from './answer/outcome.ts';
+import { isFailure, isRefusedCall } from './answer/outcome.ts';
 import { firstChoice } from './wire.ts';
 
 /** An error answer; text that is no JSON is its message. */
@@ -27,7 +27,8 @@ export function failureIn(body: JsonObject, event: string | undefined, text: str
   const failure = failureMembers(body, event);
   if (failure === undefined) return undefined;
   const members = readErrorMembers(failure);
-  return refusal(statusOfMembers(members) ?? numericStatus(failure), members, { reason: 'error_event', text });
+  const error = refusal(statusOfMembers(members) ?? numericStatus(failure), members, { reason: 'error_event', text });
+  return isRefusedCall(firstChoice(body)?.choice['finish_reason']) ? byClient(error) : error;
 }
 
 function failureMembers(body: JsonObject, event: string | undefined): JsonObject | undefined {

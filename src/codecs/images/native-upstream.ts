@@ -2,7 +2,7 @@
  * The images API itself. A JSON body of the client goes on as its own text with only the gateway's members changed; inline images
  * go as a form, and JSON is kept whenever any image or the mask is a link or a file id (spec, image rule 6).
  */
-import { GatewayError, upstreamFault } from '../canonical/error.ts';
+import { GatewayError, refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { readJsonAnswer } from '../json/answer.ts';
 import { decodeJsonError, namingField } from '../errors/upstream.ts';
@@ -85,7 +85,7 @@ function decodeNative(text: string): ImageAnswer {
     const [refused] = data;
     throw (
       (isObject(refused) ? errorIn(refused, text.slice(0, 4096)) : undefined) ??
-      upstreamFault('empty', 'The upstream returned no image.')
+      refusedOutput('empty', 'The upstream returned no image.')
     );
   }
   const read = imagesApiUsage(usage);

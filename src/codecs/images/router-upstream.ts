@@ -2,7 +2,7 @@
  * A router's image API: one endpoint for drawing and editing. Reference images as links or inline; no masks, no file ids, and
  * edits without a stream (spec, image rule 4 and "Image-router upstream Channel").
  */
-import { GatewayError, notConvertible, upstreamFault } from '../canonical/error.ts';
+import { GatewayError, notConvertible, refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
 import { decodeJsonError } from '../errors/upstream.ts';
@@ -106,7 +106,7 @@ function decodeWhole(text: string): ImageAnswer {
     const { b64_json: image, ...beside } = entry;
     return { data: checkedData(image), facts, beside };
   });
-  if (images.length === 0) throw upstreamFault('empty', 'The upstream returned no image.');
+  if (images.length === 0) throw refusedOutput('empty', 'The upstream returned no image.');
   const read = routerUsage(usage);
   return {
     images: withoutRepeats(images),

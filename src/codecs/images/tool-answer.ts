@@ -2,7 +2,7 @@
  * What a responses upstream answers for the image tool: finished `image_generation_call` items, in a whole object or in a stream.
  */
 import type { Stage } from '../../streams/stage.ts';
-import { type GatewayError, havingUsed, upstreamFault } from '../canonical/error.ts';
+import { type GatewayError, havingUsed, refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
@@ -64,7 +64,7 @@ function readResponse(response: JsonObject, told: Told, text: string): ImageAnsw
     if (refused !== undefined) throw failed(refused);
     if (isFiltered(response))
       throw failed(failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text));
-    throw failed(upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) }));
+    throw failed(refusedOutput('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) }));
   }
   const created = response['created_at'];
   return {

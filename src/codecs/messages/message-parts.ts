@@ -1,6 +1,6 @@
 /** What the encoders of streams and of whole answers share: reasoning text, signatures, arguments and refusals. */
 import { isEmptyInput, NO_ARGUMENTS } from '../tools/arguments.ts';
-import { notRepresentable, upstreamFault } from '../canonical/error.ts';
+import { notRepresentable, refusedOutput } from '../canonical/error.ts';
 import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, isObjectText, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
@@ -77,7 +77,7 @@ export function wireInput(item: ToolCallItem): string {
 /** Throws when finished arguments are not a JSON object (spec rule 11). */
 export function checkInput(item: ToolCallItem): void {
   if (isObjectText(wireInput(item))) return;
-  throw upstreamFault('malformed_event', `The upstream called ${item.tool.name} with arguments that are not a JSON object.`);
+  throw refusedOutput('malformed_event', `The upstream called ${item.tool.name} with arguments that are not a JSON object.`);
 }
 
 export function unfinishedCall(): Error {

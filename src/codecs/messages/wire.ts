@@ -1,5 +1,5 @@
 /** Names and members of the messages wire that several files of this codec use. */
-import { upstreamFault } from '../canonical/error.ts';
+import { refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import { writeInSteps } from '../json/write-in-steps.ts';
 import { MOST_BREAKPOINTS } from '../requests/cache-breakpoints.ts';
@@ -49,6 +49,11 @@ export function nullableString(parent: JsonObject, key: string, where: string): 
 
 export function malformed(what: string): Error {
   return upstreamFault('malformed_event', `The upstream sent a malformed event (${what}).`);
+}
+
+/** The input of a call that has ended must be an object (spec rule 11). */
+export function inputRefused(): Error {
+  return refusedOutput('malformed_event', 'The upstream sent a malformed event (the input of a tool call is not a JSON object).');
 }
 
 /** The object that the JSON text holds; undefined for any other text. */

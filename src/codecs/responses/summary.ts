@@ -3,7 +3,7 @@
  * `compaction` item in an envelope of the gateway. When the item comes back, it is read as a message, so that any upstream can go
  * on with it.
  */
-import { havingUsed, notConvertible, upstreamFault } from '../canonical/error.ts';
+import { havingUsed, notConvertible, refusedOutput } from '../canonical/error.ts';
 import type { Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import type { Item, OutputItem } from '../canonical/item.ts';
@@ -84,7 +84,7 @@ function summaryItem({ outcome, items, usage }: Whole, context: SealingContext):
   if (outcome.status === 'failed' || outcome.status === 'cancelled') throw havingUsed(outcome.error, usage);
   const summary = items.flatMap(({ item }) => (item.kind === 'text' ? [item.text] : [])).join('\n\n');
   if (outcome.status === 'incomplete' || summary.trim() === '')
-    throw havingUsed(upstreamFault('empty', 'The upstream wrote no whole summary.'), usage);
+    throw havingUsed(refusedOutput('empty', 'The upstream wrote no whole summary.'), usage);
   return {
     type: 'compaction',
     id: context.mint('cmp_'),

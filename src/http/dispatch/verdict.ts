@@ -96,7 +96,7 @@ export function failedAttempts(attempts: readonly AttemptEntry[]): readonly stri
 /** Tells the circuit what was learnt of the Channel. */
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
-  if (!isUpstreamFault(error) || blamesContent(error)) permit.nothing();
+  if (!isUpstreamFault(error) || error.details.byClient === true || blamesContent(error)) permit.nothing();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 404) permit.unknownModel();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);

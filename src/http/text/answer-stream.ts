@@ -4,7 +4,7 @@
  */
 import { append } from '../../codecs/append.ts';
 import type { LargeEvents } from '../../codecs/answers/large-events.ts';
-import type { GatewayError } from '../../codecs/canonical/error.ts';
+import { byClient, type GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
@@ -37,6 +37,9 @@ export interface AnswerStreamOptions {
 const NOTHING = new Uint8Array(0);
 const NO_BYTES: readonly Uint8Array[] = [NOTHING];
 
+/** An upstream that nobody reads for so long may give up: servers and proxies end a connection that takes nothing. */
+const HELD_UP_MS = 10_000;
+const BROKEN: ReadonlySet<string> = new Set(['network', 'truncated'] satisfies UpstreamReason[]);
 /** After the dialect's finish, a silence of this length is the end of the stream (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
 
@@ -72,6 +75,8 @@ export class AnswerStream implements AnswerSource {
   #over = false;
   /** The dialect's finish was seen, and the silence is being counted. */
   #finished = false;
+  #pausedAt = 0;
+  #wasHeldUp = false;
 
   constructor(body: BodyReader, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = body;
@@ -107,7 +112,7 @@ export class AnswerStream implements AnswerSource {
       else this.#pushAll(batch, out);
       this.#over = batch === null || this.#stages.ended;
     } catch (thrown) {
-      const failure = upstreamFailure(thrown);
+      const failure = this.#blamed(upstreamFailure(thrown));
       this.#failed = this.#word?.(failure) ?? failure;
       this.cancel(thrown);
       throw this.#failed;
@@ -116,6 +121,11 @@ export class AnswerStream implements AnswerSource {
     }
     if (this.#over) this.cancel(ENDED);
     return true;
+  }
+
+  /** A connection that broke where the reader had kept the upstream waiting is the reader's doing. */
+  #blamed(failure: GatewayError): GatewayError {
+    return this.#wasHeldUp && BROKEN.has(failure.details.reason ?? '') ? byClient(failure) : failure;
   }
 
   /** What is to be read next: nothing while a large event is read, no bytes once it was, and then what had come with it. */
@@ -179,10 +189,12 @@ export class AnswerStream implements AnswerSource {
 
   pause(): void {
     this.#timers.pause();
+    this.#pausedAt = this.#clock.monotonic();
   }
 
   resume(): void {
     this.#timers.resume();
+    this.#wasHeldUp ||= this.#clock.monotonic() - this.#pausedAt >= HELD_UP_MS;
   }
 
   cancel(reason?: unknown): void {

@@ -39,7 +39,8 @@ export class TextUsage {
   /** An answer that failed costs what it reported. One that we could not encode was generated all the same. */
   ofWhole({ whole, generated = whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { status } = whole.outcome;
-    if (error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error))) return whole.usage;
+    const isFailure = error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error));
+    if (isFailure && !isOurs(error)) return whole.usage;
     if (error === undefined) this.#learnRate(whole.usage);
     const usage = completedUsage(this.#gateway.tokenizer, whole.usage, this.#request, () => generated);
     return this.#withPictures(withServed(usage, whole.served), () => whole);
@@ -50,14 +51,14 @@ export class TextUsage {
     const { tokenizer, tokenRates, clock } = this.#gateway;
     const ms = clock.monotonic() - this.#dispatchedAt;
     const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
-    const isOurs = error === undefined || isClientGone(error) || OURS.has(error.code) || isTooLong(error);
-    if (!isOurs) return fold.usage;
+    if (error !== undefined && !isClientGone(error) && !isOurs(error)) return fold.usage;
     if (error === undefined && isFinal) this.#learnRate(fold.usage);
     const whole = () => generated ?? fold.whole(cancelledBy(error));
     const billed = (usage: Usage | Promise<Usage>) => this.#withPictures(withServed(usage, fold.served), whole);
     if (isFinal) return billed(completedUsage(tokenizer, fold.usage, this.#request, whole));
     const hasReport = fold.usage?.output !== undefined && !fold.isUsageEarly;
-    const isTimed = error !== undefined && isClientGone(error) && !hasReport && mayReason(this.#request, this.#model);
+    const isBroken = error !== undefined && error.code !== 'shutting_down';
+    const isTimed = isBroken && !hasReport && mayReason(this.#request, this.#model);
     const rate = isTimed ? tokenRates.of(this.#channelId, this.#model.name) : 0;
     const counted = countedUsage(tokenizer, this.#request, whole()).then((usage) => {
       const merged = withEarly(usage, fold.usage);
@@ -82,10 +83,9 @@ export class TextUsage {
 
 /** Failures by which the gateway ends an answer that the upstream would have continued. */
 const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
-
-/** Cut at `limits.answer_bytes`. */
-function isTooLong({ details: { cause } }: GatewayError): boolean {
-  return cause instanceof StreamError && cause.reason === 'too_many_bytes';
+/** Cut at `limits.answer_bytes`, too. */
+function isOurs({ code, details: { cause, byClient } }: GatewayError): boolean {
+  return byClient === true || OURS.has(code) || (cause instanceof StreamError && cause.reason === 'too_many_bytes');
 }
 
 /** The outcome of an answer that broke off. */

@@ -92,6 +92,11 @@ export function isFailure(reason: JsonValue | undefined): boolean {
   return typeof reason === 'string' && /^(?:error$|network_error\b|abort$|function_call_filter\b)/.test(reason);
 }
 
+/** Gemini's reason of a malformed tool call, which a prompt can bring about. */
+export function isRefusedCall(reason: JsonValue | undefined): boolean {
+  return typeof reason === 'string' && /^function_call_filter\b/.test(reason);
+}
+
 /** True when the client uses the deprecated `functions`, so that calls must be in the form `function_call`. */
 export function wantsLegacyCalls({ request: { json } }: Pick<ResponseContext, 'request'>): boolean {
   return isObject(json) && Array.isArray(json['functions']) && !present(json['tools']);

@@ -1,5 +1,5 @@
 /** How an answer ended: by its finish reason, or by a blocked prompt. */
-import type { GatewayError } from '../../canonical/error.ts';
+import { byClient, type GatewayError } from '../../canonical/error.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
 import { refusal } from '../../errors/upstream.ts';
@@ -18,14 +18,18 @@ const FILTERED = new Set([
   'MODEL_ARMOR',
   'ESCALATION',
 ]);
-const FAILED = new Set([
+/** What the model itself wrote, or did not draw: a prompt can bring it about. */
+const REFUSED = new Set([
   'MALFORMED_FUNCTION_CALL',
   'UNEXPECTED_TOOL_CALL',
   'TOO_MANY_TOOL_CALLS',
   'MISSING_THOUGHT_SIGNATURE',
   'MALFORMED_RESPONSE',
-  'OTHER',
   'NO_IMAGE',
+]);
+const FAILED = new Set([
+  ...REFUSED,
+  'OTHER',
   'IMAGE_OTHER',
   // The gateway's own account is limited.
   'PUP_LIMITED_DISABLED',
@@ -44,11 +48,9 @@ export function outcomeOf(finish: Finish, hasToolCalls: boolean): Outcome {
   if (FILTERED.has(native)) return { status: 'incomplete', reason: 'content_filter', native };
   if (!FAILED.has(native)) return { status: 'incomplete', reason: 'other', native };
   const message = finish.message ?? `The model stopped with ${native}.`;
-  return {
-    status: 'failed',
-    native,
-    error: refusal(undefined, { code: native, message }, { reason: 'error_event', text: `${native}: ${finish.message ?? ''}` }),
-  };
+  const text = `${native}: ${finish.message ?? ''}`;
+  const error = refusal(undefined, { code: native, message }, { reason: 'error_event', text });
+  return { status: 'failed', native, error: REFUSED.has(native) ? byClient(error) : error };
 }
 
 /** True when the prompt itself was refused. */

@@ -12,7 +12,7 @@ import type { Block, BlockHost } from './block.ts';
 import { openBlock } from './decode-blocks.ts';
 import { decodeStop, type WireStop } from './outcome.ts';
 import { servedBeforeCounts, UsageReader } from './usage.ts';
-import { malformed, nullableString } from '../wire.ts';
+import { inputRefused, malformed, nullableString } from '../wire.ts';
 
 export class AnswerReader implements BlockHost {
   readonly context: DecodeContext;
@@ -46,7 +46,7 @@ export class AnswerReader implements BlockHost {
   /** A block that arrived at once. Throws GatewayError blaming the upstream. */
   readBlock(json: JsonValue, status: ItemStatus, inputText: () => string | undefined, out: CanonicalEvent[]): void {
     if (!isObject(json)) throw malformed('a content block is not an object');
-    if (!this.open(json, inputText, out).stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
+    if (!this.open(json, inputText, out).stop(status, out)) throw inputRefused();
   }
 
   /** `isStart`: of a stream that has only begun. */

@@ -27,7 +27,7 @@ import {
   type UpstreamVerb,
 } from '../lifecycle.ts';
 import { endOfLast, readStop, type WireStop } from './outcome.ts';
-import { CUTTING_STOPS, malformed, nullableString, needObject, needString } from '../wire.ts';
+import { CUTTING_STOPS, inputRefused, malformed, nullableString, needObject, needString } from '../wire.ts';
 
 /** The deltas that append to a block, and the path of the appended text. */
 const TEXT_DELTAS = [
@@ -265,7 +265,7 @@ class MessagesDecoder extends RunDecoder {
     this.#stopped = undefined;
     if (stopped === undefined || stopped.stop(status, out)) return;
     // A filter may end the answer before any input came; input that began and that no limit cut is malformed (spec rule 11).
-    if (status === 'completed' || stopped.hasNoInput !== true) throw malformed('the input of a tool call is not a JSON object');
+    if (status === 'completed' || stopped.hasNoInput !== true) throw inputRefused();
     stopped.cut(out);
   }
 
