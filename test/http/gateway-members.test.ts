@@ -53,6 +53,9 @@ for (const { path, model, rest } of ENDPOINTS) {
       'BASE_URL',
       'base_url',
       'uſer_config',
+      'Max_Tokens',
+      'MAX_COMPLETION_TOKENS',
+      'max_output_Tokens',
     ];
     const chosen = Object.fromEntries(names.map((name) => [name, EVIL]));
     await gateway.post(path, { ...chosen, model, ...rest, future: 1, ...chosen });
@@ -69,3 +72,22 @@ for (const { path, model, rest } of ENDPOINTS) {
     assert.equal(upstream.requests[0]?.body, `{${sent},"future":1.0}`);
   });
 }
+
+test('a cap of the output under several names is the one that the request is weighed by, whichever the server reads', async () => {
+  await using upstream = await fakeUpstream(jsonAnswer(400, { error: { message: 'no' } }));
+  await using gateway = await gatewayTo(upstream.url);
+  const messages = [{ role: 'user', content: 'hi' }];
+  const sent = async (caps: object): Promise<unknown> => {
+    await gateway.post('/v1/chat/completions', { model: 'chat', messages, ...caps });
+    const { model: _model, messages: _messages, ...rest } = JSON.parse(upstream.requests.at(-1)?.body ?? '');
+    return rest;
+  };
+  const large = { max_tokens: 100_000, n_predict: -1, max_new_tokens: 100_000 };
+  assert.deepEqual(await sent({ max_completion_tokens: 5, ...large }), {
+    ...{ max_completion_tokens: 5, max_tokens: 5, n_predict: 5, max_new_tokens: 5 },
+  });
+  assert.deepEqual(await sent({ max_tokens: 5, n_predict: 6 }), { max_tokens: 5, n_predict: 5 });
+  const small = { max_completion_tokens: 5, max_tokens: 4, n_predict: 3 };
+  assert.deepEqual(await sent(small), small, 'a smaller one is the client’s own choice');
+  assert.deepEqual(await sent({ n_predict: 7 }), { n_predict: 7 });
+});

@@ -11,14 +11,16 @@ import { defined } from '../defined.ts';
 /** Members that choose upstreams or credentials. */
 const GATEWAY_MEMBERS: ReadonlySet<string> = new Set(['api_base', 'base_url', 'models', 'fallbacks', 'user_config']);
 
+/** Members that are forwarded, and decide where a request goes and what it may cost. */
+const DECISIVE: ReadonlySet<string> = new Set(['model', 'max_tokens', 'max_completion_tokens', 'max_output_tokens']);
+
 /**
  * True for a member of a body that is meant for the gateway and never forwarded. Servers written in Go read `Model` as `model`,
  * whichever comes last, so such members are not forwarded under names that differ in case either.
  */
 export function isGatewayMember(name: string): boolean {
-  if (name === 'model') return false;
   const folded = name.toUpperCase().toLowerCase();
-  return folded === 'model' || GATEWAY_MEMBERS.has(folded);
+  return GATEWAY_MEMBERS.has(folded) || (folded !== name && DECISIVE.has(folded));
 }
 
 /** The members of a body that are never forwarded. */

@@ -44,11 +44,12 @@ export const estimateInput = whole(estimateInSteps);
 
 /**
  * The most output tokens that are reserved: the client's cap, else the model's, else a default; never more than the model can
- * generate.
+ * generate. `isSummary`: a summary may be asked for, which the client's cap does not bound.
  */
-export function estimateOutput(request: CanonicalRequest, model: Model): number {
+export function estimateOutput({ maxOutputTokens: asked }: CanonicalRequest, model: Model, isSummary = false): number {
   const cap = model.maxOutputTokens ?? LARGEST_OUTPUT;
-  return Math.min(request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT, cap);
+  const uncapped = model.maxOutputTokens ?? DEFAULT_OUTPUT;
+  return Math.min(isSummary ? Math.max(asked ?? 0, uncapped) : (asked ?? uncapped), cap);
 }
 
 function toolText(tool: CanonicalRequest['tools'][number]): Steps<string> {

@@ -52,13 +52,12 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const need = needOf(gateway.codecs, request, principal.account.class);
   const native = gateway.codecs.typesOf('responses');
   const canSummarise = (channel: Channel): boolean => gateway.codecs.textTypes.has(channel.type) && bySummary(channel, model);
-  const types = channelsOfModel(config, model.name, principal.account.class).some(canSummarise)
-    ? gateway.codecs.textTypes
-    : native;
+  const maySummarise = channelsOfModel(config, model.name, principal.account.class).some(canSummarise);
+  const types = maySummarise ? gateway.codecs.textTypes : native;
   const isCapable = (channel: Channel): boolean => native.has(channel.type) || canSummarise(channel);
   const channels = eligibleChannels(config, { ...need, types, isCapable });
   const input = await gateway.largeWork.of(prepared.text, estimateInSteps(request), call.gone);
-  const estimate = { input, output: estimateOutput(request, model) };
+  const estimate = { input, output: estimateOutput(request, model, maySummarise) };
   const whole: WholeExchange<Compaction> = {
     search: {
       channels,

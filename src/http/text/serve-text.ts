@@ -4,6 +4,7 @@
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
+import { asksForCompaction } from '../../codecs/responses/summary.ts';
 import type { Principal } from '../../store/keys.ts';
 import { checkModel } from '../exchange/admit.ts';
 import { fallbacksOf, inService } from '../exchange/candidates.ts';
@@ -21,7 +22,7 @@ import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { endUserOf } from '../exchange/end-user.ts';
 import { requestContext } from './codec-contexts.ts';
-import { needOf, refusablesIn } from './need.ts';
+import { bySummary, needOf, refusablesIn } from './need.ts';
 import { checkMembers } from '../money/unpriced-members.ts';
 import { checkMeters } from '../money/unpriced-tools.ts';
 import { TextAnswer } from './text-answer.ts';
@@ -81,13 +82,17 @@ function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedR
   const model = checkModel(config, principal, request.model, 'text');
   const input = yield* estimateInSteps(request);
   yield;
-  const estimateFor = (its: Model) => ({ input, output: estimateOutput(request, its) });
+  const isCompaction = asksForCompaction(request);
+  const estimateFor = (its: Model, channels: readonly Channel[]) => {
+    const isSummary = isCompaction && channels.some((channel) => bySummary(channel, its));
+    return { input, output: estimateOutput(request, its, isSummary) };
+  };
   const candidate = (its: Model) => {
     const need = needOf(gateway.codecs, { ...request, model: its.name }, principal.account.class);
     const channels = eligibleChannels(config, need);
-    return { channels, flags: checkPrices(call, request, its, channels), estimate: estimateFor(its) };
+    return { channels, flags: checkPrices(call, request, its, channels), estimate: estimateFor(its, channels) };
   };
-  const own = inService(model, () => candidate(model)) ?? { channels: [], flags: [], estimate: estimateFor(model) };
+  const own = inService(model, () => candidate(model)) ?? { channels: [], flags: [], estimate: estimateFor(model, []) };
   yield;
   const { channels, flags, estimate } = own;
   const fallbacks = fallbacksOf(config, principal, model, candidate);

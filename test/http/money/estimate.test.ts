@@ -227,4 +227,8 @@ test('a reservation is never for more than the model can say, whatever the clien
   assert.equal(estimateOutput(asking(10 ** 12), model(8_000)), 8_000);
   assert.equal(estimateOutput(asking(100), model(8_000)), 100);
   assert.equal(estimateOutput(asking(), model(8_000)), 8_000);
+  // A summary is asked for without the client's cap.
+  assert.equal(estimateOutput(asking(16), model(), true), 4_096);
+  assert.equal(estimateOutput(asking(16), model(8_000), true), 8_000);
+  assert.equal(estimateOutput(asking(6_000), model(), true), 6_000);
 });

@@ -129,6 +129,26 @@ test('a summary without a report is counted as the model wrote it, not as the en
   }
 });
 
+test('the reservation is for a summary, which the cap of the client does not bound', async () => {
+  for (const { name: model } of FORMS) {
+    await using gateway = await testGateway(CONFIG);
+    const capped = { max_output_tokens: 16 };
+    const doors = [
+      () => gateway.post('/v1/responses', body(model, capped)),
+      () => gateway.post('/v1/responses/compact', { model, input: HISTORY, ...capped }),
+    ];
+    for (const ask of doors) {
+      simulator.enqueue({ ...summary, pace: { firstMs: 200 } });
+      const asked = simulator.requests.length;
+      const answer = ask();
+      await eventually(() => simulator.requests.length > asked, 'the request');
+      // 4,096 tokens at $2 a million, and the input.
+      assert.ok(gateway.store.admission.reserved() >= 4_096n * 2_000n, `${model}: ${gateway.store.admission.reserved()}`);
+      assert.equal((await answer).status, 200);
+    }
+  }
+});
+
 test('a summary that is none costs what it reported, like every failure', async () => {
   for (const { name: model } of FORMS) {
     for (const [door, ask] of Object.entries(DOORS)) {

@@ -31,6 +31,8 @@ export function* spliceRequest(request: CanonicalRequest, target: Target, losses
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
+  else boundCap('max_tokens', request, edits);
+  for (const name of OTHER_CAPS) boundCap(name, request, edits);
   if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
   if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
   addMissingReasoning(json, target, edits);
@@ -65,6 +67,16 @@ function disableReasoning(json: JsonObject, edits: JsonEdit[]): void {
   if (reasoning['effort'] !== NONE) edits.push({ path: ['reasoning', 'effort'], value: JSON.stringify(NONE) });
   if (reasoning['max_tokens'] !== undefined) edits.push({ path: ['reasoning', 'max_tokens'], value: undefined });
   if (shorthand !== undefined) edits.push({ path: ['reasoning_effort'], value: undefined });
+}
+
+/** What llama.cpp and servers of Hugging Face read ahead of the protocol's own caps. */
+const OTHER_CAPS = ['n_predict', 'max_new_tokens'] as const;
+
+/** Which of several caps a server reads is not known: none is above the one that the request is weighed and charged by. */
+function boundCap(name: string, { json, maxOutputTokens: cap }: CanonicalRequest, edits: JsonEdit[]): void {
+  const given = json[name];
+  if (cap !== undefined && typeof given === 'number' && (given > cap || given < 0))
+    edits.push({ path: [name], value: String(cap) });
 }
 
 function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
