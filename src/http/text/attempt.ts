@@ -59,6 +59,8 @@ export interface StreamStart {
   readonly source: AnswerSource;
   /** See {@link WholeAnswer.generated}. */
   readonly generated?: Whole;
+  /** The gateway itself may end it, at a stop sequence that its upstream does not know. */
+  readonly mayStop: boolean;
   readonly losses: readonly string[];
 }
 
@@ -97,7 +99,8 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
         ? await openSource(sent, options)
         : wholeAsSource(compactionStep(generated, sealing(sent, options)), sent.word);
     const held = await readUntilCommit(source, options);
-    const start = { owner: sent.context.owner, held, source, losses: sent.encoded.losses };
+    const { ownStops = [], losses } = sent.encoded;
+    const start = { owner: sent.context.owner, held, source, mayStop: ownStops.length > 0, losses };
     return { kind: 'stream', ...start, ...(generated === undefined ? {} : { generated }) };
   });
 }

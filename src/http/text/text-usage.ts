@@ -40,14 +40,17 @@ export class TextUsage {
   ofWhole({ whole, generated = whole }: WholeAnswer, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { status } = whole.outcome;
     const isFailure = error !== undefined && (status === 'failed' || status === 'cancelled' || isUpstreamFault(error));
-    if (isFailure && !isOurs(error)) return whole.usage;
+    if (isFailure && error.details.byClient !== true) return whole.usage;
     if (error === undefined) this.#learnRate(whole.usage);
     const usage = completedUsage(this.#gateway.tokenizer, whole.usage, this.#request, () => generated);
     return this.#withPictures(withServed(usage, whole.served), () => whole);
   }
 
   /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
-  ofStream({ source: { fold }, generated }: StreamStart, error: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+  ofStream(
+    { source: { fold }, generated, mayStop }: StreamStart,
+    error: GatewayError | undefined,
+  ): Usage | undefined | Promise<Usage> {
     const { tokenizer, tokenRates, clock } = this.#gateway;
     const ms = clock.monotonic() - this.#dispatchedAt;
     const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
@@ -55,10 +58,11 @@ export class TextUsage {
     if (error === undefined && isFinal) this.#learnRate(fold.usage);
     const whole = () => generated ?? fold.whole(cancelledBy(error));
     const billed = (usage: Usage | Promise<Usage>) => this.#withPictures(withServed(usage, fold.served), whole);
-    if (isFinal) return billed(completedUsage(tokenizer, fold.usage, this.#request, whole));
     const hasReport = fold.usage?.output !== undefined && !fold.isUsageEarly;
+    const isStopped = error === undefined && mayStop && !hasReport && isAtStop(fold.outcome);
+    if (isFinal && !isStopped) return billed(completedUsage(tokenizer, fold.usage, this.#request, whole));
     const isBroken = error !== undefined && error.code !== 'shutting_down';
-    const isTimed = isBroken && !hasReport && mayReason(this.#request, this.#model);
+    const isTimed = (isBroken || isStopped) && !hasReport && mayReason(this.#request, this.#model);
     const rate = isTimed ? tokenRates.of(this.#channelId, this.#model.name) : 0;
     const counted = countedUsage(tokenizer, this.#request, whole()).then((usage) => {
       const merged = withEarly(usage, fold.usage);
@@ -79,6 +83,11 @@ export class TextUsage {
     if (this.#model.rates?.pieces.has('image') !== true) return usage;
     return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
   }
+}
+
+/** An upstream that is let go at a stop sequence reports nothing. */
+function isAtStop(outcome: Outcome | undefined): boolean {
+  return outcome?.status === 'completed' && outcome.stop === 'stopSequence';
 }
 
 /** Failures by which the gateway ends an answer that the upstream would have continued. */

@@ -98,3 +98,37 @@ test('a tier that was named before any usage is charged, too', async (t) => {
   assert.equal(row.usage?.serviceTier, 'priority');
   assert.ok((row.charge?.total ?? 0n) >= 30n * 50_000n);
 });
+
+/** More than any vendor takes; the upstreams of two dialects are sent none of them, or some. */
+const STOPS = ['#1#', '#2#', '#3#', '#4#', '#5#', '#6#', '#END#'];
+const WITH_STOPS = {
+  chat: { stop: STOPS },
+  completions: { stop: STOPS },
+  messages: { stop_sequences: STOPS, max_tokens: 10_000 },
+};
+
+test('hidden reasoning ahead of a stop sequence at which the gateway ends the answer is charged by its time', async (t) => {
+  const gateway = await moneyGateway(t);
+  const pairs = (Object.keys(WITH_STOPS) as (keyof typeof WITH_STOPS)[]).flatMap((client) =>
+    FORMS.map(({ name }) => [client, name] as const),
+  );
+  gateway.simulator.enqueue({
+    ...{ pace: { firstMs: AWAY_MS, ms: 20, cut: 'event' }, strict: false, times: pairs.length },
+    reply: {
+      pieces: [{ type: 'text', text: `Good morning. #END# ${'more '.repeat(100)}` }],
+      usage: { input: 5, output: 9_000, reasoning: 8_900 },
+    },
+  });
+  await Promise.all(
+    pairs.map(async ([client, model]) => {
+      const owner = await gateway.owner(FUNDS);
+      const { path, ask } = CLIENTS[client];
+      const response = await gateway.post(owner, path, { ...ask(model, true), ...WITH_STOPS[client] });
+      assert.match(await response.text(), /Good/);
+      const [row] = await gateway.settled(owner, 1);
+      assert.equal(row?.status, 'success');
+      const output = (row.usage?.output ?? 0) + (row.usage?.reasoning ?? 0);
+      assert.ok(output >= (50 * AWAY_MS) / 1_000, `${client} over ${model}: ${output} tokens`);
+    }),
+  );
+});

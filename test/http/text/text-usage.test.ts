@@ -58,7 +58,10 @@ function streamOf(usage: Usage): StreamStart {
   fold.push({ type: 'item.delta', index: 1, delta: { kind: 'text', text: 'Good morning' } });
   const unread = (): never => assert.fail('what was used is asked of the fold');
   const source = { fold, length: 1, ended: true, take: unread, ready: unread, pause: unread, resume: unread, cancel: unread };
-  return { ...{ kind: 'stream', held: [], losses: [], source }, owner: { channelType: 'messages', scope: 's', model: 'u' } };
+  return {
+    ...{ kind: 'stream', held: [], losses: [], mayStop: false, source },
+    owner: { channelType: 'messages', scope: 's', model: 'u' },
+  };
 }
 
 const EARLY: readonly (readonly [what: string, early: Usage, used: Usage])[] = [
