@@ -36,7 +36,7 @@ export function verdictOf(error: GatewayError): Verdict {
  */
 function isRequestWrong(error: GatewayError): boolean {
   const status = error.details.upstream?.status;
-  return isDeterministic(status) || (status === 404 && blamesContent(error));
+  return isDeterministic(status) || (status === 404 && namesNothing(error.details.upstream?.text ?? ''));
 }
 
 /** An answer that we cannot express was a good one. */
@@ -112,14 +112,27 @@ const QUOTED = /'[^']*'|`[^`]*`/g;
 const NAMED_BY_CLIENT = /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store)(_?id|s)?\b/i;
 
 /**
- * A 403 about the content, or a 403 or 404 about what the client named, is no evidence against the Channel: otherwise one tenant
- * could close it for all others by asking.
+ * A router has the model, and nobody behind it who does what this request asks for, or whom it asks for (OpenRouter). Without
+ * "that" it is the model that is missing.
+ */
+const NO_ENDPOINT = /\bno endpoints found (that|matching)\b|\bno allowed providers\b/i;
+/** The same router has credits left, for less than the request may cost. */
+const TOO_DEAR = /\bfewer max_tokens\b.{0,80}\bcan only afford [1-9]/is;
+
+/**
+ * A 403 about the content, a 403 or 404 about what the client named or asked for, or a 402 about how much it asked for, is no
+ * evidence against the Channel: otherwise one tenant could close it for all others by asking.
  */
 function blamesContent(error: GatewayError): boolean {
   const upstream = error.details.upstream;
   const text = upstream?.text ?? '';
+  if (upstream?.status === 402) return TOO_DEAR.test(text);
   if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE_FILE.test(text);
-  if (upstream?.status !== 404) return false;
+  return upstream?.status === 404 && (NO_ENDPOINT.test(text) || namesNothing(text));
+}
+
+/** The words of a 404 about what the client named. */
+function namesNothing(text: string): boolean {
   const own = text.replace(QUOTED, '');
   return NAMED_BY_CLIENT.test(own) && !/model/i.test(own);
 }

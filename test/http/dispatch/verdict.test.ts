@@ -1,7 +1,13 @@
 /** What a failed attempt means: the whole table, without a socket. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ErrorDetails, GatewayError, notConvertible, notRepresentable } from '../../../src/codecs/canonical/error.ts';
+import {
+  type ErrorDetails,
+  GatewayError,
+  notConvertible,
+  notRepresentable,
+  refusedOutput,
+} from '../../../src/codecs/canonical/error.ts';
 import {
   failureOf,
   finalError,
@@ -34,6 +40,9 @@ function findingOf(error: GatewayError): string {
   return found.join();
 }
 
+const FEWER =
+  'This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford N. To increase, …';
+
 const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: string, transient: boolean, finding: string])[] = [
   ['no type can say it', notConvertible('tools', 'No.'), 'unsuitable', false, 'nothing'],
   ['the client cannot be told', notRepresentable('No.'), 'stop', false, 'nothing'],
@@ -64,6 +73,19 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['404 of an item with such a name', said(404, "Item with id 'rs_model' not found."), 'deterministic', false, 'nothing'],
   ['404 of a model with such a name', said(404, 'The model `file` does not exist.'), 'next', false, 'unknownModel'],
   ['404 of a model beside such a name', said(404, "Model 'm' has no file support"), 'next', false, 'unknownModel'],
+  [
+    '404 of a router’s providers',
+    said(404, 'No allowed providers are available for the selected model.'),
+    'next',
+    false,
+    'nothing',
+  ],
+  ['404 of a router’s endpoints', said(404, 'No endpoints found that support image input'), 'next', false, 'nothing'],
+  ['404 of a router’s policy', said(404, 'No endpoints found matching your data policy'), 'next', false, 'nothing'],
+  ['404 of a router’s model', said(404, 'No endpoints found for a/model.'), 'next', false, 'unknownModel'],
+  ['402 of a request that is too large', said(402, FEWER.replace('N', '30104')), 'next', false, 'nothing'],
+  ['402 of an account that is empty', said(402, FEWER.replace('N', '0')), 'next', false, 'refused'],
+  ['a call that nobody can run', refusedOutput('malformed_event', 'The arguments are no object.'), 'next', false, 'nothing'],
   ['405', said(405), 'next', false, 'nothing'],
   ['408', said(408), 'next', true, 'failed'],
   ['409', said(409), 'next', false, 'nothing'],

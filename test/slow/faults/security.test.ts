@@ -266,6 +266,12 @@ test('F15: one tenant cannot shut a Channel for the others by what it sends', as
     ],
     [404, '{"error":{"message":"Conversation with id conv_x not found.","param":"conversation"}}'],
     [404, '{"error":{"message":"No such File object: file-x","param":"id"}}'],
+    [404, '{"error":{"message":"No allowed providers are available for the selected model.","code":404}}'],
+    [404, '{"error":{"message":"No endpoints found that support image input","code":404}}'],
+    [
+      402,
+      '{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 30104.","code":402}}',
+    ],
   ] as const) {
     r.answer = refuse(code, text);
     for (let n = 0; n < 10; n++) await exchange(r, 'chat', 'messages', true);
