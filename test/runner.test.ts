@@ -61,6 +61,8 @@ test('what fails again alone fails, beside what does not', () => {
   assert.equal(code, 1);
   assert.match(output, /again, each alone: \S*bad\.test\.ts \S*once\.test\.ts\n/);
   assert.doesNotMatch(output, /failed once, then passed/);
+  const counted = (word: RegExp): number => output.match(word)?.length ?? 0;
+  assert.deepEqual([counted(/✖ is bad/g), counted(/1 !== 2/g)], [2, 1], 'named again, and told once');
 });
 
 test('what passes alone is named, and the run is good', () => {

@@ -40,6 +40,8 @@ export interface Result {
   readonly counts: ReadonlyMap<string, number>;
   /** Files with a failed test, or all of them where the process died before it named one. */
   readonly failedFiles: readonly string[];
+  /** What was printed of its failures. */
+  readonly printed: readonly string[];
 }
 
 /** What several runs came to. */
@@ -47,12 +49,14 @@ export class Tally {
   readonly reports: Report[] = [];
   readonly #counts = new Map<string, number>(COUNTS.map((name) => [name, 0]));
   readonly #failed = new Set<string>();
+  readonly #printed = new Set<string>();
   #code = 0;
 
-  add({ code, reports, counts, failedFiles }: Result): void {
+  add({ code, reports, counts, failedFiles, printed }: Result): void {
     this.reports.push(...reports);
     for (const [name, count] of counts) this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
     for (const file of failedFiles) this.#failed.add(file);
+    for (const line of printed) this.#printed.add(line);
     this.#code = Math.max(this.#code, code);
   }
 
@@ -73,7 +77,9 @@ export class Tally {
     if (files.length === 0 || files.length > MOST_AGAIN || process.env['MIZU_AGAIN'] === '0') return [];
     console.log(`again, each alone: ${files.join(' ')}`);
     const results: Result[] = [];
-    for (const file of files) results.push(await runFiles([file], running));
+    // What was said of a failure is not said twice: its name will do.
+    const isNew = (line: string): boolean => line.startsWith('✖') || !this.#printed.has(line);
+    for (const file of files) results.push(await runFiles([file], running, isNew));
     // A test that names a known failure counts as shown where it passed in the end.
     for (const { reports } of results) this.reports.push(...reports.filter(({ passed }) => passed));
     this.#code = Math.max(...results.map(({ code }) => code));
@@ -94,8 +100,12 @@ export async function runShares(shares: Iterable<readonly string[]>, hands: numb
   return [await tally.finish(running), tally];
 }
 
-/** Files that share a process share what was loaded. Prints failures as they come. */
-export async function runFiles(files: readonly string[], { patience, limit, env }: Running): Promise<Result> {
+/** Files that share a process share what was loaded. Prints failures as they come, of their lines those that are `isNew`. */
+export async function runFiles(
+  files: readonly string[],
+  { patience, limit, env }: Running,
+  isNew: (line: string) => boolean = () => true,
+): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
   const report = join(folder, 'report.tap');
   const underWay = join(folder, 'under-way');
@@ -133,7 +143,12 @@ export async function runFiles(files: readonly string[], { patience, limit, env 
   // Libraries write warnings of what the tests do to them on purpose: they are worth reading only beside a failure.
   const warnings: Buffer[] = [];
   child.stderr.on('data', (piece: Buffer) => warnings.push(piece));
-  for await (const line of lines) console.log(line);
+  const printed: string[] = [];
+  for await (const line of lines) {
+    if (!isNew(line)) continue;
+    console.log(line);
+    printed.push(line);
+  }
   const [exit] = await ended;
   clearTimeout(bound);
   if (child.pid !== undefined) groups.delete(child.pid);
@@ -150,7 +165,7 @@ export async function runFiles(files: readonly string[], { patience, limit, env 
     console.error(`${what}, in or behind: ${last} (${files.join(' ')})`);
   }
   const failedFiles = code === 0 ? [] : isWhole ? failedIn(tap, files) : files;
-  return { code, reports: readReports(tap), counts: readCounts(tap), failedFiles };
+  return { code, reports: readReports(tap), counts: readCounts(tap), failedFiles, printed };
 }
 
 function readReports(tap: string): Report[] {
