@@ -101,8 +101,14 @@ function nameOf(url: string): string {
 /** The reason that an OAuth server, a metadata service or STS gives for its refusal, without what it was sent. */
 function quoted(text: string, secrets: readonly string[]): string {
   const said = (text.startsWith('<') ? saidInXml(text) : saidInJson(tryJson(text))).filter((member) => member !== '').join(': ');
-  const safe = secrets.filter((secret) => secret !== '').reduce((all, secret) => all.replaceAll(secret, '[redacted]'), said);
+  const spelled = secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, ...asSent(secret)]);
+  const safe = spelled.reduce((all, secret) => all.replaceAll(secret, '[redacted]'), said);
   return safe === '' ? '' : `: ${safe.slice(0, QUOTED_CHARS)}`;
+}
+
+/** A form holds a secret percent-encoded: who quotes what was sent quotes that. */
+function asSent(secret: string): readonly string[] {
+  return [encodeURIComponent(secret), new URLSearchParams({ '': secret }).toString().slice(1)];
 }
 
 function saidInJson(json: unknown): string[] {

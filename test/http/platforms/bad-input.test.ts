@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { Agent } from 'undici';
+import type { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import { askEndpoint } from '../../../src/http/platforms/ask-endpoint.ts';
 import type { AwsAccess } from '../../../src/simulator/clouds/aws.ts';
 import type { Script } from '../../../src/simulator/script.ts';
 import { type Clock, systemClock } from '../../../src/streams/clock.ts';
@@ -85,6 +89,32 @@ test('a revoked account and a wrong secret, in the words of the token endpoint, 
   );
   const application = { tenantId: 'simulated-tenant', clientId: 'simulated-client', clientSecret: 'another' };
   await failsOver(t, AZURE, { clouds: { azure: { application } } }, 'credential_refused', /AADSTS7000215: .*\[redacted\]/);
+});
+
+test('a token endpoint that quotes the form that it was sent shows no secret, in whatever letters', async () => {
+  const secret = 'a+b/c d~e=f';
+  const dispatcher = new Agent();
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      response.end(
+        JSON.stringify({ error: 'invalid_request', error_description: `cannot read ${body} or ${encodeURIComponent(secret)}` }),
+      );
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/token`;
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_secret: secret }).toString();
+  const asking = askEndpoint({ url, method: 'POST', body, secrets: [secret] }, { clock: systemClock, dispatcher });
+  const refused = await asking.then(
+    () => assert.fail('it was refused'),
+    (error: GatewayError) => error,
+  );
+  assert.match(refused.details.upstream?.text ?? '', /client_secret=\[redacted\] or \[redacted\]$/);
+  await dispatcher.close();
+  server.close();
 });
 
 test('tokens that are revoked in use: one more is asked for, and then the refusal is told', async (t) => {
