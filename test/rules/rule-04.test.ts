@@ -88,6 +88,23 @@ test('rule 4: media of a request that the upstream cannot take is refused by its
   }
 });
 
+test('a video of a chat request reaches Gemini, and is refused by its path elsewhere', () => {
+  const asked = (url: string): object => ({ messages: [{ role: 'user', content: [{ type: 'video_url', video_url: { url } }] }] });
+  for (const [url, part] of [
+    ['data:video/webm;base64,AAAA', { inlineData: { mimeType: 'video/webm', data: 'AAAA' } }],
+    ['https://e.x/a.mov?s=1', { fileData: { mimeType: 'video/quicktime', fileUri: 'https://e.x/a.mov?s=1' } }],
+    ['https://youtu.be/lCdaVNyHtjU', { fileData: { mimeType: 'video/mp4', fileUri: 'https://youtu.be/lCdaVNyHtjU' } }],
+  ] as const) {
+    assert.deepEqual(convert('chat', 'gemini', asked(url)).contents, [{ role: 'user', parts: [part] }]);
+    for (const upstream of ['responses', 'messages'] as const) {
+      assert.throws(
+        () => convert('chat', upstream, asked(url)),
+        need({ code: 'unsupported_conversion', param: /^messages\[0\].content\[0\]/ }),
+      );
+    }
+  }
+});
+
 test('media of the user that only its own protocol knows are refused at their path, never left out', () => {
   const video = {
     input: [

@@ -175,7 +175,8 @@ export class AnswerLosses {
         return item.opaque === undefined || this.#decide('function call signature') ? call : without(call, 'opaque');
       }
       case 'media':
-        if (!this.#decide(item.media.type)) return NOTHING;
+        // No upstream answers with a video of its own kind.
+        if (!this.#decide(item.media.type === 'video' ? 'file' : item.media.type)) return NOTHING;
         return item.opaque === undefined || this.#decide('image signature') ? item : without(item, 'opaque');
       case 'refusal':
       case 'native':

@@ -40,6 +40,8 @@ export const REQUEST_FEATURES = [
   'image by assistant in history',
   'audio: inline',
   'audio: url',
+  'video: inline',
+  'video: url',
   'file: inline',
   'file: url',
   'file: reference',

@@ -44,7 +44,7 @@ export type MediaSource =
   | { readonly from: 'text'; readonly text: string };
 
 export interface Media {
-  readonly type: 'image' | 'audio' | 'file';
+  readonly type: 'image' | 'audio' | 'video' | 'file';
   readonly source: MediaSource;
   readonly filename?: string;
   /** Image detail: low, high, auto, original. */

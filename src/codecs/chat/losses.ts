@@ -29,6 +29,8 @@ export const requestLosses: RequestLosses = {
   'image by assistant in history': coerce('a user message after the turn'),
   'audio: inline': coerce('wav and mp3 only; other formats are refused'),
   'audio: url': refuse('A chat upstream takes audio as content only.'),
+  'video: inline': coerce('video_url, as routers have it'),
+  'video: url': coerce('video_url, as routers have it'),
   'file: inline': keep,
   'file: url': refuse('A chat upstream takes files as content or file id, not by URL.'),
   'file: reference': keep,

@@ -28,6 +28,8 @@ export const requestLosses: RequestLosses = {
   'image by assistant in history': keep,
   'audio: inline': keep,
   'audio: url': coerce('fileData'),
+  'video: inline': keep,
+  'video: url': coerce('fileData'),
   'file: inline': keep,
   'file: url': coerce('fileData'),
   'file: reference': coerce('fileData, where the id is a file of this vendor'),

@@ -32,6 +32,8 @@ export const requestLosses: RequestLosses = {
   'image by assistant in history': coerce('user image after a label, since assistant content holds no images'),
   'audio: inline': refuse('Audio cannot be sent to a messages upstream.'),
   'audio: url': refuse('Audio cannot be sent to a messages upstream.'),
+  'video: inline': refuse('Video cannot be sent to a messages upstream.'),
+  'video: url': refuse('Video cannot be sent to a messages upstream.'),
   'file: inline': keep,
   'file: url': keep,
   'file: reference': keep,

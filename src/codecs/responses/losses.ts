@@ -30,6 +30,8 @@ export const requestLosses: RequestLosses = {
   'image by assistant in history': coerce('an input image in a user message behind the turn'),
   'audio: inline': refuse("The selected upstream's protocol cannot take audio content at all."),
   'audio: url': refuse("The selected upstream's protocol cannot take audio content at all."),
+  'video: inline': refuse("The selected upstream's protocol cannot take video content at all."),
+  'video: url': refuse("The selected upstream's protocol cannot take video content at all."),
   'file: inline': keep,
   'file: url': keep,
   'file: reference': keep,

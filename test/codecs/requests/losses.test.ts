@@ -121,6 +121,8 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'image by assistant in history': { ...told(shown('image', inline('image/png'), 'assistant')), sign: data },
   'audio: inline': { ...asked(shown('audio', inline('audio/wav'))), sign: data },
   'audio: url': asked(shown('audio', url('wav'))),
+  'video: inline': { ...asked(shown('video', inline('video/mp4'))), sign: data },
+  'video: url': asked(shown('video', url('mp4'))),
   'file: inline': { ...asked(shown('file', inline('application/pdf'))), sign: data },
   'file: url': asked(shown('file', url('pdf'))),
   'file: reference': asked(shown('file', { from: 'reference', id: `files/${PROBE}`, mime: 'application/pdf' })),

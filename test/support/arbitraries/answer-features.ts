@@ -75,7 +75,7 @@ function featuresOfItem(item: OutputItem): ResponseFeature[] {
         ...when(item.opaque !== undefined, 'function call signature'),
       ];
     case 'media':
-      return [item.media.type, ...when(item.opaque !== undefined, 'image signature')];
+      return [item.media.type === 'video' ? 'file' : item.media.type, ...when(item.opaque !== undefined, 'image signature')];
     case 'native':
       return ['native item'];
   }

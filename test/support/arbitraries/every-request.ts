@@ -63,6 +63,8 @@ const userItem: fc.Arbitrary<Featured<Item>> = oneOf<Item>(
   [2, always(media('file', url('a.pdf')), 'file: url')],
   [2, always(media('audio', inline('audio/wav', 'UklGRg==')), 'audio: inline')],
   [1, always(media('audio', url('a.wav')), 'audio: url')],
+  [2, always(media('video', inline('video/mp4', 'AAAA')), 'video: inline')],
+  [1, always(media('video', url('a.mp4')), 'video: url')],
   [3, always<Item>({ kind: 'native', dialect: 'completions', role: 'user', body: { a: 1 }, at }, 'native item')],
 );
 

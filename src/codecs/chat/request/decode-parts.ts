@@ -1,7 +1,7 @@
 /** Decodes the content of chat messages into items: strings and parts, with media as content, URL or reference. */
 import { invalid } from '../../canonical/error.ts';
 import type { CacheBreakpoint, Item, Media, MediaSource, Part, Role } from '../../canonical/item.ts';
-import type { JsonObject, JsonValue } from '../../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFile, sniffMime, sourceOfUrl } from '../../media.ts';
 import { readCacheControl, readPromptBreakpoint } from '../../requests/cache-breakpoints.ts';
 import { objectAt, optionalString, present, requiredName, requiredString, stringAt, wrongType } from '../../requests/members.ts';
@@ -38,7 +38,7 @@ function readPart(value: JsonValue, at: string, { role, turn }: Source): Item {
   if (type === 'refusal') return { kind: 'refusal', text: requiredString(part, 'refusal', at), ...facts };
   const media = readMedia(type, part, at);
   if (media !== undefined) return { kind: 'media', role, media, ...facts };
-  // Parts of one vendor (video, thinking, …), for upstreams of the same dialect only.
+  // Parts of one vendor (thinking, …), for upstreams of the same dialect only.
   return { kind: 'native', dialect: 'chat', role, body: part, ...facts };
 }
 
@@ -74,6 +74,9 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
       return readImage(part['image_url'], at);
     case 'input_audio':
       return readAudio(part, at);
+    case 'video_url':
+    case 'input_video':
+      return readVideo(part, at);
     case 'document_url':
       return readLinkedDocument(part, at);
     case 'file':
@@ -115,6 +118,13 @@ function readAudio(part: JsonObject, at: string): Media {
 function linkedSource(value: string): MediaSource | undefined {
   const source = sourceOfUrl(value);
   return source.from !== 'url' || /^https?:\/\//i.test(value) ? source : undefined;
+}
+
+/** The part of routers for a video, `input_video` of old. Undefined for a form that they do not have. */
+function readVideo(part: JsonObject, at: string): Media | undefined {
+  const body = part['video_url'];
+  const url = isObject(body) ? body['url'] : body;
+  return typeof url === 'string' && url !== '' ? { type: 'video', source: sourceOfUrl(url), at } : undefined;
 }
 
 /** Mistral's part for a document on the web. */

@@ -35,6 +35,8 @@ export function mediaPart(media: Media, fallback: string | undefined): JsonObjec
       return imagePart(media, at);
     case 'audio':
       return audioPart(media, at);
+    case 'video':
+      return videoPart(media, at);
     case 'file':
       return filePart(media, at);
   }
@@ -53,6 +55,14 @@ function audioPart({ source }: Media, at: string | undefined): JsonObject {
   const format = audioFormatOf(source.mime);
   if (format !== 'wav' && format !== 'mp3') throw notConvertible(at, 'A chat upstream takes audio as wav or mp3 only.');
   return { type: 'input_audio', input_audio: { data: source.data, format } };
+}
+
+/** The part of routers. */
+function videoPart({ source }: Media, at: string | undefined): JsonObject {
+  if (source.from !== 'inline' && source.from !== 'url') {
+    throw notConvertible(at, 'A chat upstream takes videos as content or URL, not by file id.');
+  }
+  return { type: 'video_url', video_url: { url: source.from === 'inline' ? dataUri(source) : source.url } };
 }
 
 function filePart({ source, filename }: Media, at: string | undefined): JsonObject {

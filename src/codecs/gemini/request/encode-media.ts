@@ -1,6 +1,6 @@
 /** Media as parts: inline content, public URLs and files of this vendor. The gateway fetches nothing. */
 import { notConvertible } from '../../canonical/error.ts';
-import type { Media } from '../../canonical/item.ts';
+import type { Media, MediaSource } from '../../canonical/item.ts';
 import {
   essenceOf,
   type InlineData,
@@ -23,7 +23,7 @@ export function mediaPart(media: Media, at: string | undefined): Part {
     case 'url': {
       const inline = parseDataUri(source.url);
       if (inline !== undefined) return mediaPart({ ...media, source: { from: 'inline', ...inline } }, at);
-      const mimeType = realMime(source.mime) ?? mimeOfFilename(source.url) ?? mimeOfFilename(filename ?? '');
+      const mimeType = media.type === 'video' ? videoType(source.url) : typeOfUrl(media, source);
       return { fileData: { mimeType: mimeType ?? unknownType(path), fileUri: source.url } };
     }
     case 'reference': {
@@ -41,6 +41,16 @@ function inlineData(source: InlineData, mime: string): { mimeType: string; data:
   const essence = essenceOf(mime);
   if (essence.startsWith('audio/')) return { mimeType: mime, data: source.data };
   return { mimeType: essence, data: essence.startsWith('text/') ? inUtf8(source) : source.data };
+}
+
+function typeOfUrl({ filename }: Media, { mime, url }: Extract<MediaSource, { from: 'url' }>): string | undefined {
+  return realMime(mime) ?? mimeOfFilename(url) ?? mimeOfFilename(filename ?? '');
+}
+
+/** The vendor looks at the video itself; links to its video platform have no extension. */
+function videoType(url: string): string {
+  const mime = mimeOfFilename(url);
+  return mime?.startsWith('video/') === true ? mime : 'video/mp4';
 }
 
 function unknownType(path: string | undefined): never {

@@ -6,6 +6,7 @@ import { essenceOf, type InlineData, mimeOfContent, sourceOfUrl, textOfInline } 
 
 export function mediaBlock(media: Media): JsonObject {
   if (media.type === 'audio') throw notConvertible(media.at, 'Audio cannot be sent to a messages upstream.');
+  if (media.type === 'video') throw notConvertible(media.at, 'Video cannot be sent to a messages upstream.');
   const source = media.source.from === 'url' ? sourceOfUrl(media.source.url) : media.source;
   switch (source.from) {
     case 'inline':

@@ -247,6 +247,7 @@ function mediaPart(media: Media): JsonObject {
     case 'file':
       return filePart(media);
     case 'audio':
+    case 'video':
       throw cannotTake(media, 'at all');
   }
 }

@@ -30,6 +30,8 @@ describe('chat requests', () => {
       { type: 'file', file: { file_data: 'AAAA', filename: 'x.csv' } },
       { type: 'file', file: { file_id: 'file-1' } },
       { type: 'video_url', video_url: { url: 'https://a.test/v' } },
+      { type: 'input_video', video_url: { url: 'data:video/webm;base64,AAAA' } },
+      { type: 'video_url', video_url: { frames: [] } },
     ];
     const facts = { role: 'user' };
     assert.deepEqual(itemsOf({ role: 'user', content }), [
@@ -52,7 +54,9 @@ describe('chat requests', () => {
         media: { type: 'file', source: { from: 'inline', mime: 'text/csv', data: 'AAAA' }, filename: 'x.csv' },
       },
       { kind: 'media', ...facts, media: { type: 'file', source: { from: 'reference', id: 'file-1' } } },
-      { kind: 'native', ...facts, dialect: 'chat', body: content[7] },
+      { kind: 'media', ...facts, media: { type: 'video', source: { from: 'url', url: 'https://a.test/v' } } },
+      { kind: 'media', ...facts, media: { type: 'video', source: { from: 'inline', mime: 'video/webm', data: 'AAAA' } } },
+      { kind: 'native', ...facts, dialect: 'chat', body: content[9] },
     ]);
   });
 
