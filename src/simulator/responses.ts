@@ -80,6 +80,14 @@ function check(turn: Turn): void {
       'invalid_type',
     );
   }
+  const isContinued = typeof previous === 'string' || isObject(body.prompt) || body.conversation !== undefined;
+  if (isArray(body.input) && body.input.length === 0 && !isContinued) {
+    refuse(
+      `One of "input" or "previous_response_id" or 'prompt' or 'conversation' must be provided.`,
+      null,
+      'missing_required_parameter',
+    );
+  }
   for (const [index, item] of listOf(body.input).entries()) checkItem(objectOf(item), index, turn);
   checkOrder(historyOf(turn), turn);
   checkTools(body);

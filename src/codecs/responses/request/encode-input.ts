@@ -91,7 +91,9 @@ export function* writeInput(items: readonly Item[], writer: InputWriter): Steps<
     input.push(written);
     if (item.kind === 'reasoning' && item.opaque !== undefined && standsAlone(item.opaque)) alone.add(written);
   }
-  return dropDangling(input, alone);
+  const asked = dropDangling(input, alone);
+  // The vendor refuses an input of nothing, and takes a message of the user that is empty.
+  return asked.length === 0 ? [{ type: 'message', role: 'user', content: '' }] : asked;
 }
 
 function phaseOf(item: TextItem): string | undefined {

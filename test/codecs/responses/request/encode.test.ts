@@ -312,6 +312,14 @@ test('encodeRequest: reasoning goes with the opaque value of this owner only; ra
   assert.ok(!JSON.stringify(inputOf(encode({ items }, { without: new Set(['opaque'] as const) }))).includes('RAW'));
 });
 
+test('encodeRequest: a request of which nothing can be said is an empty message of the user, not an empty list', () => {
+  for (const text of [undefined, '']) {
+    const items: Item[] = text === undefined ? [] : [{ kind: 'text', role: 'user', text, citations: [] }];
+    const { body } = responsesUpstream.encodeRequest({ ...chat, items }, target());
+    assert.deepEqual(objectFrom(body)['input'], [{ type: 'message', role: 'user', content: '' }]);
+  }
+});
+
 test('encodeRequest: a result of which nothing can be said is empty text, not an empty list', () => {
   const body = { type: 'tool_reference', tool_name: 'f' };
   const result = (isError: boolean): Item[] => [
@@ -373,7 +381,7 @@ test('encodeRequest: controls have their places, losses have names', () => {
   const { body, losses } = responsesUpstream.encodeRequest(request, target());
   assert.deepEqual(objectFrom(body), {
     model: 'upstream-model',
-    input: [],
+    input: [{ type: 'message', role: 'user', content: '' }],
     stream: true,
     tools: [
       { type: 'custom', name: 'apply', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
