@@ -120,6 +120,8 @@ export interface ModelFacts {
   readonly thinking?: 'adaptive' | 'budget' | 'level';
   /** gemini: the model has no thinking level `minimal`. */
   readonly noMinimalThinking?: boolean;
+  /** gemini: results of functions are text alone; their media stand behind them. */
+  readonly noMediaInResults?: boolean;
   /** messages: the model refuses temperatures but 1, `top_p` below 0.99 and `top_k`. */
   readonly fixedSampling?: boolean;
   readonly minThinkingBudget?: number;

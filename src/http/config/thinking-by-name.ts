@@ -1,8 +1,8 @@
 /**
  * How a Claude model takes effort where the operator has not configured it (semantics 6.7.4): models up to 4.5 think by budget
  * and refuse adaptive thinking, later and unknown ones are adaptive. Those after 4.6 take no sampling of the client's. A Gemini
- * model has its smallest and its largest budget, beyond which it refuses the request, and one of the Pro kind no level `minimal`.
- * Only this file looks at model names; encoders get facts.
+ * model has its smallest and its largest budget, beyond which it refuses the request, and one of the Pro kind no level
+ * `minimal`. Those before 3 take no media in the results of functions. Only this file looks at model names; encoders get facts.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { ModelFacts } from '../../codecs/codec.ts';
@@ -14,6 +14,8 @@ const VERSION_BEHIND = /(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/
 const VERSION_BEFORE = /(?:^|\D)(\d{1,2})(?:[-.](\d{1,2}))?-(?:opus|sonnet|haiku)/;
 /** Gemini 3 Pro refuses the level `minimal`, which Flash takes. */
 const PRO = /gemini-3[\d.]*-pro/;
+/** `gemini-2.5-flash`, `models/gemini-1.5-pro-002`. */
+const BEFORE_3 = /gemini-[12]\b/;
 const LAST_BY_BUDGET = [4, 5] as const;
 const LAST_OF_FREE_SAMPLING = [4, 6] as const;
 
@@ -36,7 +38,8 @@ export function factsByName(facts: ModelFacts, type: ChannelType, upstreamModel:
   return facts.thinking === undefined && isUpTo(version, LAST_BY_BUDGET) ? { ...facts, thinking: 'budget' } : facts;
 }
 
-function geminiFacts(facts: ModelFacts, model: string): ModelFacts {
+function geminiFacts(given: ModelFacts, model: string): ModelFacts {
+  const facts = BEFORE_3.test(model) ? { noMediaInResults: true, ...given } : given;
   if (facts.thinking === 'level') return PRO.test(model) ? { ...facts, noMinimalThinking: true } : facts;
   const budgets = GEMINI_BUDGETS.find(([name]) => name.test(model))?.[1];
   return budgets === undefined ? facts : { ...budgets, ...facts };

@@ -65,12 +65,16 @@ test('it is the upstream’s name that counts', async (t) => {
 });
 
 test('the budgets that a Gemini model takes are known by its name, where the operator does not say', () => {
-  const flash = { maxThinkingBudget: 24_576 };
+  const before3 = { noMediaInResults: true };
+  const flash = { ...before3, maxThinkingBudget: 24_576 };
   assert.deepEqual(factsByName({}, 'gemini', 'models/gemini-2.5-flash-preview-09-2025'), flash);
   assert.deepEqual(factsByName({}, 'gemini', 'gemini-2.5-flash-lite'), { minThinkingBudget: 512, ...flash });
-  assert.deepEqual(factsByName({}, 'gemini', 'gemini-2.5-pro'), { minThinkingBudget: 128, maxThinkingBudget: 32_768 });
-  assert.deepEqual(factsByName({ maxThinkingBudget: 9 }, 'gemini', 'gemini-2.5-flash'), { maxThinkingBudget: 9 });
-  assert.deepEqual(factsByName({ thinking: 'level' }, 'gemini', 'gemini-2.5-flash'), { thinking: 'level' });
-  assert.deepEqual(factsByName({}, 'gemini', 'gemini-3-flash'), {});
+  const pro = { minThinkingBudget: 128, maxThinkingBudget: 32_768 };
+  assert.deepEqual(factsByName({}, 'gemini', 'gemini-2.5-pro'), { ...before3, ...pro });
+  assert.deepEqual(factsByName({ maxThinkingBudget: 9 }, 'gemini', 'gemini-2.5-flash'), { ...before3, maxThinkingBudget: 9 });
+  assert.deepEqual(factsByName({ thinking: 'level' }, 'gemini', 'gemini-2.5-flash'), { ...before3, thinking: 'level' });
+  for (const name of ['gemini-3-flash', 'gemini-3.1-pro-preview', 'gemini-10-pro', 'my-model'])
+    assert.deepEqual(factsByName({}, 'gemini', name), {});
+  for (const name of ['gemini-2.0-flash', 'gemini-1.5-pro-002']) assert.deepEqual(factsByName({}, 'gemini', name), before3);
   assert.deepEqual(factsByName({}, 'messages', 'gemini-2.5-flash'), {});
 });

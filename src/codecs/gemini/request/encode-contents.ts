@@ -18,7 +18,7 @@ import type { ToolNames } from '../../tools/names.ts';
 import { argumentsOf, type Content, type FunctionResponse, type Part } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
 import type { EncodeContext } from '../../requests/request-encoder.ts';
-import { mediaPart } from './encode-media.ts';
+import { fitsResponse, mediaPart } from './encode-media.ts';
 import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from '../opaque.ts';
 
 export interface Conversation {
@@ -43,6 +43,7 @@ class Writer {
   readonly #names: ToolNames;
   readonly #losses: Losses;
   readonly #options: Target['options'];
+  readonly #facts: Target['facts'];
   readonly #signatures: Signatures;
   #results: ReadonlyMap<ToolCallItem, ToolResultItem> = new Map();
   readonly #system: Part[] = [];
@@ -56,6 +57,7 @@ class Writer {
     this.#names = names;
     this.#losses = losses;
     this.#options = target.options;
+    this.#facts = target.facts;
     this.#signatures = new Signatures(request.items, target);
   }
 
@@ -193,30 +195,37 @@ class Writer {
     if (calls.length === 0) return;
     this.#unansweredCalls = [];
     const parts: Part[] = [];
+    const beside: Part[] = [];
     for (const [index, call] of calls.entries()) {
       if (endsStep(index)) yield;
       const result = this.#results.get(call);
-      if (result !== undefined) parts.push({ functionResponse: this.#response(call, result) });
+      if (result !== undefined) parts.push({ functionResponse: this.#response(call, result, beside) });
     }
     this.#add('user', parts);
+    this.#add('user', beside);
     this.#ownIds.endTurn();
   }
 
-  #response(call: ToolCallItem, result: ToolResultItem): FunctionResponse {
+  /** The media that a response cannot hold go to `beside`, behind a text that names the call. */
+  #response(call: ToolCallItem, result: ToolResultItem, beside: Part[]): FunctionResponse {
     const texts: string[] = [];
     const media: Part[] = [];
+    const others: Part[] = [];
+    const id = this.#ownIds.idOf(call);
     for (const part of result.content) {
       if (part.kind === 'text') texts.push(part.text);
       else if (part.kind === 'native') this.#losses.note('native item');
       else if (part.media.source.from === 'text') texts.push(titledText(part.media.source.text, part.media.filename));
       else {
-        media.push(mediaPart(part.media, result.at));
+        const written = mediaPart(part.media, result.at);
+        (this.#facts.noMediaInResults !== true && fitsResponse(written) ? media : others).push(written);
       }
     }
+    if (others.length > 0) beside.push({ text: `Result of tool call ${id}:` }, ...others);
     const text = texts.join('\n');
     if (!result.isError) this.#losses.note('tool result: text', result.at);
     return {
-      id: this.#ownIds.idOf(call),
+      id,
       name: this.#names.toWire(call.tool),
       response: result.isError ? { error: text } : { output: text },
       ...(media.length === 0 ? {} : { parts: media }),

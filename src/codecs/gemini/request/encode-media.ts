@@ -43,6 +43,14 @@ function inlineData(source: InlineData, mime: string): { mimeType: string; data:
   return { mimeType: essence, data: essence.startsWith('text/') ? inUtf8(source) : source.data };
 }
 
+/** What the vendor takes within the response of a function (its guide to function calling, Gemini 3 and later). */
+const IN_RESPONSES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'application/pdf', 'text/plain']);
+
+export function fitsResponse({ inlineData, fileData }: Part): boolean {
+  const mime = inlineData?.mimeType ?? fileData?.mimeType;
+  return mime === undefined || IN_RESPONSES.has(mime);
+}
+
 function typeOfUrl({ filename }: Media, { mime, url }: Extract<MediaSource, { from: 'url' }>): string | undefined {
   return realMime(mime) ?? mimeOfFilename(url) ?? mimeOfFilename(filename ?? '');
 }

@@ -269,6 +269,50 @@ test('G10: media of a tool result are nested in its response', () => {
   ]);
 });
 
+test('G10: media that a response cannot hold stand behind the responses, labelled with the call', () => {
+  const media = (mime: string): Media => ({ type: 'file', source: { from: 'inline', mime, data: 'AAAA' } });
+  const given = (callId: string, ...mimes: string[]): ToolResultItem =>
+    result(callId, 'here', {
+      content: [{ kind: 'text', text: 'here' }, ...mimes.map((mime) => ({ kind: 'media', media: media(mime) }) as const)],
+    });
+  const items = [
+    user('q'),
+    call('c', 'shot', '{}'),
+    call('d', 'hear', '{}'),
+    given('c', 'image/png', 'image/gif'),
+    given('d', 'audio/wav'),
+    user('go'),
+  ];
+  const partsOf = (facts: Target['facts']): unknown[] => {
+    const { contents } = bodyOf({ items }, { facts }) as unknown as { contents: readonly { parts: unknown[] }[] };
+    return contents[2]?.parts ?? [];
+  };
+  const response = (id: string, name: string, parts?: unknown[]): object => ({
+    functionResponse: { id, name, response: { output: 'here' }, ...(parts === undefined ? {} : { parts }) },
+  });
+  const part = (mimeType: string): object => ({ inlineData: { mimeType, data: 'AAAA' } });
+  const label = (id: string): object => ({ text: `Result of tool call ${id}:` });
+  assert.deepEqual(partsOf({}), [
+    response('c', 'shot', [part('image/png')]),
+    response('d', 'hear'),
+    label('c'),
+    part('image/gif'),
+    label('d'),
+    part('audio/wav'),
+    { text: 'go' },
+  ]);
+  assert.deepEqual(partsOf({ noMediaInResults: true }), [
+    response('c', 'shot'),
+    response('d', 'hear'),
+    label('c'),
+    part('image/png'),
+    part('image/gif'),
+    label('d'),
+    part('audio/wav'),
+    { text: 'go' },
+  ]);
+});
+
 test('media have a real type, or the request names where it is missing', () => {
   const at = 'messages[0].content[0]';
   const media = (type: Media['type'], source: Media['source'], filename?: string): unknown => {
