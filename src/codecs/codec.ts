@@ -122,6 +122,8 @@ export interface ModelFacts {
   readonly noMinimalThinking?: boolean;
   /** gemini: results of functions are text alone; their media stand behind them. */
   readonly noMediaInResults?: boolean;
+  /** gemini: the model refuses a JSON format together with functions. */
+  readonly noFormatBesideTools?: boolean;
   /** messages: the model refuses temperatures but 1, `top_p` below 0.99 and `top_k`. */
   readonly fixedSampling?: boolean;
   readonly minThinkingBudget?: number;

@@ -2,7 +2,8 @@
  * How a Claude model takes effort where the operator has not configured it (semantics 6.7.4): models up to 4.5 think by budget
  * and refuse adaptive thinking, later and unknown ones are adaptive. Those after 4.6 take no sampling of the client's. A Gemini
  * model has its smallest and its largest budget, beyond which it refuses the request, and one of the Pro kind no level
- * `minimal`. Those before 3 take no media in the results of functions. Only this file looks at model names; encoders get facts.
+ * `minimal`. Those before 3 take no media in the results of functions, and no JSON format beside functions. Only this file looks
+ * at model names; encoders get facts.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { ModelFacts } from '../../codecs/codec.ts';
@@ -39,7 +40,7 @@ export function factsByName(facts: ModelFacts, type: ChannelType, upstreamModel:
 }
 
 function geminiFacts(given: ModelFacts, model: string): ModelFacts {
-  const facts = BEFORE_3.test(model) ? { noMediaInResults: true, ...given } : given;
+  const facts = BEFORE_3.test(model) ? { noMediaInResults: true, noFormatBesideTools: true, ...given } : given;
   if (facts.thinking === 'level') return PRO.test(model) ? { ...facts, noMinimalThinking: true } : facts;
   const budgets = GEMINI_BUDGETS.find(([name]) => name.test(model))?.[1];
   return budgets === undefined ? facts : { ...budgets, ...facts };

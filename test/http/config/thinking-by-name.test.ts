@@ -65,7 +65,7 @@ test('it is the upstream’s name that counts', async (t) => {
 });
 
 test('the budgets that a Gemini model takes are known by its name, where the operator does not say', () => {
-  const before3 = { noMediaInResults: true };
+  const before3 = { noMediaInResults: true, noFormatBesideTools: true };
   const flash = { ...before3, maxThinkingBudget: 24_576 };
   assert.deepEqual(factsByName({}, 'gemini', 'models/gemini-2.5-flash-preview-09-2025'), flash);
   assert.deepEqual(factsByName({}, 'gemini', 'gemini-2.5-flash-lite'), { minThinkingBudget: 512, ...flash });

@@ -2,6 +2,8 @@
 import { joinTexts } from '../../join-texts.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { type EncodeContext, requestEncoder } from '../../requests/request-encoder.ts';
+import { formatInstruction } from '../../requests/format-instruction.ts';
+import { schemaTexts } from '../../schemas/text.ts';
 import { isLong, writeInSteps } from '../../json/write-in-steps.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 import { encodeConversation } from './encode-contents.ts';
@@ -23,9 +25,22 @@ export const encodeInSteps = requestEncoder({
 function* writeBody(request: CanonicalRequest, context: EncodeContext): Steps<string> {
   const { systemInstruction, contents } = yield* encodeConversation(request, context);
   const { tools, toolConfig } = yield* encodeTools(request, context);
-  const generationConfig = yield* encodeGenerationConfig(request, context);
+  const instruction = tools === undefined ? undefined : yield* formatBesideTools(request, context);
+  const asked = instruction === undefined ? request : { ...request, format: { type: 'text' as const } };
+  const generationConfig = yield* encodeGenerationConfig(asked, context);
   yield;
-  return yield* writeMembers(contents, { systemInstruction, tools, toolConfig, generationConfig });
+  const system =
+    instruction === undefined ? systemInstruction : { parts: [...(systemInstruction?.parts ?? []), { text: instruction }] };
+  return yield* writeMembers(contents, { systemInstruction: system, tools, toolConfig, generationConfig });
+}
+
+/** What the model is told of the format where it takes no format beside tools. */
+function* formatBesideTools(request: CanonicalRequest, { target, losses }: EncodeContext): Steps<string | undefined> {
+  const { format } = request;
+  if (target.facts.noFormatBesideTools !== true || format === undefined || format.type === 'text') return undefined;
+  const instruction = formatInstruction(format, (yield* schemaTexts(request)).format);
+  losses.add(format.type === 'json_object' ? 'format: json object' : 'format: json schema');
+  return instruction;
 }
 
 /** Only contents hold texts of the client's own. */

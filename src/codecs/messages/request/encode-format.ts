@@ -4,6 +4,8 @@
  */
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Format } from '../../canonical/request.ts';
+import { defined } from '../../defined.ts';
+import { formatInstruction } from '../../requests/format-instruction.ts';
 import { rewriteText } from '../../schemas/exact-text.ts';
 import { lowerForMessages } from '../../schemas/messages-subset.ts';
 import { writeInSteps } from '../../json/write-in-steps.ts';
@@ -16,16 +18,12 @@ export interface EncodedFormat {
   readonly instruction?: string;
 }
 
-const ONLY = 'and nothing else: no other text, no code fence.';
-
 /** `text`: the exact text of the client's schema, where JSON.stringify would change it. */
 export function* encodeFormat(format: Format | undefined, text: string | undefined): Steps<EncodedFormat> {
   if (format === undefined || format.type === 'text') return {};
-  if (format.type === 'json_object' || format.schema === undefined) return { instruction: `Answer with one JSON object ${ONLY}` };
-  const schema = yield* loweredText(format.schema, text);
-  if (schema !== undefined) return { schema };
-  const written = text ?? JSON.stringify(format.schema);
-  return { instruction: `Answer with JSON that fits this JSON Schema, ${ONLY}\n${written}` };
+  const schema =
+    format.type === 'json_object' || format.schema === undefined ? undefined : yield* loweredText(format.schema, text);
+  return schema === undefined ? defined({ instruction: formatInstruction(format, text) }) : { schema };
 }
 
 /** The text of the schema as the vendor takes it; undefined where its subset cannot say what the schema means. */

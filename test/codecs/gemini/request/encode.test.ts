@@ -313,6 +313,38 @@ test('G10: media that a response cannot hold stand behind the responses, labelle
   ]);
 });
 
+test('a JSON format beside functions is an instruction to models that refuse both, and named', () => {
+  const facts = { noFormatBesideTools: true };
+  const schema = { type: 'object', properties: { a: { type: 'string' } } };
+  const tools: Tool[] = [
+    { kind: 'function', tool: { name: 'f' }, parameters: { type: 'object', properties: {} }, at: 'tools[0]' },
+  ];
+  const items = [system('s'), user('q')];
+  for (const [format, feature, text] of [
+    [
+      { type: 'json_object' },
+      'format: json object',
+      'Answer with one JSON object and nothing else: no other text, no code fence.',
+    ],
+    [
+      { type: 'json_schema', schema },
+      'format: json schema',
+      `Answer with JSON that fits this JSON Schema, and nothing else: no other text, no code fence.\n${JSON.stringify(schema)}`,
+    ],
+  ] as const) {
+    const asked = { items, tools, format };
+    const body = bodyOf(asked, { facts });
+    assert.deepEqual(body['systemInstruction'], { parts: [{ text: 's' }, { text }] });
+    assert.equal(body['generationConfig'], undefined);
+    const { losses } = geminiUpstream.encodeRequest(requestOf(asked), targetOf({ facts }));
+    assert.ok(losses.includes(feature), feature);
+    for (const other of [bodyOf(asked), bodyOf({ ...asked, tools: [] }, { facts })]) {
+      assert.deepEqual(other['systemInstruction'], { parts: [{ text: 's' }] });
+      assert.equal((other['generationConfig'] as { responseMimeType?: string }).responseMimeType, 'application/json');
+    }
+  }
+});
+
 test('media have a real type, or the request names where it is missing', () => {
   const at = 'messages[0].content[0]';
   const media = (type: Media['type'], source: Media['source'], filename?: string): unknown => {
