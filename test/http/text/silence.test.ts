@@ -361,13 +361,13 @@ test('F17: while a client reads nothing the upstream is not silent; once it read
     say(FLOOD);
   });
   t.after(() => upstream.close());
-  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS, timeouts: { idle_ms: 300 } });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS, timeouts: { idle_ms: 800 } });
   const { port } = new URL(gateway.url);
   const socket = connect(Number(port), '127.0.0.1');
   t.after(() => socket.destroy());
   socket.write(requestOf(ask({ stream: true })));
   await eventually(() => upstream.requests[0]?.socket.writableLength === 0, 'the gateway has it all');
-  await sleep(1_000);
+  await sleep(2_000);
   say('and then nothing');
   let end = '';
   for await (const bytes of socket) {
