@@ -60,8 +60,11 @@ export async function visit(
       '.observe({ type: "layout-shift", buffered: true });',
   );
   const start = new Date('2026-11-20T12:00:00Z');
-  await page.clock.install({ time: start });
-  if (time === 'stands') await page.clock.pauseAt(start);
+  if (time === 'stands') {
+    // It flows until it is stopped, and goes to no time that has passed.
+    await page.clock.install({ time: start.getTime() - 3_600_000 });
+    await page.clock.pauseAt(start);
+  } else await page.clock.install({ time: start });
   await page.goto(url);
   return {
     page,
