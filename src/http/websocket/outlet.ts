@@ -49,16 +49,19 @@ export class Outlet {
     });
   }
 
-  /** Messages without back-pressure: what they hold waits for the client, however much that is, and nothing more behind it. */
-  send(...texts: readonly string[]): void {
-    if (texts.length === 0 || this.#gone !== undefined || !this.#checkBacklog()) return;
+  /**
+   * Messages without back-pressure: what they hold waits for the client, however much that is, and nothing more behind it.
+   * Settles when they are out; undefined where they are. Never rejects.
+   */
+  send(...texts: readonly string[]): Promise<void> | undefined {
+    if (texts.length === 0 || this.#gone !== undefined || !this.#checkBacklog()) return undefined;
     if (!this.#line.isBusy && !texts.some(isLong)) {
       for (const text of texts) this.#ws.send(text);
-      return;
+      return undefined;
     }
     const length = texts.reduce((sum, text) => sum + text.length, 0);
     this.#queued += length;
-    void this.#line.add(texts).then(
+    return this.#line.add(texts).then(
       () => {
         this.#queued -= length;
       },

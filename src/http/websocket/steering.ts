@@ -70,7 +70,8 @@ export interface SteeringOptions {
     steer(input: string | undefined): boolean | undefined;
     drop(): void;
   };
-  readonly send: (...texts: readonly string[]) => void;
+  /** What it returns settles when they are out. */
+  readonly send: (...texts: readonly string[]) => Promise<void> | undefined;
   /** Begins the turn of this create, which claims its input. False where the connection takes none. */
   readonly begin: (create: JsonBody, lane: string | undefined) => boolean;
 }
@@ -176,14 +177,16 @@ export class Steering implements SteerListener {
     if (this.#isWaiting) this.#begin();
   }
 
-  onSteer({ text, json, ends }: NotableEvent, isLate: boolean): void {
+  /** It repeats the input of its steer, so a client that reads slowly holds up the upstream: several would be too much for it. */
+  onSteer({ text, json, ends }: NotableEvent, isLate: boolean): Promise<void> | undefined {
     const steer = this.#steerOf(json);
-    if (steer === undefined) return;
+    if (steer === undefined) return undefined;
     const edits = [{ path: ['steer', 'previous_response_id'], value: JSON.stringify(steer.responseId) }];
     const lane = steer.lane === undefined ? [] : [{ path: ['stream_id'], value: JSON.stringify(steer.lane) }];
     const own = editJson(text, [...edits, ...lane], ends);
-    if (isLate && this.#isAnswering) this.#late.push(own);
-    else this.#options.send(own);
+    if (!isLate || !this.#isAnswering) return this.#options.send(own);
+    this.#late.push(own);
+    return undefined;
   }
 
   onSuccessor(): boolean {

@@ -22,8 +22,11 @@ import type { LargeWork } from '../request/large-work.ts';
 import { LinkedCall, notable, type NotableEvent, notableInSteps, refusalIn, SocketTurn } from './socket-turn.ts';
 
 export interface SteerListener {
-  /** A `response.steer.accepted`, `pending` or `failed`. `isLate`: the response that it belongs to has ended on the wire. */
-  onSteer(event: NotableEvent, isLate: boolean): void;
+  /**
+   * A `response.steer.accepted`, `pending` or `failed`. `isLate`: the response that it belongs to has ended on the wire. The
+   * upstream's next message waits until what this returns has settled.
+   */
+  onSteer(event: NotableEvent, isLate: boolean): Promise<void> | undefined;
   /** The upstream has begun the successor of a steered response. False: nobody waits for one. */
   onSuccessor(): boolean;
   /** What the upstream had accepted comes to nothing: its response failed, or the connection is gone. */
@@ -199,18 +202,20 @@ export class SocketLink implements UpstreamLink {
     if (bytes.length >= LARGE_EVENT) {
       return this.#options.largeWork.run(notableInSteps(bytes)).then((event) => this.#take(connection, bytes, event));
     }
-    this.#take(connection, bytes, notable(bytes));
+    return this.#take(connection, bytes, notable(bytes));
+  }
+
+  #take(connection: Connection, bytes: Buffer, noted: NotableEvent | undefined): Promise<void> | undefined {
+    if (this.#connection !== connection) return undefined;
+    const type = noted?.json['type'];
+    if (noted !== undefined && typeof type === 'string' && type.startsWith('response.steer.'))
+      return this.#options.listener().onSteer(noted, this.#current === undefined || this.#successor !== undefined);
+    this.#takeOfAnswer(connection, bytes, noted?.json);
     return undefined;
   }
 
-  #take(connection: Connection, bytes: Buffer, noted: NotableEvent | undefined): void {
-    if (this.#connection !== connection) return;
-    const event = noted?.json;
+  #takeOfAnswer(connection: Connection, bytes: Buffer, event: JsonObject | undefined): void {
     const type = event?.['type'];
-    if (noted !== undefined && typeof type === 'string' && type.startsWith('response.steer.')) {
-      this.#options.listener().onSteer(noted, this.#current === undefined || this.#successor !== undefined);
-      return;
-    }
     if (this.#current === undefined && type === 'response.created') this.#beginSuccessor(connection);
     const current = this.#current;
     if (current === undefined) {

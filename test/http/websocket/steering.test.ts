@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Script } from '../../../src/simulator/script.ts';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
@@ -375,6 +376,29 @@ const beginText = (ws: WebSocket) => {
   say(ws, 'response.content_part.added', { ...at, part: { type: 'output_text', text: '', annotations: [] } });
   say(ws, 'response.output_text.delta', { ...at, delta: 'half a' });
 };
+
+test('long steers that are accepted while the client reads nothing wait for it, and the connection stays', async () => {
+  let accepted = 0;
+  using upstream = await socketUpstream((ws, { type, input }) => {
+    if (type === 'response.create') beginText(ws);
+    else say(ws, 'response.steer.accepted', { steer: { id: `steer_${accepted++}`, previous_response_id: 'resp_up', input } });
+  });
+  await using gateway = await testGateway(configOf(upstream.url));
+  const client = await connect(gateway);
+  client.send(create());
+  const { id } = responseOf(await client.next(isType('response.created')));
+  await client.next(isType('response.output_text.delta'));
+  client.ws.pause();
+  const inputs = ['a', 'b', 'c'].map((letter) => letter.repeat(3 * 1024 * 1024));
+  for (const input of inputs) client.send({ type: 'response.steer', previous_response_id: id, input });
+  await eventually(() => accepted === 3, 'the upstream has accepted them');
+  await sleep(300);
+  client.ws.resume();
+  for (const input of inputs) {
+    const { steer } = await client.next(isType('response.steer.accepted'));
+    assert.ok((steer as { input: string }).input === input, `of ${input[0]}`);
+  }
+});
 
 test('long steers that come to nothing together all come back, and the connection stays', async () => {
   let accepted = 0;

@@ -189,9 +189,10 @@ async function turns(rig: Rig, text: string, steers: readonly string[]): Promise
   });
   const ending = async (): Promise<Ended> => {
     await told.promise;
-    const ended = endings.shift();
-    if (endings.length === 0) told = Promise.withResolvers();
-    return ended ?? { type: 'none' };
+    const ended = endings.shift() ?? { type: 'none' };
+    // Nothing follows the end of the connection.
+    if (endings.length === 0 && !ended.type.startsWith('closed')) told = Promise.withResolvers();
+    return ended;
   };
   ws.send(text);
   let first = await ending();
