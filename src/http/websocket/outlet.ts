@@ -49,19 +49,16 @@ export class Outlet {
     });
   }
 
-  /**
-   * Messages without back-pressure: what they hold waits for the client, however much that is, and nothing more behind it.
-   * Settles when they are out; undefined where they are. Never rejects.
-   */
-  send(...texts: readonly string[]): Promise<void> | undefined {
-    if (texts.length === 0 || this.#gone !== undefined || !this.#checkBacklog()) return undefined;
+  /** Messages without back-pressure: what they hold waits for the client, however much that is, and nothing more behind it. */
+  send(...texts: readonly string[]): void {
+    if (texts.length === 0 || this.#gone !== undefined || !this.#checkBacklog(this.#queued)) return;
     if (!this.#line.isBusy && !texts.some(isLong)) {
       for (const text of texts) this.#ws.send(text);
-      return undefined;
+      return;
     }
     const length = texts.reduce((sum, text) => sum + text.length, 0);
     this.#queued += length;
-    return this.#line.add(texts).then(
+    void this.#line.add(texts).then(
       () => {
         this.#queued -= length;
       },
@@ -70,8 +67,16 @@ export class Outlet {
     );
   }
 
+  /** A message whose sender waits until more may follow: settles then, undefined where it may at once. Never rejects. */
+  relay(text: string): Promise<void> | undefined {
+    if (this.#gone !== undefined) return undefined;
+    // Where the client is gone nobody needs to be held up.
+    return this.#write([text])?.catch(() => undefined);
+  }
+
+  /** Between the pieces of a long message, so what stands in line is no backlog of theirs. */
   pong(data: Buffer): void {
-    if (this.#gone === undefined && this.#checkBacklog()) this.#ws.pong(data);
+    if (this.#gone === undefined && this.#checkBacklog(0)) this.#ws.pong(data);
   }
 
   ping(): void {
@@ -144,8 +149,8 @@ export class Outlet {
     });
   }
 
-  #checkBacklog(): boolean {
-    if (this.#ws.bufferedAmount + this.#queued <= MAX_BACKLOG_BYTES) return true;
+  #checkBacklog(queued: number): boolean {
+    if (this.#ws.bufferedAmount + queued <= MAX_BACKLOG_BYTES) return true;
     this.#ws.terminate();
     return false;
   }

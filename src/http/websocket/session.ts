@@ -97,7 +97,7 @@ export class Session {
     this.#steering = new Steering({
       link: this.#link,
       maxInput: () => gateway.config.current().history.entryBytes,
-      send: (...texts) => this.#outlet.send(...texts),
+      outlet: this.#outlet,
       begin: (create, lane) => this.#beginOwn(create, lane),
     });
     const reader = new MessageReader({

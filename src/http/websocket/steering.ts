@@ -12,6 +12,7 @@ import { inputTexts, inputValues } from '../history/past-turn.ts';
 import type { JsonBody } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import type { ClientEvent } from './client-event.ts';
+import type { Outlet } from './outlet.ts';
 import type { NotableEvent } from './socket-turn.ts';
 import type { SteerListener } from './upstream-link.ts';
 
@@ -70,8 +71,7 @@ export interface SteeringOptions {
     steer(input: string | undefined): boolean | undefined;
     drop(): void;
   };
-  /** What it returns settles when they are out. */
-  readonly send: (...texts: readonly string[]) => Promise<void> | undefined;
+  readonly outlet: Pick<Outlet, 'send' | 'relay'>;
   /** Begins the turn of this create, which claims its input. False where the connection takes none. */
   readonly begin: (create: JsonBody, lane: string | undefined) => boolean;
 }
@@ -109,7 +109,7 @@ export class Steering implements SteerListener {
   steer({ event, slot }: ReadSteer, isBusy: boolean, lastId: string | undefined): boolean {
     const { input, items: texts, envelope } = event;
     const code = this.#pass(envelope, { input, texts, values: inputValues(envelope['input']), slot }, isBusy, lastId);
-    if (code !== undefined) this.#options.send(refusal(event, code));
+    if (code !== undefined) this.#options.outlet.send(refusal(event, code));
     return code === undefined;
   }
 
@@ -168,7 +168,7 @@ export class Steering implements SteerListener {
     this.#isOwn = false;
     if (isTold) this.#giveBack([], steers);
     else this.#accepted.push(...steers);
-    this.#options.send(...this.#late.splice(0));
+    this.#options.outlet.send(...this.#late.splice(0));
     return isTold;
   }
 
@@ -184,7 +184,7 @@ export class Steering implements SteerListener {
     const edits = [{ path: ['steer', 'previous_response_id'], value: JSON.stringify(steer.responseId) }];
     const lane = steer.lane === undefined ? [] : [{ path: ['stream_id'], value: JSON.stringify(steer.lane) }];
     const own = editJson(text, [...edits, ...lane], ends);
-    if (!isLate || !this.#isAnswering) return this.#options.send(own);
+    if (!isLate || !this.#isAnswering) return this.#options.outlet.relay(own);
     this.#late.push(own);
     return undefined;
   }
@@ -249,7 +249,7 @@ export class Steering implements SteerListener {
       ...accepted.map((steer) => givenBack(steer, 'successor_creation_failed')),
       ...sent.map((steer) => givenBack(steer, 'response_not_active')),
     ];
-    this.#options.send(...failures);
+    this.#options.outlet.send(...failures);
   }
 }
 

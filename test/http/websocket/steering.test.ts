@@ -389,9 +389,10 @@ test('long steers that are accepted while the client reads nothing wait for it, 
   const { id } = responseOf(await client.next(isType('response.created')));
   await client.next(isType('response.output_text.delta'));
   client.ws.pause();
-  const inputs = ['a', 'b', 'c'].map((letter) => letter.repeat(3 * 1024 * 1024));
+  const inputs = ['a', 'b', 'c'].map((letter) => letter.repeat(5 * 1024 * 1024));
   for (const input of inputs) client.send({ type: 'response.steer', previous_response_id: id, input });
   await eventually(() => accepted === 3, 'the upstream has accepted them');
+  client.ws.ping();
   await sleep(300);
   client.ws.resume();
   for (const input of inputs) {

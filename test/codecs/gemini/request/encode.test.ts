@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Item, Media, ToolCallItem, ToolResultItem } from '../../../../src/codecs/canonical/item.ts';
+import { isObject } from '../../../../src/codecs/canonical/json.ts';
 import type { Opaque } from '../../../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest, Tool } from '../../../../src/codecs/canonical/request.ts';
 import type { Target } from '../../../../src/codecs/codec.ts';
@@ -284,8 +285,10 @@ test('G10: media that a response cannot hold stand behind the responses, labelle
     user('go'),
   ];
   const partsOf = (facts: Target['facts']): unknown[] => {
-    const { contents } = bodyOf({ items }, { facts }) as unknown as { contents: readonly { parts: unknown[] }[] };
-    return contents[2]?.parts ?? [];
+    const { contents } = bodyOf({ items }, { facts });
+    const content = Array.isArray(contents) ? contents[2] : undefined;
+    assert.ok(isObject(content) && Array.isArray(content['parts']));
+    return content['parts'];
   };
   const response = (id: string, name: string, parts?: unknown[]): object => ({
     functionResponse: { id, name, response: { output: 'here' }, ...(parts === undefined ? {} : { parts }) },
