@@ -24,6 +24,15 @@ export interface BodyReader {
   cancel(reason?: unknown): void;
   /** Ends the body after what has arrived: once that is taken, `take` returns the end. The body is destroyed. */
   finish(): void;
+  /** Who is told where its sender is kept waiting for something else than `take`. Absent where that cannot be. */
+  watchHolds?(watcher: HoldWatcher): void;
+}
+
+/** Calls come in pairs, and pairs may overlap. */
+export interface HoldWatcher {
+  /** From here to `resume` the sender is not read, and its silence is not its own. */
+  pause(): void;
+  resume(): void;
 }
 
 /**

@@ -17,17 +17,26 @@ const ONCE_SQUARE = [
   'chat to gemini: tool: references into a list',
   'responses to chat: allowed tools',
   'responses to gemini: tools in namespaces, called',
+  'responses to chat: tools in one namespace of a long name',
   'responses to chat: carriers of signatures in front of their calls',
   'stream chat to chat: usage in every chunk, a new member each',
   'stream messages to chat: usage, a new member each, between blocks',
   'stream chat to messages: content and reasoning in turn',
   'stream chat to messages: arguments in pieces with other ids, braces within a text',
+  'stream chat to responses: a freeform call with space behind its only name',
   'stream responses to chat: a terminal with texts under other ids, far behind',
   'stream responses to messages: items that only the terminal has, beside streamed ones',
   'stream gemini to chat: grounding of texts all over',
+  'stream gemini to chat: grounding, one long link for all',
   'stream chat to messages: citations between texts and thoughts',
   'whole chat to chat: calls without ids',
   'whole responses to chat: texts and thoughts in turn',
+  'generation of a picture by openai_image: one member, spelt as an element of a list',
+  'whole picture of responses: finished calls',
+  'whole picture of responses: texts beside pictures',
+  'edits of a text whose long values are known',
+  'stream of a picture of responses: calls, then all of them again',
+  'refusal of a picture: a quote that is not closed, and spaces',
 ];
 /** A quarter of what the whole law takes. */
 const COUNT = 500;
@@ -41,6 +50,14 @@ for (const name of drawn(ONCE_SQUARE, 6, 'once square')) {
     return assertLinear(found, COUNT);
   });
 }
+
+test('each case has a name of its own: a verdict finds it by that', () => {
+  const names = LINEAR_CASES.map(({ name }) => name);
+  assert.deepEqual(
+    names.filter((name, at) => names.indexOf(name) !== at),
+    [],
+  );
+});
 
 const seed = Number(process.env['MIZU_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

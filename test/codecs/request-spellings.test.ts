@@ -36,6 +36,7 @@ const user = (content: JsonValue): JsonObject => ({ role: 'user', content });
 const asked = user('x');
 const said = (more: JsonObject): JsonObject => ({ messages: [asked, { role: 'assistant', ...more }, asked] });
 const f = { name: 'f', parameters: { type: 'object', properties: { a: { type: 'string' } } } };
+const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] };
 const functions = { messages: [asked], functions: [f] };
 const tools = { messages: [asked], tools: [{ type: 'function', function: f }] };
 const used = { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] };
@@ -50,6 +51,12 @@ const clientTool = { name: 'f', input_schema: f.parameters };
 const ALIKE: Readonly<Record<Spoken, readonly (readonly [string, ...JsonObject[]])[]>> = {
   chat: [
     ['a text', { messages: [user('a')] }, { messages: [user(['a'])] }, { messages: [user([{ type: 'text', text: 'a' }])] }],
+    [
+      'a schema of the answer, beside the type where other vendors read it',
+      { messages: [asked], response_format: { type: 'json_schema', json_schema: { schema } } },
+      { messages: [asked], response_format: { type: 'json_schema', schema } },
+      { messages: [asked], response_format: { type: 'json_object', schema } },
+    ],
     [
       'a picture',
       { messages: [user([{ type: 'image_url', image_url: { url: 'https://a.example/a.png' } }])] },
@@ -260,3 +267,26 @@ for (const [dialect, path, client, body] of UNSAYABLE) {
     assert.deepEqual(sentTo(upstream, decoded(client, body)), { refused: path });
   });
 }
+
+test('chat clients: a schema beside the type keeps its own text, in which keys that look like numbers stay where they are', () => {
+  const schema = '{"type":"object","properties":{"b":{"type":"string"},"1":{"type":"string"}}}';
+  const text = `{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object","schema":${schema}}}`;
+  const client = CLIENTS.find((codec) => codec.dialect === 'chat') as ClientCodec;
+  const request = client.decodeRequest(text, JSON.parse(text) as JsonObject, { open: openForTests });
+  for (const dialect of ['responses', 'messages']) {
+    const upstream = UPSTREAMS.find((codec) => codec.dialect === dialect) as UpstreamCodec;
+    assert.ok(upstream.encodeRequest(request, targetOf(ownerOf(upstream))).body.includes('"b":{"type":"string"},"1":'), dialect);
+  }
+});
+
+test('more pictures in a result than a call takes arguments reach every upstream', () => {
+  const picture = { type: 'input_image', image_url: 'https://a.example/a.png' };
+  const output = Array.from({ length: 200_000 }, () => picture);
+  const json: JsonObject = { model: 'm', input: [user('x'), called, { type: 'function_call_output', call_id: 'c', output }] };
+  const client = CLIENTS.find((codec) => codec.dialect === 'responses') as ClientCodec;
+  const request = client.decodeRequest(JSON.stringify(json), json, { open: openForTests });
+  for (const upstream of UPSTREAMS) {
+    const { body } = upstream.encodeRequest(request, targetOf(ownerOf(upstream)));
+    assert.ok(body.split('https://a.example/a.png').length > output.length, upstream.dialect);
+  }
+});

@@ -4,17 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PLAIN } from '../support/linear/growth.ts';
 import { LARGEST_REQUESTS, type LargestRequest } from '../support/linear/steps.ts';
+import { machinePace } from '../support/machine-pace.ts';
 
 /** Measured again before it fails: collections count, too. */
 const TRIES = 6;
-/** What the engine takes to parse the plain body of the linearity law, in milliseconds, on an idle machine. */
-const PLAIN_MS = 1.2;
-/**
- * A step takes at most so many times what that takes now: fifty milliseconds of an idle machine, and a fifth as much for noise.
- */
-const MOST = 50;
+/** Milliseconds that a step may take: fifty, and a fifth as much for noise. */
+const MOST_MS = 60;
 /** Milliseconds for the sample. */
 const BUDGET_MS = 60_000;
 
@@ -31,23 +27,14 @@ const ONCE_LONGEST = [
   'messages to chat: a call whose input holds a text of quotes',
 ];
 
-/** What parsing the plain body takes now; never less than on an idle machine. */
-function floorMs(): number {
-  // The kernel counts in ticks of some milliseconds.
-  const runs = 30;
-  const before = process.threadCpuUsage();
-  for (let run = 0; run < runs; run++) JSON.parse(PLAIN);
-  const { user, system } = process.threadCpuUsage(before);
-  return Math.max(PLAIN_MS, (user + system) / 1000 / runs);
-}
-
 function check({ longestStep }: LargestRequest): void {
   let least = Number.POSITIVE_INFINITY;
-  for (let tried = 0; tried < TRIES && least > MOST; tried++) {
-    const floor = floorMs();
-    least = Math.min(least, longestStep() / Math.max(floor, floorMs()));
+  for (let tried = 0; tried < TRIES && least > MOST_MS; tried++) {
+    const pace = machinePace();
+    const longest = longestStep();
+    least = Math.min(least, longest / Math.max(pace, machinePace()));
   }
-  assert.ok(least <= MOST, `a step took ${least.toFixed(1)} times what parsing the plain body takes; ${MOST} are allowed`);
+  assert.ok(least <= MOST_MS, `a step took ${least.toFixed(1)} ms; ${MOST_MS} are allowed`);
 }
 
 const isWhole = process.env['MIZU_STEPS'] === 'all';

@@ -1,10 +1,22 @@
-/** The longest turn of this process's event loop, in processor time: what others do to the machine counts for nothing. */
+import { machinePace } from './machine-pace.ts';
+
+/**
+ * The longest turn of this process's event loop, in processor time: what others take of the machine's time counts for nothing,
+ * and for how slow they make it, or it is, the pace before and after stands.
+ */
 export class TurnWatch {
   #longestMs = 0;
+  #pace = 1;
   #isWatching = false;
 
+  constructor() {
+    // The first time much is compiled.
+    machinePace();
+  }
+
   /** Forgets what was before. */
-  start(): number {
+  start(): void {
+    this.#pace = machinePace();
     let before = process.threadCpuUsage();
     const turn = (): void => {
       const { user, system } = process.threadCpuUsage(before);
@@ -15,12 +27,11 @@ export class TurnWatch {
     this.#longestMs = 0;
     this.#isWatching = true;
     setImmediate(turn);
-    return 0;
   }
 
-  /** Milliseconds of the longest since the start. */
+  /** Milliseconds of the longest since the start, as on the machine that the bounds are meant for. */
   stop(): number {
     this.#isWatching = false;
-    return this.#longestMs;
+    return this.#longestMs / Math.max(this.#pace, machinePace());
   }
 }

@@ -109,6 +109,7 @@ export const WEIGHTS: readonly Weight[] = [
       ['http/linear.test.ts', 'linear: a sample of'],
       ['slow/linear/requests.test.ts', 'linear:'],
       ['slow/linear/answers.test.ts', 'linear:'],
+      ['slow/linear/images.test.ts', 'linear:'],
       ['slow/linear/http.test.ts', 'linear:'],
       ['slow/linear/requests.test.ts', 'affordable:'],
       ['slow/steps.test.ts', 'steps:'],

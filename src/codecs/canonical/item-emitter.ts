@@ -3,6 +3,7 @@
  * order in which they start. What an open item has streamed is kept here, so that a decoder remembers only the facts of its own
  * dialect.
  */
+import { append } from '../append.ts';
 import type { CanonicalEvent, ItemDelta, ItemEvent, ItemHead } from './event.ts';
 import { extend, newlyOpen, type OpenItem, partialItem, type WholeItem } from './fold.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem } from './item.ts';
@@ -58,7 +59,7 @@ export class ItemEmitter {
 
   /** An item that is known whole. */
   whole(item: OutputItem, status: ItemStatus, out: CanonicalEvent[]): void {
-    out.push(...unfold(this.#count++, { item, status }));
+    append(out, unfold(this.#count++, { item, status }));
   }
 }
 

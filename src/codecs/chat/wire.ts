@@ -66,6 +66,14 @@ export function firstChoice(chunk: JsonObject): FirstChoice | undefined {
   return undefined;
 }
 
+/**
+ * Refuses a choice in the form of legacy completions (`text` in place of a message): a server that answers so has another
+ * endpoint than that of chats at this address, and its words would be lost without a sign.
+ */
+export function checkHasMessage({ text, delta, message }: JsonObject): void {
+  if (nonEmptyString(text) !== undefined && !isObject(delta) && !isObject(message)) throw malformed('text in place of a message');
+}
+
 /** The usage of a chunk or body. In streams, Groq puts it into `x_groq` and Moonshot into the choice that finishes. */
 export function usageIn(chunk: JsonObject): JsonValue | undefined {
   if (isObject(chunk['usage'])) return chunk['usage'];

@@ -199,11 +199,19 @@ export function isDeterministic(status: number | undefined): boolean {
   return status !== undefined && DETERMINISTIC.has(status);
 }
 
+const WAIT = /\btry again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s)(?:econds?)?\b/i;
+
+/** The wait that a limit names, as a sentence: coding agents read it out of the message, where a stream has no header for it. */
+function waitIn(message: string | undefined): string {
+  const [, amount, unit] = WAIT.exec(message ?? '') ?? [];
+  return amount === undefined || unit === undefined ? '' : ` Please try again in ${amount}${unit.toLowerCase()}.`;
+}
+
 function messageFor(status: number | undefined, message: string | undefined): string {
   if (status === undefined) return sanitise(message, 'The upstream reported an error.');
   if (DETERMINISTIC.has(status) || status === 404) return sanitise(message, 'The upstream refused the request.');
   if (status === 401 || status === 402 || status === 403) return 'The upstream refused the gateway.';
-  if (status === 429) return 'The upstream is limiting requests.';
+  if (status === 429) return `The upstream is limiting requests.${waitIn(message)}`;
   if (status === 529 || status === 503) return 'The upstream is overloaded.';
   return 'The upstream failed.';
 }

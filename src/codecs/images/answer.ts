@@ -96,6 +96,24 @@ export function withoutRepeats(images: readonly MadeImage[]): readonly MadeImage
   });
 }
 
+/** Characters that an answer may grow by where it says of each picture what its upstream said once, of all of them. */
+const MOST_REPEATED = 1024 * 1024;
+
+/**
+ * What an upstream said once of so many pictures, for each of them; of very many, or where it is very long, only for the first.
+ * `size`: its characters.
+ */
+export function saidOfAll<Said>(said: Said, size: number, pictures: number): (index: number) => Said | undefined {
+  const isShort = size * (pictures - 1) <= MOST_REPEATED;
+  return (index) => (isShort || index === 0 ? said : undefined);
+}
+
+/** {@link saidOfAll} of the members of an answer that are about its pictures. */
+export function factsOfAll(facts: JsonObject, pictures: number): (index: number) => JsonObject {
+  const factsAt = saidOfAll(facts, pictures > 1 ? JSON.stringify(facts).length : 0, pictures);
+  return (index) => factsAt(index) ?? {};
+}
+
 /** Several answers, in order, as one. */
 export function joinAnswers(answers: readonly ImageAnswer[]): ImageAnswer {
   const [only] = answers;

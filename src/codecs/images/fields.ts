@@ -83,10 +83,11 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
   const stream = members.get('stream') === true;
   if (stream && count !== undefined && count !== 1) throw invalid('n', 'n must be 1 with stream: true.');
   const parameters = new Map<string, JsonValue>();
-  const unsent = [...members.keys()].filter((name) => name === PREVIEWS || isGatewayMember(name));
+  const unsent: string[] = [];
   for (const [name, value] of members) {
-    const isField = unsent.includes(name) || NOT_PARAMETERS.has(name) || (operation === 'edit' && OF_EDITS.has(name));
-    if (value !== null && !isField) parameters.set(name, value);
+    if (name === PREVIEWS || isGatewayMember(name) || isOtherSpelling(name)) unsent.push(name);
+    else if (value !== null && !NOT_PARAMETERS.has(name) && !(operation === 'edit' && OF_EDITS.has(name)))
+      parameters.set(name, value);
   }
   return {
     operation,
@@ -98,6 +99,18 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
     parameters,
     unsent,
   };
+}
+
+/**
+ * Of what decides how many pictures are drawn, and of what: servers written in Go read `N` as `n`, those that read forms as PHP
+ * does `n[]`, and what they drew then would be more than was weighed.
+ */
+function isOtherSpelling(name: string): boolean {
+  const folded = name
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/\[\d*\]$/, '');
+  return folded !== name && (folded === PREVIEWS || NOT_PARAMETERS.has(folded));
 }
 
 function needed(members: ReadonlyMap<string, JsonValue>, name: string): string {

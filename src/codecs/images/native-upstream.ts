@@ -8,7 +8,7 @@ import { readJsonAnswer } from '../json/answer.ts';
 import { decodeJsonError, namingField } from '../errors/upstream.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
-import { type ImageAnswer, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
+import { factsOfAll, type ImageAnswer, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
@@ -80,7 +80,8 @@ function decodeNative(text: string): ImageAnswer {
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
   const { created, data: _data, usage, ...facts } = json;
   const made = data.filter((entry) => !isRefusal(entry));
-  const images = withoutRepeats(made.map((entry) => readImage(entry, facts)));
+  const factsAt = factsOfAll(facts, made.length);
+  const images = withoutRepeats(made.map((entry, index) => readImage(entry, factsAt(index))));
   if (images.length === 0) {
     const [refused] = data;
     throw (

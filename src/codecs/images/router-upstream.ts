@@ -6,7 +6,7 @@ import { GatewayError, notConvertible, refusedOutput, upstreamFault } from '../c
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
 import { decodeJsonError } from '../errors/upstream.ts';
-import { checkedData, type ImageAnswer, withoutRepeats } from './answer.ts';
+import { checkedData, factsOfAll, type ImageAnswer, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
@@ -101,10 +101,11 @@ function decodeWhole(text: string): ImageAnswer {
   const { created, data, usage, object: _object, ...facts } = json;
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
-  const images = data.map((entry: JsonValue) => {
+  const factsAt = factsOfAll(facts, data.length);
+  const images = data.map((entry: JsonValue, index) => {
     if (!isObject(entry)) throw upstreamFault('undecodable', 'The upstream returned an image that is no object.');
     const { b64_json: image, ...beside } = entry;
-    return { data: checkedData(image), facts, beside };
+    return { data: checkedData(image), facts: factsAt(index), beside };
   });
   if (images.length === 0) throw refusedOutput('empty', 'The upstream returned no image.');
   const read = routerUsage(usage);

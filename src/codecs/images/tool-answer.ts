@@ -6,7 +6,7 @@ import { type GatewayError, havingUsed, refusedOutput, upstreamFault } from '../
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
-import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
+import { checkedData, type ImageAnswer, type MadeImage, saidOfAll, withoutRepeats } from './answer.ts';
 import { readJsonAnswer } from '../json/answer.ts';
 import { UntilAnswer } from './until-answer.ts';
 import { responsesUsage } from './usage.ts';
@@ -22,53 +22,73 @@ const TERMINALS: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeToolAnswer(text: string): ImageAnswer {
-  return readResponse(readJsonAnswer(text), NOTHING, text);
+  return readResponse(readJsonAnswer(text), new Told(), '', text);
 }
 
-/** What finished items hold. */
-interface Told {
-  readonly images: readonly MadeImage[];
+/** What finished items hold. It grows in place: an upstream may send any number of them. */
+class Told {
+  readonly images: MadeImage[] = [];
   /** The ids of the items that have a picture. */
-  readonly drawn: readonly JsonValue[];
+  readonly drawn = new Set<JsonValue>();
   /** Why a call drew nothing. */
-  readonly refused?: GatewayError;
-  /** The text beside the pictures. */
-  readonly text: string;
-}
+  refused: GatewayError | undefined;
 
-const NOTHING: Told = { images: [], drawn: [], text: '' };
+  /** Gives the text beside the pictures. */
+  add(items: readonly (JsonValue | undefined)[]): string {
+    let text = '';
+    for (const item of items) text += this.#addItem(item);
+    return text;
+  }
+
+  isDrawn(item: JsonValue): boolean {
+    return isObject(item) && item['id'] !== undefined && this.drawn.has(item['id']);
+  }
+
+  #addItem(value: JsonValue | undefined): string {
+    if (!isObject(value)) return '';
+    if (value['type'] !== 'image_generation_call') return textOf(value);
+    if (value['status'] === 'failed' || isObject(value['error'])) this.refused ??= refusalIn(value);
+    else {
+      this.images.push(readPicture(value));
+      if (value['id'] !== undefined) this.drawn.add(value['id']);
+    }
+    return '';
+  }
+}
 
 /** Items are taken as they finish; the terminal repeats them, not always with their pictures, and each picture counts once. */
 export function toolEvents(): Stage<Frame, ImageAnswer> {
-  let told = NOTHING;
+  const told = new Told();
+  let words = '';
   return new UntilAnswer('The upstream ended its stream before its answer was complete.', (event, type, text) => {
-    if (type === 'response.output_item.done') told = add(told, readItems([event['item']]));
+    if (type === 'response.output_item.done') words += told.add([event['item']]);
     if (type === 'error') throw failureOf(isObject(event['error']) ? event['error'] : event, text);
     if (!TERMINALS.has(type)) return undefined;
     const response = event['response'];
     if (!isObject(response)) throw upstreamFault('malformed_event', 'The upstream ended its answer without the answer.');
-    return readResponse(response, told, text);
+    return readResponse(response, told, words, text);
   });
 }
 
-function readResponse(response: JsonObject, told: Told, text: string): ImageAnswer {
+/** `words` stood beside the pictures that were told before. */
+function readResponse(response: JsonObject, told: Told, words: string, text: string): ImageAnswer {
   const { status, error, output } = response;
   const usage = responsesUsage(response['usage'], response['tool_usage']);
   const failed = (reason: GatewayError): GatewayError => havingUsed(reason, usage?.billed);
   if (isObject(error) || status === 'failed' || status === 'cancelled')
     throw failed(failureOf(isObject(error) ? error : {}, text));
-  const repeated = readItems((Array.isArray(output) ? output : []).filter((item) => !isDrawn(item, told)));
-  const { images: all, refused } = add(told, repeated);
-  const images = withoutRepeats(all);
+  // Chosen before any is added: items of one list that share an id are different pictures.
+  const repeated = told.add((Array.isArray(output) ? output : []).filter((item) => !told.isDrawn(item)));
+  const images = withoutRepeats(told.images);
   if (images.length === 0) {
-    if (refused !== undefined) throw failed(refused);
+    if (told.refused !== undefined) throw failed(told.refused);
     if (isFiltered(response))
       throw failed(failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text));
     throw failed(refusedOutput('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) }));
   }
   const created = response['created_at'];
   return {
-    images: describe(images, repeated.text === '' ? told.text : repeated.text),
+    images: describe(images, repeated === '' ? words : repeated),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(usage === undefined ? {} : { usage }),
   };
@@ -80,44 +100,29 @@ function isFiltered({ status, incomplete_details: details }: JsonObject): boolea
 
 /** What the model wrote beside a picture stands for the prompt that it drew, where the picture brings none of its own. */
 function describe(images: readonly MadeImage[], text: string): readonly MadeImage[] {
-  return text === '' ? images : images.map((image) => ({ revisedPrompt: text, ...image }));
+  if (text === '') return images;
+  const textAt = saidOfAll(text, text.length, images.length);
+  return images.map((image, index) => {
+    const revisedPrompt = image.revisedPrompt ?? textAt(index);
+    return revisedPrompt === undefined ? image : { ...image, revisedPrompt };
+  });
 }
 
-function isDrawn(item: JsonValue, { drawn }: Told): boolean {
-  return isObject(item) && item['id'] !== undefined && drawn.includes(item['id']);
-}
-
-function add(left: Told, right: Told): Told {
-  const refused = left.refused ?? right.refused;
-  return {
-    images: [...left.images, ...right.images],
-    drawn: [...left.drawn, ...right.drawn],
-    ...(refused === undefined ? {} : { refused }),
-    text: left.text + right.text,
-  };
-}
-
-function readItems(items: readonly (JsonValue | undefined)[]): Told {
-  return items.map(readItem).reduce(add, NOTHING);
+function refusalIn(item: JsonObject): GatewayError {
+  const { error } = item;
+  return failureOf(isObject(error) ? error : {}, JSON.stringify(item).slice(0, 4096));
 }
 
 /** An upstream's `generating` in a finished item with a picture is finished. */
-function readItem(value: JsonValue | undefined): Told {
-  if (!isObject(value)) return NOTHING;
-  if (value['type'] !== 'image_generation_call') return { ...NOTHING, text: textOf(value) };
-  if (value['status'] === 'failed' || isObject(value['error'])) {
-    const refused = failureOf(isObject(value['error']) ? value['error'] : {}, JSON.stringify(value).slice(0, 4096));
-    return { ...NOTHING, refused };
-  }
-  const { id, result, revised_prompt: revised } = value;
-  const facts = FACTS.flatMap((name) => (typeof value[name] === 'string' ? [[name, value[name]] as const] : []));
-  const image = {
+function readPicture(item: JsonObject): MadeImage {
+  const { result, revised_prompt: revised } = item;
+  const facts = FACTS.flatMap((name) => (typeof item[name] === 'string' ? [[name, item[name]] as const] : []));
+  return {
     data: checkedData(result),
     ...(typeof revised === 'string' && revised !== '' ? { revisedPrompt: revised } : {}),
     facts: Object.fromEntries(facts),
     beside: {},
   };
-  return { images: [image], drawn: id === undefined ? [] : [id], text: '' };
 }
 
 function textOf(item: JsonObject): string {

@@ -63,15 +63,21 @@ export function rejectsStreaming(error: GatewayError): boolean {
   const { param = '', code = '' } = upstream;
   if (/\bstream$/.test(param)) return true;
   if (OF_CONTENT.test(param) || FILTERED.test(code)) return false;
-  const text = `${code} ${messageOf(upstream.text ?? '')}`.replace(QUOTED_WORDS, '').replace(STREAMS_OF_BYTES, '');
+  const text = `${code} ${messageOf(upstream.text ?? '')}`.replace(QUOTED, withoutWords).replace(STREAMS_OF_BYTES, '');
   return /\bstream(s|ed|ing)?\b/i.test(text) && REFUSING.test(text);
 }
 
 const OF_CONTENT = /^(prompt|images?|mask)\b/;
 const FILTERED = /moderation|content_?(policy|filter)|sensitivecontent/i;
 
-/** Several words in quotes: a prompt, while members are quoted alone. */
-const QUOTED_WORDS = /(?<!\w)(["'`])[^"'`]*\s[^"'`]*\1(?!\w)/g;
+const QUOTED = /(?<!\w)(["'`])[^"'`]*\1(?!\w)/g;
+
+/**
+ * Several words in quotes are a prompt, while members are quoted alone. A pattern of both would be tried from each space again.
+ */
+function withoutWords(quoted: string): string {
+  return /\s/.test(quoted) ? '' : quoted;
+}
 
 /** What decoders of pictures call the picture's own bytes. */
 const STREAMS_OF_BYTES =

@@ -40,15 +40,29 @@ export function editJson(text: string, edits: readonly JsonEdit[], ends?: Ends):
 /** {@link editJson}, and where those of the long values end in its text that were not replaced. */
 export function editKnown(text: string, edits: readonly JsonEdit[], ends: Ends): { readonly text: string; readonly ends: Ends } {
   const changes = changesOf(text, edits, ends);
-  const grown = (sum: number, { start, end, text: { length } }: Change): number => sum + length - (end - start);
+  /** By how much the changes before each place of the list let the text grow. */
+  const grown = [0];
+  for (const { start, end, text: written } of changes) grown.push((grown.at(-1) ?? 0) + written.length - (end - start));
+  const before = (at: number): number => grown[at] ?? 0;
   const moved: Ends = new Map();
   for (const [start, end] of ends) {
-    if (changes.some((change) => change.start <= start && start < change.end)) continue;
-    const shift = changes.filter((change) => change.end <= start).reduce(grown, 0);
-    const growth = changes.filter((change) => change.start > start && change.end < end).reduce(grown, 0);
-    moved.set(start + shift, end + shift + growth);
+    const first = firstEndingFrom(changes, start + 1);
+    if ((changes[first]?.start ?? text.length) <= start) continue;
+    const shift = before(first);
+    moved.set(start + shift, end + before(firstEndingFrom(changes, end)));
   }
   return { text: apply(text, changes), ends: moved };
+}
+
+/** The place of the first change that ends there or later; they are in text order. */
+function firstEndingFrom(changes: readonly Change[], at: number): number {
+  let low = 0;
+  for (let high = changes.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((changes[middle]?.end ?? 0) < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** What {@link editJson} would change, in text order. */

@@ -4,8 +4,10 @@ import { endsStep, type Steps } from '../steps.ts';
 
 /** What has fewer values is written in one go: less than a millisecond. */
 const PIECE = 2_000;
-/** Longer strings are written in pieces of so many characters: a millisecond or two. */
+/** Longer strings are written in pieces. */
 const LONG = 1024 * 1024;
+/** One takes less than a millisecond, and six where each character must be escaped, as the half of a pair is. */
+const PIECE_CHARS = 256 * 1024;
 
 /** The text of a value that is not undefined, without members that are. */
 export function* writeInSteps(value: JsonValue | object): Steps<string> {
@@ -57,7 +59,7 @@ const isWritten = (value: JsonValue): boolean => isContainer(value) || isLong(va
 function* writeLong(text: string): Steps<string> {
   let written = '';
   for (let from = 0; from < text.length; ) {
-    let to = from + LONG;
+    let to = from + PIECE_CHARS;
     // Half of a pair would be escaped.
     if (isLeading(text.charCodeAt(to - 1))) to -= 1;
     written += JSON.stringify(text.slice(from, to)).slice(1, -1);

@@ -46,6 +46,15 @@ export function missingId(item: JsonObject, mint: Mint): string | undefined {
   return mint(isKnownItem(type) ? ID_PREFIX[type] : (NATIVE_ID_PREFIX.get(type) ?? 'item_'));
 }
 
+/** The longest that are known, those of a proxy that encrypts them, have some hundred characters. */
+const LONGEST_ID = 4096;
+
+/** Clients read the id of an item in each event about it, so a long one makes many times its length of a few bytes. */
+export function checkId(item: JsonValue | undefined): void {
+  if (!isObject(item) || typeof item['id'] !== 'string' || item['id'].length <= LONGEST_ID) return;
+  throw upstreamFault('malformed_event', `The upstream sent an item whose id is longer than ${LONGEST_ID} characters.`);
+}
+
 /** Members of reasoning items that hold opaque values (`signature`: a router's addition). */
 export const OPAQUE_MEMBERS = ['encrypted_content', 'signature'] as const;
 

@@ -45,7 +45,7 @@ export function unwrapFreeform(wire: string): string {
 
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** Text that may still become {@link OPENING}. */
-const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
+const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*(?::\s*)?)?)?$/;
 const LONGEST_OPENING = 1024;
 const LONGEST_ESCAPE = '\\u0000'.length;
 /**

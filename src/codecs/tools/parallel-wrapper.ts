@@ -3,6 +3,7 @@
  * (`{"tool_uses": [{"recipient_name": "functions.x", "parameters": {…}}]}`). If every recipient is a declared tool, the calls
  * replace the wrapper; otherwise it stays as it is. Answers for a client of the same dialect are not changed.
  */
+import { append } from '../append.ts';
 import type { CanonicalEvent, ItemEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
@@ -81,7 +82,7 @@ class Expansion implements Rewriter {
     this.#held.delete(index);
     const calls = item.kind === 'toolCall' ? this.#callsIn(item) : undefined;
     for (const event of calls === undefined ? held : []) this.#emit(event, out);
-    for (const call of calls ?? []) out.push(...unfold(this.#nextIndex++, { item: call, status }));
+    for (const call of calls ?? []) append(out, unfold(this.#nextIndex++, { item: call, status }));
     this.#repeatReport(out);
   }
 

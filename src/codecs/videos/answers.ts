@@ -29,9 +29,12 @@ export function aboutAnother({ text }: UpstreamAnswer, path: readonly string[], 
   return { kind: 'queryError', reason: 'the answer is about another task' };
 }
 
+/** What is kept, with the task and in the log at each poll, of a status that nobody knows. */
+const MAX_STATUS_CHARS = 200;
+
 /** What a status that is in no documentation means: a value may stand for an end, no value means nothing. */
 export function unreadStatus(status: JsonValue | undefined, detail = ''): Progress {
-  const reason = `status ${JSON.stringify(status ?? null)}${detail}`;
+  const reason = `status ${JSON.stringify(status ?? null).slice(0, MAX_STATUS_CHARS)}${detail}`;
   return { kind: typeof status === 'string' && status !== '' ? 'unclear' : 'queryError', reason };
 }
 

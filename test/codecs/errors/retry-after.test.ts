@@ -1,8 +1,8 @@
-/** `Retry-After` in every spelling of RFC 9110, read the same for every kind of upstream; what is none says nothing. */
+/** `Retry-After` in every spelling of RFC 9110, read the same for every kind of upstream, and waits in messages; what is none says nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpstreamAnswer } from '../../../src/codecs/codec.ts';
-import { decodeJsonError } from '../../../src/codecs/errors/upstream.ts';
+import { decodeJsonError, refusal } from '../../../src/codecs/errors/upstream.ts';
 import { UPSTREAMS } from '../../../src/codecs/registry.ts';
 
 const DATE = 'Sat, 21 Nov 2026 10:00:00 GMT';
@@ -50,4 +50,17 @@ for (const [reader, decodeError] of READERS) {
 test('a date that nobody has a clock for is no wait', () => {
   const answer = { status: 429, headers: { 'retry-after': LATER }, text: '' };
   assert.equal(decodeJsonError(answer).details.retryAfterMs, undefined);
+});
+
+test('the wait that a limit names stands in its message, too, since agents read it there; nothing else of the message does', () => {
+  const shown = (message: string, status = 429): string =>
+    refusal(status, { message }, { reason: 'http_status', text: '' }).message;
+  const limited = 'The upstream is limiting requests.';
+  const named = 'Rate limit reached for gpt-5 in organization org-1 on tokens per min (TPM): Limit 9, Used 8.';
+  assert.equal(shown(`${named} Please try again in 11.054s. Visit https://a.example`), `${limited} Please try again in 11.054s.`);
+  assert.equal(shown('Try again in 250ms.'), `${limited} Please try again in 250ms.`);
+  assert.equal(shown('try again in 3 seconds'), `${limited} Please try again in 3s.`);
+  for (const other of [named, 'try again in 6m0s', 'try again in a moment', 'try again in 12345678s', 'try again in 5 sheep'])
+    assert.equal(shown(other), limited, other);
+  assert.equal(shown('Please try again in 5s.', 500), 'The upstream failed.');
 });

@@ -83,6 +83,15 @@ describe('members of an image request', () => {
     assert.deepEqual(unsent, ['partial_images', 'api_base']);
   });
 
+  it('that decide how many pictures are drawn are said in one spelling only, which the request is weighed by', () => {
+    const others = { N: 9, Stream: true, PARTIAL_IMAGES: 3, Prompt: 'another', 'n[]': 4, ſtream: true };
+    const { parameters, unsent } = generation({ ...others, seed: 1 });
+    assert.deepEqual([...parameters.keys()], ['seed']);
+    assert.deepEqual(unsent, Object.keys(others));
+    const parts = Object.keys(others).map((name) => part(name, '9'));
+    assert.deepEqual([...form(file('image'), ...parts).parameters.keys()], []);
+  });
+
   it('of an edit stay members of a vendor in a generation', () => {
     assert.deepEqual([...generation({ images: [], mask: {} }).parameters.keys()], ['images', 'mask']);
     assert.deepEqual([...edit({ mask: { file_id: 'f' }, quality: 'low' }).parameters.keys()], ['quality']);

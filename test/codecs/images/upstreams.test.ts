@@ -589,6 +589,23 @@ test('tool: text beside a picture is its revised prompt where the picture has no
   assert.equal(own.images[0]?.revisedPrompt, 'a better x');
 });
 
+test('what was said once of several pictures stands with each; what is long, or of very many, with the first alone', () => {
+  const picture = (at: number) => ({ b64_json: Buffer.from(`picture ${at}`).toString('base64') });
+  const facts = (count: number, said: string) => {
+    const text = JSON.stringify({ data: Array.from({ length: count }, (_, at) => picture(at)), said });
+    return [native, router].map((from) => from.decodeWhole(text).images.map(({ facts: { said: told } }) => told));
+  };
+  const texts = (count: number, said: string) => {
+    const drawn = Array.from({ length: count }, (_, at) => item({ result: picture(at).b64_json, revised_prompt: undefined }));
+    const words = { type: 'message', content: [{ type: 'output_text', text: said }] };
+    const text = JSON.stringify(ended({ output: [...drawn, words] }).response);
+    return tool.decodeWhole(text).images.map(({ revisedPrompt }) => revisedPrompt);
+  };
+  for (const told of [...facts(3, 'x'), texts(3, 'x')]) assert.deepEqual(told, ['x', 'x', 'x']);
+  const long = 'x'.repeat(600_000);
+  for (const told of [...facts(3, long), texts(3, long)]) assert.deepEqual(told, [long, undefined, undefined]);
+});
+
 test('tool usage: the picture’s tokens are shown, the model’s are billed beside them', () => {
   const gen = {
     input_tokens: 50,

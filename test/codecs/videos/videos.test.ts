@@ -273,6 +273,9 @@ test('a status word that nobody knows may be an end: the outcome is unclear, not
   assert.deepEqual(progressOf(arkVideo, answer({ status: 'dreaming' })), unclear);
   assert.deepEqual(progressOf(minimaxVideoV2, answer({ task: { status: 'dreaming' } })), unclear);
   assert.equal(progressOf(minimaxVideoV1, answer({ status: 'dreaming', base_resp: { status_code: 0 } })).kind, 'unclear');
+  // It is a line of the log at each poll.
+  for (const status of ['x'.repeat(500_000), { words: 'x'.repeat(500_000) }])
+    assert.ok(JSON.stringify(progressOf(arkVideo, answer({ status }))).length < 300);
   assert.equal(progressOf(minimaxVideoV1, answer({ status: '', base_resp: { status_code: 1002 } })).kind, 'queryError');
 });
 

@@ -8,6 +8,7 @@ import { Order } from '../../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import type { ClientCodec, UpstreamCodec } from '../../../src/codecs/codec.ts';
+import { editKnown } from '../../../src/codecs/json/edit.ts';
 import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { eventsOf, stepsOf } from '../arbitraries/response.ts';
 import { UPSTREAMS as SIDES } from '../dialects.ts';
@@ -22,7 +23,7 @@ import { RESPONSES } from './responses-shapes.ts';
 import { list } from './schema-shapes.ts';
 
 /** What every answer is an answer to: logprobs count, and the tools that it calls are declared. */
-function asked(dialect: CanonicalRequest['dialect'], stream: boolean): CanonicalRequest {
+export function asked(dialect: CanonicalRequest['dialect'], stream: boolean): CanonicalRequest {
   return requestOf(dialect, {
     stream,
     logprobs: { top: 20 },
@@ -34,7 +35,7 @@ function asked(dialect: CanonicalRequest['dialect'], stream: boolean): Canonical
   });
 }
 
-const upstreamOf = (dialect: string): UpstreamCodec => {
+export const upstreamOf = (dialect: string): UpstreamCodec => {
   const found = UPSTREAMS.find((codec) => codec.dialect === dialect);
   if (found === undefined) throw new Error(`no upstream speaks ${dialect}`);
   return found;
@@ -91,7 +92,7 @@ function wholeWork(text: string, upstream: UpstreamCodec, client: ClientCodec): 
 
 type Named<T> = { readonly dialect: string; readonly name: string; readonly of: (count: number) => T };
 
-const streams: readonly Named<Buffer>[] = [
+export const streams: readonly Named<Buffer>[] = [
   ...[...CHAT, ...RESPONSES, ...MESSAGES, ...GEMINI].map(({ dialect, name, events }: StreamShape) => ({
     dialect,
     name,
@@ -115,7 +116,7 @@ const streams: readonly Named<Buffer>[] = [
   ),
 ];
 
-const bodies: readonly Named<string>[] = [
+export const bodies: readonly Named<string>[] = [
   ...BODIES.map(({ dialect, name, body }: BodyShape) => ({ dialect, name, of: (count: number) => JSON.stringify(body(count)) })),
   ...ANSWERS.flatMap(({ name, answer }) =>
     CLIENTS.filter(({ dialect }) => dialect !== 'completions').map((client) => ({
@@ -130,7 +131,20 @@ const bodies: readonly Named<string>[] = [
   ),
 ];
 
+/** As much of a text is edited as is known of it: the items of a large terminal, half of them long. */
+const EDITS: Case = {
+  name: 'edits of a text whose long values are known',
+  work(count) {
+    const long = 'x'.repeat(100);
+    const text = JSON.stringify({ output: list(2 * count, (at) => (at < count ? { text: long } : { id: null })) });
+    const ends = new Map([...text.matchAll(/"x+"/g)].map(({ index, 0: { length } }) => [index, index + length]));
+    const edits = list(count, (at) => ({ path: ['output', count + at, 'id'], value: `"x${at}"` }));
+    return { json: [text], run: () => void editKnown(text, edits, ends) };
+  },
+};
+
 export const ANSWER_CASES: readonly Case[] = [
+  EDITS,
   ...streams.flatMap(({ dialect, name, of }) =>
     CLIENTS.map(
       (client): Case => ({

@@ -1,6 +1,6 @@
 /** Literal bodies of whole answers: much of one thing each. */
 import type { BodyShape } from './answer-shapes.ts';
-import { answer, call, link, message, native, part, thought } from './responses-shapes.ts';
+import { answer, call, link, longId, message, native, part, thought } from './responses-shapes.ts';
 import { list, record } from './schema-shapes.ts';
 
 const chatCall = (at: number) => ({ id: `c${at}`, type: 'function', function: { name: 'f', arguments: '{"a":1}' } });
@@ -44,7 +44,7 @@ const messagesBody = (
   }));
 
 export const BODIES: readonly BodyShape[] = [
-  chatBody('calls', (count) => ({ tool_calls: list(count, chatCall) }), 'tool_calls'),
+  chatBody('calls with arguments', (count) => ({ tool_calls: list(count, chatCall) }), 'tool_calls'),
   chatBody(
     'calls without ids',
     (count) => ({ tool_calls: list(count, () => ({ type: 'function', function: { name: 'f', arguments: '' } })) }),
@@ -111,6 +111,17 @@ export const BODIES: readonly BodyShape[] = [
         0,
         list(count, (at) => part('x', { annotations: [link(at)] })),
       ),
+    ]),
+  ),
+  whole('responses', 'parts under a long id', (count) =>
+    answer([
+      {
+        ...message(
+          0,
+          list(count, () => part('x')),
+        ),
+        id: longId(count),
+      },
     ]),
   ),
   whole('responses', 'tools that it repeats', (count) =>

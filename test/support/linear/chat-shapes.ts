@@ -335,4 +335,9 @@ export const CHAT: readonly StreamShape[] = [
     (count) => [opened(0, { function: { name: 'patch', arguments: '' } }), ...list(count, () => filled(0, '{ "'))],
     'tool_calls',
   ),
+  chat(
+    'a freeform call with space behind its only name',
+    (count) => [opened(0, { function: { name: 'patch', arguments: `{"input"${' '.repeat(4 * count)}x` } })],
+    'tool_calls',
+  ),
 ];

@@ -107,6 +107,38 @@ export const GEMINI: readonly StreamShape[] = [
       },
     }),
   ]),
+  gemini('grounding, one long link for all', (count) => [
+    candidate([{ text: 'said '.repeat(count) }], {
+      groundingMetadata: {
+        groundingChunks: [{ web: { uri: `https://e.example/${'u'.repeat(200 * count)}`, title: 't' } }],
+        groundingSupports: list(count, (at) => ({
+          segment: { startIndex: at * 5, endIndex: at * 5 + 4, text: 'said' },
+          groundingChunkIndices: [0],
+        })),
+      },
+    }),
+  ]),
+  gemini('grounding, all sources for all of the text', (count) => [
+    candidate([{ text: 'said '.repeat(20 * count) }], {
+      groundingMetadata: {
+        groundingChunks: list(count, web),
+        groundingSupports: [
+          {
+            segment: { endIndex: 100 * count, text: 'said '.repeat(20 * count) },
+            groundingChunkIndices: list(count, (at) => at),
+          },
+        ],
+      },
+    }),
+  ]),
+  gemini('grounding, a long link again and again for one', (count) => [
+    candidate([{ text: 'said' }], {
+      groundingMetadata: {
+        groundingChunks: [{ web: { uri: `https://e.example/${'u'.repeat(200 * count)}` } }],
+        groundingSupports: [{ segment: { endIndex: 4, text: 'said' }, groundingChunkIndices: list(count, () => 0) }],
+      },
+    }),
+  ]),
   gemini('grounding whose numbers are off', (count) => [
     candidate([{ text: list(count, (at) => `Sentence number ${at}. `).join('') }], {
       groundingMetadata: {

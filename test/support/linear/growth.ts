@@ -32,8 +32,8 @@ const TRIES = 4;
  * `JSON.parse` itself takes more than linear time for objects of ever new shapes. Work on these may grow so much faster than it.
  */
 const OVER_ENGINE = 1.5;
-/** The most rounds. Each adds runs to the same minimum, so noise goes away and a fault stays. */
-const ROUNDS = 6;
+/** The most rounds. Each adds a run to both minima, so noise goes away and a fault stays. */
+const ROUNDS = 24;
 /** The most rounds of a cost that is over its limit: some 100 runs. */
 const WARM_ROUNDS = 36;
 /** Short work is repeated until a run takes about this long, in milliseconds: the clock and a switch of process weigh less. */
@@ -104,7 +104,7 @@ interface Bound {
 }
 
 /** What parsing costs: a body of small objects, as conversations and schemas are, in bytes. */
-export const PLAIN = JSON.stringify(Array.from({ length: 8_000 }, (_, at) => ({ role: 'user', content: `word ${at}` })));
+const PLAIN = JSON.stringify(Array.from({ length: 8_000 }, (_, at) => ({ role: 'user', content: `word ${at}` })));
 /**
  * What a request may cost beside `JSON.parse` of as many bytes of small objects. Not of its own bytes: a long string is copied
  * when it is parsed, and nothing is cheap beside that. A keyword of a schema is read, weighed, lowered for an upstream, perhaps
@@ -162,15 +162,19 @@ export async function assertAffordable(one: Case): Promise<void> {
  */
 export async function costOf(one: Case): Promise<number> {
   const { run, json } = await one.work(COUNT);
-  const [watch, parse] = [new Stopwatch(run), new Stopwatch(() => void JSON.parse(PLAIN))];
+  const watch = new Stopwatch(run);
   const bytes = json.reduce((sum, text) => sum + text.length, 0);
-  const cost = (): number => watch.least / (parse.least * (bytes / PLAIN.length));
-  for (let round = 0; round < 2 || (round < WARM_ROUNDS && cost() > costLimitOf(one)); round += 1) {
-    await watch.measure(3);
-    await parse.measure(3);
+  const cost = (): number => watch.least / (plainParse.least * (bytes / PLAIN.length));
+  // A first run is dear: where even that is cheap enough, nothing is gained by another.
+  for (let round = 0; round === 0 || (round < WARM_ROUNDS && cost() > costLimitOf(one)); round += 1) {
+    await watch.measure(round === 0 ? 1 : 3);
+    await plainParse.measure(3);
   }
   return cost();
 }
+
+/** One for all: the more cases there were, the surer is its least time, and the stricter the law. */
+const plainParse = new Stopwatch(() => void JSON.parse(PLAIN));
 
 /** The times of a verdict; `past`: with the larger input of another as the smaller. */
 export const verdictOf = (one: Case, past = false): Promise<Times> =>
@@ -195,9 +199,14 @@ async function growthOf(small: Work, large: Work, bound: Bound): Promise<Times> 
   const [less, more, lessParse, moreParse] = [new Stopwatch(small.run), new Stopwatch(large.run), parse(small), parse(large)];
   const ratio = (): number => more.least / less.least;
   const isPlain = (): boolean => ratio() <= bound.limit || (ratio() >= 2 * bound.limit && more.least > HUGE_MS);
-  for (let round = 0; round === 0 || (round < ROUNDS && !isPlain()); round += 1) {
-    await less.measure(5);
-    await more.measure(2);
+  // The smaller one first, which compiles what both need. Where the ratio is small though the larger one ran but once or twice,
+  // more runs of it would tell nothing else.
+  await less.measure(1);
+  await more.measure(1);
+  await less.measure(2);
+  for (let round = 0; round < ROUNDS && !isPlain(); round += 1) {
+    await more.measure(1);
+    await less.measure(1);
   }
   if (ratio() <= bound.limit) return { small: less.least, large: more.least, engine: 1 };
   await lessParse.measure(5);

@@ -436,6 +436,17 @@ const histories: readonly RequestShape[] = [
       tools: [{ type: 'function', name: 'f', parameters: EMPTY }],
     })),
   })),
+  responses('tools in one namespace of a long name', (count) => ({
+    input: HI,
+    tools: [
+      {
+        type: 'namespace',
+        name: 'n'.repeat(200 * count),
+        description: 'd',
+        tools: list(count, (at) => ({ type: 'function', name: `f${at}`, parameters: EMPTY })),
+      },
+    ],
+  })),
   responses('tools that items bring', (count) => ({
     input: [
       ...HI,

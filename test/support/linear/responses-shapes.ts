@@ -87,7 +87,16 @@ const called = (at: number) => [
 ];
 const reversed = <T>(entries: readonly T[]): T[] => [...entries].reverse();
 
+/** As long as so many deltas together. */
+export const longId = (count: number): string => 'i'.repeat(16 * count);
+
 export const RESPONSES: readonly StreamShape[] = [
+  responses('pieces that leave out the long id of their item', (count) => [
+    added(0, { ...message(0, []), id: longId(count), status: 'in_progress' }),
+    event('response.content_part.added', { output_index: 0, content_index: 0, part: part('') }),
+    ...list(count, () => event('response.output_text.delta', { output_index: 0, content_index: 0, delta: 'x' })),
+    ...closed(0, 'x'.repeat(count)).map((last) => ({ ...last, item_id: undefined })),
+  ]),
   responses(
     'calls that end in reverse',
     (count) => [...list(count, calling), ...list(count, (at) => called(count - 1 - at)).flat()],
@@ -212,7 +221,7 @@ export const RESPONSES: readonly StreamShape[] = [
     ],
   ),
   responses(
-    'a thought of many parts',
+    'a thought of many parts, told part by part',
     (count) => [
       added(0, { ...thought(0, []), status: 'in_progress' }),
       ...list(count, (at) => [

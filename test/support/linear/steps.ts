@@ -1,6 +1,6 @@
 /**
- * The longest step of a request at the limits that are there by default: what nobody else has a turn in. Processor time beside
- * that of the engine's own parsing in the same process, so that neither the machine nor what else runs on it counts.
+ * The longest step of a request at the limits that are there by default: what nobody else has a turn in. In processor
+ * time, since what else runs on the machine says nothing about it.
  */
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { UpstreamCodec } from '../../../src/codecs/codec.ts';

@@ -22,7 +22,7 @@ import { readDetail } from '../details.ts';
 import { failureIn } from '../errors.ts';
 import { type ContentMember, hasContent, hasOnly, UPSTREAM, type UpstreamState, type UpstreamVerb } from '../lifecycle.ts';
 import { finishReason, lastItemStatus, outcomeOf, overrides } from './outcome.ts';
-import { createdAtOf, DONE, firstChoice, malformed, objectAt, usageIn, nonEmptyString } from '../wire.ts';
+import { checkHasMessage, createdAtOf, DONE, firstChoice, malformed, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
 /** The members of a delta in which answers arrive piece by piece, and the path of the piece. */
@@ -172,6 +172,7 @@ export class ChatDecoder extends RunDecoder {
   }
 
   #choice(choice: JsonObject, events: CanonicalEvent[]): void {
+    checkHasMessage(choice);
     const delta = choice['delta'] === undefined || choice['delta'] === null ? {} : objectAt(choice['delta'], 'delta');
     const reason = finishReason(choice);
     const isContent = hasContent(delta) && !(this.finished && hasOnlyPayloads(delta));

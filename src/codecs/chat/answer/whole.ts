@@ -25,7 +25,7 @@ import { responseLosses } from '../losses.ts';
 import { bodyEdits } from './splice.ts';
 import { finishOf, finishReason, lastItemStatus, outcomeOf, overrides } from './outcome.ts';
 import type { Steps } from '../../steps.ts';
-import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
+import { checkHasMessage, createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from '../wire.ts';
 
 export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step> {
   const { body, ends } = yield* readBody(text);
@@ -48,6 +48,7 @@ export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step
   const answer = new Answer(context, true);
   let reason: string | undefined;
   for (const choice of choices) {
+    checkHasMessage(choice);
     const given = finishReason(choice);
     if (given !== undefined && overrides(given, reason)) reason = given;
     const { message } = choice;

@@ -128,10 +128,20 @@ function readChoice(choice: JsonValue, path: string): ToolChoice {
   return { mode: 'allowed', require, tools };
 }
 
+/**
+ * Servers of other vendors also read a schema that stands beside the type: of `json_object` (Together, Cohere, llama.cpp), or of
+ * `json_schema` (llama.cpp).
+ */
+export function hasFlatSchema(format: JsonValue | undefined): boolean {
+  return isObject(format) && isObject(format['schema']) && !present(format['json_schema']);
+}
+
 export function readFormat(json: JsonObject): Format | undefined {
   const format = optionalObject(json, 'response_format');
   if (format === undefined) return undefined;
   const type = requiredString(format, 'type', 'response_format');
+  const isFlat = (type === 'json_object' || type === 'json_schema') && hasFlatSchema(format);
+  if (isFlat) return { type: 'json_schema', ...schemaMembers(format, 'response_format') };
   if (type === 'text' || type === 'json_object') return { type };
   // Grammars and formats of other vendors stay in the text, for an upstream of the same dialect.
   if (type !== 'json_schema') return undefined;

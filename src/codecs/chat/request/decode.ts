@@ -23,13 +23,14 @@ import { inheritLifetime, readAutomatic, readPromptOptions } from '../../request
 import { uniqueTools } from '../../tools/names.ts';
 import { READ, READ_EXCEPT_FORMAT } from './read-members.ts';
 import { readMessages } from './decode-messages.ts';
-import { readFormat, readLogprobs, readToolChoice, readTools } from './decode-tools.ts';
+import { hasFlatSchema, readFormat, readLogprobs, readToolChoice, readTools } from './decode-tools.ts';
 import type { Steps } from '../../steps.ts';
 
 const SCHEMAS: SchemaPlaces = {
   inTool: ['parameters'],
   format: ['response_format', 'json_schema', 'schema'],
 };
+const WITH_FLAT_FORMAT: SchemaPlaces = { ...SCHEMAS, format: ['response_format', 'schema'] };
 
 export function* decodeInSteps(text: string, json: JsonObject, context: RequestContext): Steps<CanonicalRequest> {
   const model = requiredName(json, 'model');
@@ -69,7 +70,7 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
     text,
     json,
     reads: optional.format === undefined ? READ_EXCEPT_FORMAT : READ,
-    schemas: SCHEMAS,
+    schemas: hasFlatSchema(json['response_format']) ? WITH_FLAT_FORMAT : SCHEMAS,
     model,
     ...readStreaming(json),
     items: inheritLifetime(items, optional.cache?.ttl),

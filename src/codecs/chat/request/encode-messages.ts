@@ -263,10 +263,8 @@ class MessageWriter {
     const content = texts.length <= 1 && item.breakpoint === undefined ? (texts[0] ?? '') : this.#resultParts(texts, item);
     this.#messages.push({ role: 'tool', tool_call_id: wireCallId(item.callId), content });
     if (media.length === 0) return;
-    this.#deferredMedia.push(
-      textPart(`Result of tool call ${wireCallId(item.callId)}:`),
-      ...media.map((one) => this.#media(one, item.at)),
-    );
+    this.#deferredMedia.push(textPart(`Result of tool call ${wireCallId(item.callId)}:`));
+    for (const one of media) this.#deferredMedia.push(this.#media(one, item.at));
   }
 
   #resultParts(texts: readonly string[], item: ToolResultItem): JsonObject[] {
@@ -304,7 +302,7 @@ class MessageWriter {
     if (draft.media.length === 0) return;
     // Tool messages must follow their calls, so the media comes after them.
     this.#deferredMedia.push(textPart('Media of the previous assistant message:'));
-    this.#deferredMedia.push(...draft.media.map((item) => this.#media(item.media, item.at)));
+    for (const item of draft.media) this.#deferredMedia.push(this.#media(item.media, item.at));
   }
 }
 

@@ -4,6 +4,7 @@
  * ends.
  */
 import { append } from '../../append.ts';
+import { upstreamFault } from '../../canonical/error.ts';
 import { type Span, TextPositions } from '../../answers/citations.ts';
 import type { Citation } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
@@ -18,8 +19,11 @@ export interface CitedItem {
   readonly parts: readonly { readonly part: number; readonly start: number }[];
 }
 
-interface PendingCitation {
-  readonly source: { readonly url: string; readonly title?: string } | { readonly native: JsonObject };
+/** What is cited. The same one is one object. */
+type Source = { readonly url: string; readonly title?: string } | { readonly native: JsonObject };
+
+/** Where the wire says that something is cited: one place of however many sources. */
+interface Place {
   readonly span: Span;
   /** The part in which the span counts; undefined where it counts in the whole candidate. */
   readonly part: number | undefined;
@@ -27,6 +31,11 @@ interface PendingCitation {
    * The cited text, where the wire repeats it. It decides what the span counts, and where the citation stands if the span is off.
    */
   readonly quote: string | undefined;
+}
+
+interface PendingCitation {
+  readonly source: Source;
+  readonly place: Place;
   /** How many items it was held against. */
   tries: number;
 }
@@ -35,9 +44,15 @@ interface PendingCitation {
 const MANY_TRIES = 64;
 /** Bytes of the whole text to a bucket of such citations. */
 const BUCKET = 256;
+/** Characters of links and titles. Supports name sources by their number, and clients read the whole link with each citation. */
+const MAX_CITED = 8 * 1024 * 1024;
 
 export class CitedSources {
-  #chunks: readonly JsonValue[] = [];
+  /** By their number; undefined: nothing that can be cited. */
+  #chunks: readonly (Source | undefined)[] = [];
+  #cited = 0;
+  readonly #sources = new Map<string, Source>();
+  readonly #numbers = new Map<Source, number>();
   #pending: PendingCitation[] = [];
   /** Those of many tries, by where they begin in the whole text: an answer may have very many texts and citations. */
   readonly #far = new Map<number, PendingCitation[]>();
@@ -67,7 +82,7 @@ export class CitedSources {
     const text = indexOf(item);
     const candidates = [...(isLast ? this.#takeAllFar() : this.#takeFar(item)), ...this.#pending];
     for (const pending of candidates) {
-      const span = locate(pending, text) ?? (isLast ? locateQuote(pending.quote, text) : undefined);
+      const span = located(pending.place, text, isLast);
       if (span === undefined && !isLast) left.push(pending);
       else if (span !== undefined || this.#isNew(pending)) taken.push(citationOf(pending, span));
     }
@@ -82,7 +97,7 @@ export class CitedSources {
       this.#pending.push(pending);
       return;
     }
-    const bucket = Math.floor(pending.span.start / BUCKET);
+    const bucket = Math.floor(pending.place.span.start / BUCKET);
     const known = this.#far.get(bucket);
     if (known === undefined) this.#far.set(bucket, [pending]);
     else known.push(pending);
@@ -110,7 +125,10 @@ export class CitedSources {
 
   /** A source without a position is cited once. */
   #isNew({ source }: PendingCitation): boolean {
-    const key = JSON.stringify(source);
+    return this.#isUnseen(`${this.#numbers.get(source)}`);
+  }
+
+  #isUnseen(key: string): boolean {
     const isNew = !this.#seen.has(key);
     this.#seen.add(key);
     return isNew;
@@ -118,40 +136,58 @@ export class CitedSources {
 
   #readGrounding(metadata: JsonObject): void {
     const chunks = arrayOrEmpty(metadata, 'groundingChunks');
-    if (chunks.length > 0) this.#chunks = chunks;
+    if (chunks.length > 0) this.#chunks = chunks.map((chunk) => this.#only(sourceOf(chunk)));
     for (const support of arrayOrEmpty(metadata, 'groundingSupports')) {
       if (!isObject(support)) throw malformed('groundingSupports');
       const segment = optionalObject(support, 'segment') ?? {};
-      const part = count(segment, 'partIndex');
-      const span = { start: count(segment, 'startIndex'), end: count(segment, 'endIndex') };
+      const place = {
+        span: { start: count(segment, 'startIndex'), end: count(segment, 'endIndex') },
+        part: count(segment, 'partIndex'),
+        quote: optionalString(segment, 'text'),
+      };
       for (const index of arrayOrEmpty(support, 'groundingChunkIndices')) {
-        const source = typeof index === 'number' ? sourceOf(this.#chunks[index]) : undefined;
-        if (source !== undefined) this.#add({ source, span, part, quote: optionalString(segment, 'text') });
+        const source = typeof index === 'number' ? this.#chunks[index] : undefined;
+        if (source !== undefined && this.#add(source, place)) this.#countCited(source);
       }
     }
+  }
+
+  #countCited(source: Source): void {
+    if ('url' in source) this.#cited += source.url.length + (source.title ?? '').length;
+    if (this.#cited > MAX_CITED)
+      throw upstreamFault('malformed_event', `The upstream cites more than ${MAX_CITED} characters of links.`);
   }
 
   #readSource(source: JsonValue): void {
     if (!isObject(source)) throw malformed('citationMetadata');
     const url = optionalString(source, 'uri');
     const title = optionalString(source, 'title');
-    this.#add({
-      source: url === undefined ? { native: source } : { url, ...(title === undefined ? {} : { title }) },
-      span: { start: count(source, 'startIndex'), end: count(source, 'endIndex') },
-      part: undefined,
-      quote: undefined,
-    });
+    const cited = this.#only(url === undefined ? { native: source } : { url, ...(title === undefined ? {} : { title }) });
+    const span = { start: count(source, 'startIndex'), end: count(source, 'endIndex') };
+    if (cited !== undefined) this.#add(cited, { span, part: undefined, quote: undefined });
   }
 
-  #add(citation: Omit<PendingCitation, 'tries'>): void {
-    const key = JSON.stringify([citation.source, citation.span, citation.part ?? null]);
-    if (this.#seen.has(key)) return;
-    this.#seen.add(key);
-    this.#pending.push({ ...citation, tries: 0 });
+  /** The one object of a source: its text is looked at once, however often it is cited. */
+  #only(source: Source | undefined): Source | undefined {
+    if (source === undefined) return undefined;
+    const text = JSON.stringify(source);
+    const known = this.#sources.get(text);
+    if (known !== undefined) return known;
+    this.#numbers.set(source, this.#sources.size);
+    this.#sources.set(text, source);
+    return source;
+  }
+
+  /** False for what was added before. */
+  #add(source: Source, place: Place): boolean {
+    const { span, part = '' } = place;
+    const isNew = this.#isUnseen(`${this.#numbers.get(source)} ${span.start} ${span.end} ${part}`);
+    if (isNew) this.#pending.push({ source, place, tries: 0 });
+    return isNew;
   }
 }
 
-function sourceOf(chunk: JsonValue | undefined): PendingCitation['source'] | undefined {
+function sourceOf(chunk: JsonValue | undefined): Source | undefined {
   if (!isObject(chunk)) return undefined;
   for (const kind of ['web', 'maps', 'retrievedContext']) {
     const source = chunk[kind];
@@ -185,6 +221,8 @@ interface TextIndex {
   readonly positions: TextPositions;
   /** The UTF-8 offsets in the item at which each wire part begins. */
   readonly partOffsets: ReadonlyMap<number, readonly number[]>;
+  /** What was found of the places so far: many sources may be cited at one, whose quote is compared once. */
+  readonly found: Map<Place, Span | undefined>;
   /** Code units that were searched for quotes so far. */
   searched: number;
 }
@@ -199,11 +237,19 @@ function indexOf(item: CitedItem): TextIndex {
     if (known === undefined) partOffsets.set(part, [offset]);
     else known.push(offset);
   }
-  return { item, positions, partOffsets, searched: 0 };
+  return { item, positions, partOffsets, found: new Map(), searched: 0 };
+}
+
+function located(place: Place, text: TextIndex, isLast: boolean): Span | undefined {
+  const known = text.found.get(place);
+  if (known !== undefined || text.found.has(place)) return known;
+  const span = locate(place, text) ?? (isLast ? locateQuote(place.quote, text) : undefined);
+  text.found.set(place, span);
+  return span;
 }
 
 /** The position in code points, or undefined when the citation does not fit this item. */
-function locate({ span, part, quote }: PendingCitation, { item, positions, partOffsets }: TextIndex): Span | undefined {
+function locate({ span, part, quote }: Place, { item, positions, partOffsets }: TextIndex): Span | undefined {
   const offsets = part === undefined ? [] : (partOffsets.get(part) ?? []);
   // Servers also count grounding in the whole visible text.
   for (const offset of [...offsets, -item.base]) {

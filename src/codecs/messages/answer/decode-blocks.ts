@@ -84,6 +84,7 @@ class TextBlock implements Block {
     if (text !== '') this.#host.items.delta(this.#begin(out), { kind: 'text', text }, out);
   }
 
+  /** Native even where it is of a web page: it points into a source, and has no place in the answer to give. */
   #cite(body: JsonObject, out: CanonicalEvent[]): void {
     const citation: Citation = { kind: 'native', dialect: 'messages', body };
     this.#host.items.delta(this.#begin(out), { kind: 'citation', citation }, out);

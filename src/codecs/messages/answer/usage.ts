@@ -1,7 +1,7 @@
 /**
  * Usage between the messages wire and the canonical model. On both sides `input_tokens` excludes the cache and `output_tokens`
  * includes thinking. A report in message_delta replaces that of message_start member by member, except by null, and by zeros
- * where all counts of the input are zero.
+ * where all counts of the input are zero (`UsageReader.read` says when those count).
  */
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { MergedMembers } from '../../answers/merged-members.ts';
@@ -68,8 +68,9 @@ export class UsageReader {
     const isOutputKept = counted === 0 && !this.#isOutputGuessed && isPositive(this.#known.get('output_tokens'));
     this.#isOutputOlder = counted === undefined || isOutputKept;
     if (!this.#isOutputOlder) this.#isOutputGuessed = isStart;
-    // There is always input, so such zeros are placeholders of a server that now reports the output alone.
-    const isInputKept = this.#hasInput() && !reportsInput(report);
+    // There is always input, so such zeros are placeholders of a server that now reports the output alone, unless the report
+    // lists every pass and none is the answer's own: then message_start reported one of those.
+    const isInputKept = this.#hasInput() && !reportsInput(report) && !isWithoutMainPass(report['iterations']);
     for (const [key, value] of Object.entries(report)) {
       if (value === null || value === undefined || (isInputKept && INPUT_MEMBERS.has(key))) continue;
       if (!(isOutputKept && key === 'output_tokens')) this.#set(key, value);
@@ -158,6 +159,12 @@ function servedIn(member: (name: string) => JsonValue | undefined): Served {
 function reportsInput(report: JsonObject): boolean {
   const split = report['cache_creation'];
   return INPUT_COUNTS.some((key) => isPositive(report[key])) || (isObject(split) && Object.values(split).some(isPositive));
+}
+
+/** All that was generated is listed, and billed, beside the totals: an answer that is a compaction alone. */
+function isWithoutMainPass(iterations: JsonValue | undefined): boolean {
+  if (!Array.isArray(iterations) || iterations.length === 0) return false;
+  return iterations.every((one) => isObject(one) && EXTRA_ITERATIONS.has(String(one['type'])));
 }
 
 function isPositive(count: JsonValue | undefined): boolean {

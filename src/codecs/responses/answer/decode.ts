@@ -250,7 +250,7 @@ class ResponsesDecoder extends RunDecoder {
   }
 
   #terminal(name: string, json: JsonObject, text: string, events: CanonicalEvent[]): void {
-    const isAlone = name === 'response.done' && json['response'] === undefined;
+    const isAlone = name === 'response.done' && json['response'] === undefined && this.#started;
     const response = isAlone ? {} : responseOf(json, name);
     // Spec rule 15: an empty object is no answer. That holds for a stream too.
     if (!isAlone && Object.keys(response).length === 0) throw malformed(name);

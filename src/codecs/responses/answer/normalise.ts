@@ -21,7 +21,7 @@ import {
 import { IndexRepair } from './repair-indices.ts';
 import { closeItem } from './sent-items.ts';
 import type { Slot } from './slot.ts';
-import { edited, type EventText, type NamedEvent, nonEmptyString, parseEvent } from '../wire.ts';
+import { checkId, edited, type EventText, type NamedEvent, nonEmptyString, parseEvent } from '../wire.ts';
 
 export interface NormalEvent extends NamedEvent, EventText {
   /** Its indices are its upstream's own, so that the next event of its shape needs no repair either. */
@@ -53,6 +53,7 @@ export class Normaliser {
     if (KEEP_ALIVES.has(name)) return undefined;
     const repaired = this.#indices.repair(name, given.json);
     const counted = repaired === undefined ? given : edited(given, repaired.edits);
+    checkIds(counted.json);
     const missing: InsertedEvent[] = [];
     const insert: Insert = (inserted, body, ending) => missing.push(new InsertedEvent(inserted, body, ending));
     if (repaired?.displaced !== undefined) this.#displace(repaired.displaced, insert);
@@ -105,4 +106,11 @@ function nameOf(frame: Frame, json: JsonObject): string {
   const type = nonEmptyString(json, 'type') ?? frame.event;
   if (type !== undefined && type !== '') return type;
   return isObject(json['error']) ? 'error' : 'message';
+}
+
+/** Of the item that an event holds, or of those that a terminal lists. */
+function checkIds({ item, response }: JsonObject): void {
+  checkId(item);
+  const output = isObject(response) ? response['output'] : undefined;
+  if (Array.isArray(output)) for (const listed of output) checkId(listed);
 }

@@ -20,7 +20,7 @@ import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './outcome
 import { emptyResponse, finishedMembers } from './response-object.ts';
 import { responseEdits } from './splice.ts';
 import { finishedItems } from './sent-items.ts';
-import { arrayOrEmpty, missingId, needString } from '../wire.ts';
+import { arrayOrEmpty, checkId, missingId, needString } from '../wire.ts';
 import { newTrack } from '../lifecycle.ts';
 import { ItemWriter } from './encode-items.ts';
 
@@ -50,6 +50,7 @@ export function* decodeInSteps(text: string, context: DecodeContext): Steps<Step
     if (endsStep(index)) yield;
     if (!isObject(item)) throw undecodable();
     const type = needString(item, 'type', 'output item');
+    checkId(item);
     const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === listed.length - 1);
     items.finish(items.added(newTrack(index, type), item, events), item, ending, events);
   }

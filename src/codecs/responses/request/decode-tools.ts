@@ -1,6 +1,7 @@
 /**
  * Tools and tool choices of a responses request. Built-in tools of the protocol stay native; namespaces are flattened into names.
  */
+import { invalid } from '../../canonical/error.ts';
 import type { ToolName } from '../../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Tool, ToolChoice } from '../../canonical/request.ts';
@@ -26,6 +27,9 @@ export function readTools(value: JsonValue | undefined, at: string): Tool[] {
   return arrayAt(value, at).flatMap((tool, index) => readTool(tool, `${at}[${index}]`, undefined));
 }
 
+/** Characters. A namespace is part of the name of each of its tools: a long one would be said for all of them. */
+const LONGEST_NAMESPACE = 256;
+
 function readTool(value: JsonValue, at: string, namespace: string | undefined): Tool[] {
   const body = objectAt(value, at);
   const type = requiredName(body, 'type', at);
@@ -36,6 +40,8 @@ function readTool(value: JsonValue, at: string, namespace: string | undefined): 
       return [readCustom(body, at, namespace)];
     case 'namespace': {
       const name = requiredName(body, 'name', at);
+      if (name.length > LONGEST_NAMESPACE)
+        throw invalid(`${at}.name`, `${at}.name must have at most ${LONGEST_NAMESPACE} characters.`);
       return (optionalArray(body, 'tools', at) ?? []).flatMap((tool, index) => readTool(tool, `${at}.tools[${index}]`, name));
     }
     default: {

@@ -741,6 +741,8 @@ describe('whole chat bodies', () => {
     assert.equal(reasonOf('{"choices":[{"message":{"content":"a"},"finish_reason":"error"}]}'), 'failed');
     assert.equal(reasonOf('{"error":{"message":"x"}}'), 'failed');
     assert.equal(reasonOf('{"choices":[{"finish_reason":"content_filter"}]}'), 'incomplete');
+    assert.equal(reasonOf('{"choices":[{"text":"Hi","finish_reason":"stop"}]}'), 'malformed_event');
+    assert.equal(reasonOf('{"choices":[{"text":"","message":{"content":"Hi"},"finish_reason":"stop"}]}'), 'completed');
   });
 });
 

@@ -465,6 +465,25 @@ test('grounding counts bytes inside its part; citations count bytes of the whole
   ]);
 });
 
+test('many sources are cited at one place; links of more than 8 MiB together, as they are cited, are refused', () => {
+  const text = 'said '.repeat(10);
+  const answered = (uri: string, cited: number) => {
+    const groundingChunks = [0, 1, 2].map((at) => ({ web: { uri: `${uri}${at}` } }));
+    const place = (at: number) => ({ segment: { startIndex: at * 5, endIndex: at * 5 + 4, text: 'said' } });
+    const groundingSupports = Array.from({ length: cited }, (_, at) => ({ ...place(at), groundingChunkIndices: [0, 1, 2, 2] }));
+    return [chunkOf([{ text }], 'STOP', { groundingMetadata: { groundingChunks, groundingSupports } })];
+  };
+  const [item] = items(answered('https://a.example/', 2));
+  assert.deepEqual(
+    item?.kind === 'text' &&
+      item.citations.map((citation) => [citation.kind === 'url' && citation.url.at(-1), Object.values(citation).slice(-2)]),
+    [0, 1].flatMap((at) => [0, 1, 2].map((source) => [`${source}`, [at * 5, at * 5 + 4]])),
+  );
+  const long = `https://a.example/${'u'.repeat(400_000)}`;
+  assert.doesNotThrow(() => items(answered(long, 6)));
+  assert.throws(() => items(answered(long, 7)), gatewayError('upstream_error', { reason: 'malformed_event' }));
+});
+
 test('what is spoken, drawn or run is a part, too, of which grounding counts them', () => {
   const between = [
     { inlineData: { mimeType: 'audio/L16;rate=24000', data: 'AAAA' } },

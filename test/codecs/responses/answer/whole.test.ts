@@ -311,3 +311,18 @@ test('encodeError: the shape of the protocol, the type by status', () => {
     code: 'previous_response_not_found',
   });
 });
+
+test('decodeResponse: a text with more citations than a call takes arguments', () => {
+  const cited = { type: 'url_citation', url: 'https://a.example/', title: 'A', start_index: 0, end_index: 1 };
+  const annotations = Array.from({ length: 300_000 }, () => cited);
+  const content = [{ type: 'output_text', text: 'x', annotations }];
+  const body = {
+    id: 'r',
+    object: 'response',
+    status: 'completed',
+    output: [{ type: 'message', id: 'm', role: 'assistant', content }],
+  };
+  const { events } = responsesUpstream.decodeResponse(JSON.stringify(body), decodeContext());
+  const item = fold(events).items[0]?.item;
+  assert.equal(item?.kind === 'text' ? item.citations?.length : undefined, annotations.length);
+});

@@ -201,6 +201,12 @@ test('decodeRequest: signatures go back to the call of their own turn, though an
   );
 });
 
+test('decodeRequest: the name of a namespace, which is said for each of its tools, has an end', () => {
+  const tools = (length: number) => [{ type: 'namespace', name: 'n'.repeat(length), tools: [{ type: 'function', name: 'b' }] }];
+  assert.equal(decode({ model: 'm', tools: tools(256), input: 'x' }).tools.length, 1);
+  assert.deepEqual(refused({ tools: tools(257) }), ['invalid_request', 'tools[0].name']);
+});
+
 test('decodeRequest: tools, namespaces, tools that items bring; names complete themselves', () => {
   const request = decode({
     model: 'm',
