@@ -1,9 +1,11 @@
 /** The verbs as an operator types them, in this process: what they print, what they refuse, and their exit codes. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openLmdbArchive } from '../src/store/lmdb/archive.ts';
+import { options } from './store/support/store.ts';
 import { command } from './support/command.ts';
 
 test('what is copied from must be a store: a folder that is none is not made one', async (t) => {
@@ -14,6 +16,35 @@ test('what is copied from must be a store: a folder that is none is not made one
   const same = await command(['store', 'copy', '--from', folder, '--to', folder]);
   assert.deepEqual([same.code, same.err], [2, 'mizu: --from and --to are the same place\n']);
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test('a backup of which nothing but an empty file is left is no store: restoring it is refused, and makes none', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-empty-backup-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const [backup, place] = [join(folder, 'backup'), join(folder, 'place')];
+  mkdirSync(backup);
+  writeFileSync(join(backup, 'data.mdb'), '');
+  const restored = await command(['store', 'restore', backup, '--to', place]);
+  assert.deepEqual([restored.code, restored.err], [1, `mizu: there is no store in ${backup}\n`]);
+  const copied = await command(['store', 'copy', '--from', backup, '--to', place]);
+  assert.deepEqual([copied.code, copied.err], [1, 'mizu: there is no store to copy at --from\n']);
+  assert.deepEqual([readdirSync(folder), readdirSync(backup)], [['backup'], ['data.mdb']]);
+});
+
+test('a backup that was killed as it began is no store either, though its file is one: nothing is made of it', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-begun-backup-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const [backup, place] = [join(folder, 'backup'), join(folder, 'place')];
+  const begun = await openLmdbArchive(options(backup));
+  await begun.close();
+  for (const verb of [
+    ['restore', backup],
+    ['copy', '--from', backup],
+  ]) {
+    const refused = await command(['store', ...verb, '--to', place]);
+    assert.deepEqual([refused.code, refused.err], [1, 'mizu: there is nothing in the store to copy\n']);
+  }
+  assert.deepEqual(readdirSync(folder), ['backup']);
 });
 
 test('an operator’s day: check, account, key, list, disable, balance, verify', async (t) => {

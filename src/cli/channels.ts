@@ -131,6 +131,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name does not exist',
   EAI_AGAIN: 'the DNS server does not answer',
   UND_ERR_CONNECT_TIMEOUT: 'no connection within connect_ms',
+  UND_ERR_HEADERS_TIMEOUT: 'no tunnel of the proxy within connect_ms',
   CERT_HAS_EXPIRED: 'the certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host',
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate authority is not trusted: see options.ca',

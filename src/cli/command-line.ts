@@ -52,15 +52,15 @@ import type { Store } from '../store/store.ts';
 import { StoreError } from '../store/store-error.ts';
 import { systemClock } from '../streams/clock.ts';
 
-/** The folder in which settlements wait for a database. A copy writes none, so nothing is ever put there. */
-const COPY_FOLDER = './data';
+/** The folder in which settlements wait for a database where no configuration names one: its own default. */
+const LOCAL_FOLDER = './data';
 
 const PLACES: StorePlaces = {
   isVacant: (folder) => !existsSync(folder) || readdirSync(folder).length === 0,
   exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
-  open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
-  openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
-  migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
+  open: (place, local = LOCAL_FOLDER) => openStoreAt(place, environmentOf(local)),
+  openArchive: (place, local = LOCAL_FOLDER) => openArchiveAt(place, environmentOf(local)),
+  migrate: (url) => migrateAt(url, environmentOf(LOCAL_FOLDER)),
 };
 
 /** Every verb, in the order of the help. `outside` is what `serve` gets of the outside world. */
@@ -240,7 +240,7 @@ async function runVerb(
   file: Pick<VerbContext, 'config' | 'changeConfig'>,
 ): Promise<number> {
   const interruption = new AbortController();
-  const interrupt = (): void => interruption.abort();
+  const interrupt = (): void => interruption.abort(new RefusedError('interrupted'));
   let opened: Store | undefined;
   const { input, write, unread, out } = terminal;
   try {

@@ -156,18 +156,13 @@ export async function rotateKey(context: VerbContext, { id, grace }: Static<type
   if (before !== undefined && before.note !== note) throw refusedBy({ reason: 'cause_reused' });
   if (before === undefined && old.disabled)
     throw new RefusedError(`key ${id} is disabled: nothing is to be rotated`, 'conflict', 'key_disabled');
-  const ending = grace === undefined ? { disabled: true } : graceEnd(grace, old, context);
+  const later = grace === undefined ? undefined : graceEnd(grace, old, context);
   const made = before?.keyId === undefined ? await keys.create(copyOf(old), { ...cause, note }) : undefined;
   if (made?.ok === false) throw refusedBy(made.refusal, MEMBERS);
   const fresh = made?.value.key ?? (await existing(context, before?.keyId ?? ''));
   if (!earlier.some(({ kind, keyId }) => kind === 'key_changed' && keyId === id)) {
-    const ended = await keys.change(id, ending, cause);
+    const ended = await keys.change(id, later ?? { disabled: true, ...(old.subAccount ? { heir: fresh.id } : {}) }, cause);
     if (!ended.ok) throw refusedBy(ended.refusal, MEMBERS);
-  }
-  const returned = (await ledger.journal({ ref: cause.id })).find(({ kind }) => kind === 'sub_account_refund');
-  if (returned !== undefined) {
-    const moved = await keys.transfer(fresh.id, returned.nanos, cause);
-    if (!moved.ok) throw refusedBy(moved.refusal);
   }
   const { disabled, expiresAtMs } = await existing(context, id);
   const rest = defined({ key: made?.value.secret, replacedUntilMs: disabled ? undefined : expiresAtMs });

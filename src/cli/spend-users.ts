@@ -53,7 +53,9 @@ async function* rowsOf(
   const sinceMs = first === undefined ? undefined : first * DAY_MS;
   const untilMs = last === undefined ? undefined : (last + 1) * DAY_MS - 1;
   const signal = context.interrupted();
-  for (let before: number | undefined; !signal.aborted; ) {
+  for (let before: number | undefined; ; ) {
+    // The sums of a part would read as those of all.
+    signal.throwIfAborted();
     const page = await requestLog.list({ limit: PAGE, ...defined({ keyId: key, accountId, sinceMs, untilMs, before }) });
     yield* page;
     before = page.at(-1)?.seq;

@@ -6,7 +6,9 @@ import { type Static, Type } from 'typebox';
 import type { Archive, BackupSource } from '../store/archive.ts';
 import { copyStore, type NotCopied } from '../store/copy.ts';
 import { makeFolder } from '../store/make-folder.ts';
+import { isDatabaseUrl } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
+import { ConfigError } from '../http/config/config-error.ts';
 import { BackUpStore, Nothing, RestoreStore } from '../http/admin/requests.ts';
 import { InputError, RefusedError } from '../http/admin/refusals.ts';
 import { type Verb, type VerbContext, verb } from './verb.ts';
@@ -17,8 +19,11 @@ export interface StorePlaces {
   isVacant(folder: string): boolean;
   /** False for a folder that holds no store. */
   exists(place: string): boolean;
-  open(place: string): Promise<Store>;
-  openArchive(place: string): Promise<Archive>;
+  /**
+   * `local`: the folder in which gateways of this machine keep what waits for a database. Absent: the default of `store.path`.
+   */
+  open(place: string, local?: string): Promise<Store>;
+  openArchive(place: string, local?: string): Promise<Archive>;
   migrate(url: string): Promise<{ readonly from: number; readonly to: number; readonly applied: readonly string[] }>;
 }
 
@@ -40,7 +45,7 @@ export function storeVerbs(places: StorePlaces): readonly Verb[] {
       usage: 'copy --from PLACE --to PLACE',
       does: 'Copies a store into an empty place and compares both. A place is a folder or `postgres://…`.',
       options: CopyStore,
-      run: (_context, options) => copy(options, places),
+      run: (context, options) => copy(context, options, places),
       text: ({ rows, journal_rows }) => {
         const count = Object.values(rows).reduce((sum, some) => sum + some, 0);
         return `${count} rows copied and compared, ${journal_rows} journal rows verified on both sides`;
@@ -121,7 +126,7 @@ async function backUpConfigured(
   if (storeUrl === undefined && !places.exists(storePath))
     throw new RefusedError(`there is no store at ${storePath}`, 'unknown', 'no_store');
   return await backUp(resolve(folder), places, async (copyTo) => {
-    const archive = await places.openArchive(storeUrl ?? storePath);
+    const archive = await places.openArchive(storeUrl ?? storePath, storePath);
     try {
       return await copyTo(archive);
     } finally {
@@ -179,7 +184,7 @@ async function restore(context: VerbContext, { folder, to }: Static<typeof Resto
     place = storeUrl ?? storePath;
   }
   try {
-    return await copy({ from: folder, to: place }, places);
+    return await copy(context, { from: folder, to: place }, places);
   } catch (error) {
     if (!(error instanceof RefusedError) || error.code !== 'target_not_empty') throw error;
     const advice = 'stop the gateways that use it and move it away, or name another place with --to';
@@ -197,13 +202,42 @@ interface Copied {
   readonly journal_rows: number;
 }
 
-async function copy({ from, to }: Static<typeof CopyStore>, places: StorePlaces): Promise<Copied> {
+/**
+ * Where gateways of this machine keep what waits for the database: it belongs to what is copied. Undefined for a folder, which
+ * holds it itself, and where there is no configuration. Throws ConfigError for one that cannot be read: what waits would be lost.
+ */
+function localOf(context: VerbContext, from: string): string | undefined {
+  if (!isDatabaseUrl(from)) return undefined;
+  try {
+    return context.config().storePath;
+  } catch (error) {
+    if (error instanceof ConfigError && error.isMissing) return undefined;
+    throw error;
+  }
+}
+
+/** No gateway ever opened it, and nothing was copied into it. */
+async function isEmptyStore(place: string, local: string | undefined, places: StorePlaces): Promise<boolean> {
+  const archive = await places.openArchive(place, local);
+  try {
+    return await archive.isEmpty();
+  } finally {
+    await archive.close();
+  }
+}
+
+async function copy(context: VerbContext, { from, to }: Static<typeof CopyStore>, places: StorePlaces): Promise<Copied> {
   if (from === to) throw new InputError((name) => `${name('from')} and ${name('to')} are the same place`);
   if (!places.exists(from)) throw new RefusedError('there is no store to copy at --from');
-  // Opening the store closes the exchanges of a dead gateway. Those of a running one stay open, and the copy is refused.
-  const store = await places.open(from);
+  const local = localOf(context, from);
+  // Of a backup that was killed as it began: opened as a store it would be made one, and the copy of nothing would be good.
+  if (await isEmptyStore(from, local, places))
+    throw new RefusedError('there is nothing in the store to copy', 'unknown', 'no_store');
+  // Opening the store settles what a dead gateway left, and closes its exchanges. Those of a running one stay open, and the
+  // copy is refused.
+  const store = await places.open(from, local);
   await store.close();
-  const source = await places.openArchive(from);
+  const source = await places.openArchive(from, local);
   try {
     const target = await places.openArchive(to);
     try {

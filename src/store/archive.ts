@@ -69,8 +69,11 @@ export interface Archive extends BackupSource {
   rows(): AsyncIterable<ArchiveRow>;
   /** True when it holds no account, no journal row and no secret. */
   isEmpty(): Promise<boolean>;
-  /** From now until `finish` no gateway can open it. */
-  begin(): Promise<void>;
+  /**
+   * From now until `finish` no gateway can open it. False, and nothing is changed, where it is not empty or another copy has
+   * begun.
+   */
+  begin(): Promise<boolean>;
   /** Resolves when the rows are on disk. */
   write(rows: readonly ArchiveRow[]): Promise<void>;
   finish(): Promise<void>;

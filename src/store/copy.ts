@@ -33,7 +33,8 @@ export async function copyStore(
   const source = await from.verify();
   if (source.differences.length > 0) return refused({ reason: 'source_unsound', differences: source.differences });
 
-  await to.begin();
+  // Another one may have begun meanwhile: two that write into one place would each find what both have written.
+  if (!(await to.begin())) return refused({ reason: 'target_not_empty' });
   const rows = new Map<ArchiveTable, number>();
   let written = 0;
   await writeAll(from.rows(), to, (batch) => {

@@ -72,6 +72,11 @@ export interface KeyChanges {
   readonly disabled?: boolean;
   /** Disables it for good: every later change is `unknown_key`. */
   readonly deleted?: true;
+  /**
+   * With `disabled`: the key whose sub-account gets what this one holds, in the same transaction. Of the same account, and with a
+   * sub-account of its own; absent: the wallet gets it.
+   */
+  readonly heir?: string;
   readonly knownModels?: ReadonlySet<string>;
 }
 

@@ -2,7 +2,7 @@
  * Which engine a place means, and how each is opened there: a folder is LMDB, a `postgres://` address is PostgreSQL. PostgreSQL's
  * engine and driver are loaded only where they are used: they are a tenth of what every start would have to load.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Archive } from './archive.ts';
 import { openLmdbArchive } from './lmdb/archive.ts';
@@ -19,8 +19,11 @@ export interface StoreEnvironment extends Pick<StoreOptions, 'clock' | 'randomBy
 
 export const isDatabaseUrl = (place: string): boolean => /^postgres(ql)?:\/\//.test(place);
 
-/** Opening a folder makes a store of it: whoever must find one asks first. */
-export const isStoreFolder = (place: string): boolean => existsSync(join(place, 'data.mdb'));
+/** Opening a folder makes a store of it, also of an empty file that a copy left: whoever must find one asks first. */
+export function isStoreFolder(place: string): boolean {
+  const file = join(place, 'data.mdb');
+  return existsSync(file) && statSync(file).size > 0;
+}
 
 /** Throws `StoreError`. */
 export async function openStoreAt(place: string, environment: StoreEnvironment): Promise<Store> {

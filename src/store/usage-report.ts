@@ -172,7 +172,9 @@ function flat(entry: Entry, path = ''): Record<string, unknown> {
 
 /** RFC 4180, with a header. */
 function csvEntries(text: string): Result<readonly Entry[], string> {
-  const [header, ...rows] = csvRows(text.replace(/^\uFEFF/, ''));
+  const read = csvRows(text.replace(/^\uFEFF/, ''));
+  if (!read.ok) return read;
+  const [header, ...rows] = read.value;
   if (header === undefined) return refused('is empty');
   const names = header.map((name) => name.trim());
   if (rows.length === 0)
@@ -182,18 +184,24 @@ function csvEntries(text: string): Result<readonly Entry[], string> {
   return done(rows.map((row) => Object.fromEntries(names.map((name, column) => [name, row[column] ?? '']))));
 }
 
-function csvRows(text: string): string[][] {
+/** Refused where it cannot be read to its end: rows that were left out would agree with everything. */
+function csvRows(text: string): Result<string[][], string> {
   const rows: string[][] = [];
   let row: string[] = [];
   const field = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
-  for (let match = field.exec(text); match !== null && field.lastIndex <= text.length; match = field.exec(text)) {
+  for (;;) {
+    const from = field.lastIndex;
+    const match = field.exec(text);
+    if (match === null) {
+      const line = text.slice(0, from).split('\n').length;
+      return refused(`line ${line} cannot be read: a quotation mark stands where none may`);
+    }
     const [whole, quoted, plain = '', end = ''] = match;
     row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     if (end !== ',') {
       if (row.length > 1 || row[0] !== '') rows.push(row);
       row = [];
     }
-    if (whole === '' || end === '') break;
+    if (whole === '' || end === '') return done(rows);
   }
-  return rows;
 }

@@ -127,6 +127,23 @@ export function decide(
   return next === undefined ? refused({ reason: 'illegal', task, event }) : done({ before: task, next, hold: VIDEO_HOLD[event] });
 }
 
+/** Where each of the worker's events leads that may not be repeated. */
+const LEADS_TO: Partial<Record<VideoEvent, VideoTask['state']>> = {
+  submit: 'submitting',
+  accept: 'running',
+  succeed: 'succeeded',
+  fail: 'failed',
+  lose: 'unknown',
+};
+
+/**
+ * The task that an earlier try of a refused change has made, where the store failed to answer that try: it is where the change
+ * leads. Undefined where it was not made. Only the holder of the lease makes such changes, one at a time.
+ */
+export function madeBefore(refusal: NotChanged): VideoTask | undefined {
+  return refusal.reason === 'illegal' && LEADS_TO[refusal.event] === refusal.task.state ? refusal.task : undefined;
+}
+
 /** Only what is unclear is a person's to decide. */
 export function checkResolvable(task: VideoTask | undefined, event: VideoEvent): Result<VideoTask, NotChanged> {
   if (task === undefined) return refused({ reason: 'not_found' });

@@ -132,5 +132,11 @@ test('logs --user finds the rows of one end user, spend users sums them all', as
   );
   assert.equal((await printed(store, ['spend', 'users'], { to: '2020-01-01' })).length, 1);
   await assert.rejects(printed(store, ['spend', 'users'], { from: 'x' }), /--from must be a day/);
+  const interrupted = () => AbortSignal.abort(new Error('interrupted'));
+  await assert.rejects(
+    typed(VERBS, ['spend', 'users'], {}, { store: () => Promise.resolve(store), interrupted }),
+    /^Error: interrupted$/,
+    'the sums of a part are not printed as those of all',
+  );
   assert.equal((await printed(store, ['spend'])).length > 2, true, 'the verb without a word is still the one by day');
 });

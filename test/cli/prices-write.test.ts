@@ -10,11 +10,14 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { changeConfig } from '../../src/http/config/source.ts';
+import { parsePrice } from '../../src/store/prices.ts';
 import { command, type Finished } from '../support/command.ts';
 
 const BOOK = {
@@ -107,4 +110,35 @@ test('a file that would not be valid stays as it is, and so does one that is not
   assert.match((await wrong.run('--write')).err, /channels\[0\]\.id/);
   assert.match(wrong.text(), /"id": 7/);
   assert.deepEqual(readdirSync(join(wrong.path, '..')).sort(), ['book.json', 'mizu.config.json']);
+});
+
+test('two that write at once: one is refused, and what the other has written stays; one that was killed holds nobody up', async (t) => {
+  const { path, text, run } = place(t);
+  const load = { env: { KEY: 'k' }, readFile: () => '', parsePrice, now: Date.now };
+  const renamed = (from: string, to: string) => (whole: string) => whole.replace(from, to);
+  changeConfig(path, load, (whole) => {
+    // Another process, at the worst moment.
+    assert.throws(() => changeConfig(path, load, renamed('who answers', 'lost')), /is being changed by another process/);
+    return renamed('negotiated', 'kept')(whole);
+  });
+  assert.match(text(), /who answers.*kept/s);
+  changeConfig(path, load, renamed('ours', 'theirs'));
+  assert.match(text(), /theirs.*kept/s);
+
+  const taken = text();
+  const tooLate = (): string =>
+    changeConfig(path, load, (whole) => {
+      // Stopped for longer than a change may take: another process has begun, and is not done.
+      rmSync(`${path}.new`);
+      writeFileSync(`${path}.new`, 'half of a file');
+      return renamed('theirs', 'late')(whole);
+    });
+  assert.throws(tooLate, /is being changed by another process/);
+  assert.equal(text(), taken);
+  assert.match((await run('--write')).err, /is being changed by another process/);
+  const before = (Date.now() - 120_000) / 1000;
+  utimesSync(`${path}.new`, before, before);
+  const { code, err } = await run('--write');
+  assert.equal(code, 0, err);
+  assert.deepEqual(readdirSync(join(path, '..')).sort(), ['book.json', 'mizu.config.json']);
 });

@@ -227,6 +227,12 @@ test('another vendor’s export, another Channel, and files that are none are re
       `start_time,model,input_tokens,output_tokens,num_model_requests\n${START},gpt-x,1\n`,
       /^usage line 2 has 3 fields, not 5$/,
     ],
+    // What stands behind a quotation mark that is no part of its field was left out, and the days of it agreed.
+    ...['"gpt-x', 'gpt"x', '"gpt"x'].map((model): [string, string, RegExp] => [
+      'oa',
+      `start_time,model,input_tokens,output_tokens,num_model_requests\n${START},gpt-x,1,1,1\n${START},${model},1,1,1\n`,
+      /^usage line 3 cannot be read: a quotation mark stands where none may$/,
+    ]),
   ];
   for (const [channel, text, message] of refusals)
     await assert.rejects(

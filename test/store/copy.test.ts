@@ -136,9 +136,41 @@ eachStore(({ place }) => {
     ok(await copy(from, to));
     assert.equal(refusal(await copy(from, to)).reason, 'target_not_empty');
     const half = await archiveOf(empty);
-    await half.begin();
+    assert.equal(await half.begin(), true);
     await half.close();
     await assert.rejects(openPlace(empty), { code: 'schema_newer', message: /unfinished copy/ });
+  });
+
+  test('of two copies into one place that begin at the same time one is refused, and the other is whole', async (t) => {
+    const [from, to] = [directory(t), await place(t)];
+    const store = await openPlace(from);
+    await fill(store);
+    await store.close();
+    const source = await archiveOf(from);
+    // A folder is opened once in a process.
+    const target = await archiveOf(to);
+    const targets = [target, to.startsWith('postgres://') ? await archiveOf(to) : target];
+    // Both have found it empty when the first of them begins.
+    const found = Promise.withResolvers<void>();
+    let waiting = 0;
+    const copies = targets.map((into) =>
+      copyStore(source, {
+        ...into,
+        async begin() {
+          waiting += 1;
+          if (waiting === targets.length) found.resolve();
+          await found.promise;
+          return await into.begin();
+        },
+      }),
+    );
+    const ends = await Promise.all(copies);
+    assert.deepEqual(ends.map((end) => (end.ok ? 'copied' : end.refusal.reason)).sort(), ['copied', 'target_not_empty']);
+    assert.equal(await target.begin(), false, 'what is copied stays');
+    for (const archive of [source, ...new Set(targets)]) await archive.close();
+    const copied = await openPlace(to);
+    assert.deepEqual((await copied.ledger.verify()).differences, []);
+    await copied.close();
   });
 
   test('a store with open exchanges or an unsound ledger is not copied', async (t) => {

@@ -3,7 +3,8 @@
  * Nothing is half written, nothing is lost while the process lives, and no rejection goes unhandled.
  */
 import assert from 'node:assert/strict';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
@@ -98,6 +99,27 @@ test('F31: below the floor of free space no new work is taken, and what is in fl
   await assert.rejects(store.videos.create(video), { name: 'StoreError', code: 'unhealthy' });
   assert.equal((await store.settlements.settle({ entry: entry(owner, 'f1', 1n) })).settled, true);
 });
+
+for (const [what, prepare] of [
+  ['a new folder', () => undefined],
+  ['a folder that a process has left so', (path: string) => truncateSync(path, 8_192)],
+] as const) {
+  test(`F31: ${what} on a disk without room is a StoreError at start, and no end by a signal`, async (t) => {
+    const disk = smallDisk(t, '256k');
+    if (disk === undefined) return;
+    const path = join(disk, 'data');
+    mkdirSync(path);
+    const lock = join(path, 'lock.mdb');
+    writeFileSync(lock, '');
+    prepare(lock);
+    assert.throws(() => writeFileSync(join(disk, 'filler'), Buffer.alloc(512 * 1024)), /ENOSPC/);
+    const child = join(import.meta.dirname, 'support/open-child.ts');
+    const { status, signal, stdout } = spawnSync(process.execPath, [child, path], { encoding: 'utf8' });
+    assert.deepEqual([status, signal, stdout.split(':')[0]], [0, null, 'disk_full'], stdout);
+    rmSync(join(disk, 'filler'));
+    assert.equal(spawnSync(process.execPath, [child, path], { encoding: 'utf8' }).stdout.trim(), 'opened');
+  });
+}
 
 test('a path that cannot be used is a StoreError at start', async (t) => {
   const path = join(tempDirectory(t), 'file');

@@ -74,13 +74,14 @@ test('a ballast that cannot be written is told once, and done without', async (t
   const path = tempDirectory(t);
   mkdirSync(join(path, 'ballast'));
   const clock = new FakeClock();
-  const problems: string[] = [];
-  const store = await openLmdbStore(options(path, { clock, ballastBytes: 1024, onProblem: ({ what }) => problems.push(what) }));
+  const problems: { readonly what: string; readonly error?: unknown }[] = [];
+  const store = await openLmdbStore(options(path, { clock, ballastBytes: 1024, onProblem: (told) => problems.push(told) }));
   t.after(() => store.close());
   for (let second = 0; second < 130; second++) {
     clock.advance(1_000);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
-  assert.deepEqual(problems, ['ballast_not_written']);
+  const told = problems.map(({ what }) => what);
+  assert.deepEqual(told, ['ballast_not_written'], problems.map(({ error }) => String(error)).join('; '));
   assert.deepEqual(store.health(), { healthy: true });
 });

@@ -29,8 +29,11 @@ interface Real {
 }
 
 const ACCOUNTS = 2;
-/** Two keys an account: a plain one and one with a sub-account. */
-const accountOf = (key: number): number => key >> 1;
+/** Three keys an account: a plain one, and two with a sub-account each. */
+const KEYS = 3;
+const accountOf = (key: number): number => Math.floor(key / KEYS);
+/** The other one with a sub-account. */
+const heirOf = (key: number): number => (key % KEYS === 1 ? key + 1 : key - 1);
 
 abstract class Step implements fc.AsyncCommand<Model, Real> {
   check(): boolean {
@@ -62,7 +65,7 @@ class Credit extends Step {
     this.#nanos = nanos;
   }
   async run(model: Model, { store, owners }: Real): Promise<void> {
-    const owner = at(owners, this.#account * 2);
+    const owner = at(owners, this.#account * KEYS);
     const credited = await store.accounts.credit(owner.account.id, this.#nanos, cause());
     assert.equal(credited.ok, this.#nanos !== 0n);
     if (credited.ok) model.wallets[this.#account] = at(model.wallets, this.#account) + this.#nanos;
@@ -126,21 +129,29 @@ class Settle extends Step {
 class Able extends Step {
   readonly #key: number;
   readonly #disabled: boolean;
-  constructor(key: number, disabled: boolean) {
+  readonly #hasHeir: boolean;
+  constructor(key: number, disabled: boolean, hasHeir: boolean) {
     super();
     this.#key = key;
     this.#disabled = disabled;
+    this.#hasHeir = hasHeir;
   }
   async run(model: Model, { store, owners }: Real): Promise<void> {
     const key = at(model.keys, this.#key);
-    ok(await store.keys.change(at(owners, this.#key).key.id, { disabled: this.#disabled }, cause()));
-    if (this.#disabled && !key.disabled && key.sub) {
-      model.wallets[accountOf(this.#key)] = at(model.wallets, accountOf(this.#key)) + key.balance;
+    const returns = this.#disabled && !key.disabled && key.sub;
+    const heir = this.#hasHeir && returns ? at(model.keys, heirOf(this.#key)) : undefined;
+    const changes = { disabled: this.#disabled, ...(heir === undefined ? {} : { heir: at(owners, heirOf(this.#key)).key.id }) };
+    const changed = await store.keys.change(at(owners, this.#key).key.id, changes, cause());
+    assert.equal(changed.ok, heir?.disabled !== true, 'who is disabled inherits nothing');
+    if (!changed.ok) return;
+    if (returns) {
+      if (heir !== undefined && key.balance > 0n) heir.balance += key.balance;
+      else model.wallets[accountOf(this.#key)] = at(model.wallets, accountOf(this.#key)) + key.balance;
       key.balance = 0n;
     }
     key.disabled = this.#disabled;
   }
-  toString = () => `${this.#disabled ? 'disable' : 'enable'} ${this.#key}`;
+  toString = () => `${this.#disabled ? 'disable' : 'enable'} ${this.#key}${this.#hasHeir ? ` for ${heirOf(this.#key)}` : ''}`;
 }
 
 class Wait extends Step {
@@ -182,7 +193,7 @@ class Compare extends Step {
   toString = () => 'compare';
 }
 
-const key = fc.nat(ACCOUNTS * 2 - 1);
+const key = fc.nat(ACCOUNTS * KEYS - 1);
 const amount = fc.bigInt({ min: -50n, max: 200n });
 const settlement = fc.tuple(key, fc.nat(40), fc.bigInt({ min: 0n, max: 120n }));
 
@@ -192,7 +203,7 @@ eachStore(({ makePlace, dropPlace, histories }) => {
       fc.tuple(fc.nat(ACCOUNTS - 1), amount).map((args) => new Credit(...args)),
       fc.tuple(key, amount).map((args) => new Transfer(...args)),
       fc.array(settlement, { minLength: 1, maxLength: 6 }).map((all) => new Settle(all)),
-      fc.tuple(key, fc.boolean()).map((args) => new Able(...args)),
+      fc.tuple(key, fc.boolean(), fc.boolean()).map((args) => new Able(...args)),
       fc.integer({ min: 1, max: 200 }).map((minutes) => new Wait(minutes)),
       fc.constant(new Compare()),
       fc.constant(new Reopen()),
@@ -205,11 +216,14 @@ eachStore(({ makePlace, dropPlace, histories }) => {
         const owners: Principal[] = [];
         for (let account = 0; account < ACCOUNTS; account += 1) {
           const owner = await funded(store, 100n);
-          const sub = ok(await store.keys.create({ accountId: owner.account.id, name: 'sub', subAccount: true }, cause()));
-          owners.push(owner, { account: owner.account, key: sub.key });
+          owners.push(owner);
+          for (const name of ['sub', 'heir']) {
+            const sub = ok(await store.keys.create({ accountId: owner.account.id, name, subAccount: true }, cause()));
+            owners.push({ account: owner.account, key: sub.key });
+          }
         }
         const keys = owners.map((_, index) => ({
-          sub: index % 2 === 1,
+          sub: index % KEYS !== 0,
           disabled: false,
           balance: 0n,
           spent: 0n,

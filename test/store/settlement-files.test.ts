@@ -1,6 +1,7 @@
 /** The files of the settlement log: which rows stand in them, when a file gives way to another, and whose files are taken over. */
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type LogOptions, SettlementLog, storeIdOf } from '../../src/store/settlements/log.ts';
@@ -146,6 +147,84 @@ test('a file whose sync fails is not relied on: that is told, and the next rows 
   log.write([settled('next')]);
   assert.deepEqual(files(), ['1.segment', '2.segment']);
   assert.equal(await log.sync(), true);
+});
+
+test('a file that gives way is synced before what stands in it counts as kept, also where it gave way before the sync', {
+  skip: noDescriptors,
+}, async (t) => {
+  const { path, log, files } = openLog(t);
+  const [large, next] = [settled('large', 5 * MIB), settled('next')];
+  log.write([large]);
+  // The engine took a batch meanwhile: the file is full, and gives way.
+  log.tidy();
+  log.write([next]);
+  assert.deepEqual(files(), ['1.segment', '2.segment']);
+  const [descriptor] = descriptorsOf(join(path, `${STORE}-own_01-1.segment`));
+  assert.ok(descriptor !== undefined, 'what stands in it was not synced yet');
+  breakDescriptor(t, descriptor);
+  assert.equal(await log.sync(), false, 'nobody knows whether it is on the disk');
+});
+
+test('a file that gave way is closed by its sync, and one that goes while it is synced closes no other', async (t) => {
+  const { path, log, files } = openLog(t);
+  const rows = [settled('one', 5 * MIB), settled('two', 5 * MIB)] as const;
+  const file = join(path, `${STORE}-own_01-1.segment`);
+  log.write([rows[0]]);
+  log.tidy();
+  const syncing = log.sync();
+  log.forget(rows[0]);
+  assert.deepEqual(files(), [], 'the engine has it');
+  log.write([rows[1]]);
+  assert.equal(await syncing, true);
+  assert.equal(await log.sync(), true);
+  assert.deepEqual(descriptorsOf(file), []);
+  log.forget(rows[1]);
+  log.tidy();
+  assert.deepEqual(files(), []);
+});
+
+test('what was written into a file while its sync failed is not relied on either', async (t) => {
+  const { log, files } = openLog(t);
+  log.write([settled('before')]);
+  const failing = t.mock.method(fs, 'fdatasync', (_: number, done: (error: Error) => void) =>
+    setImmediate(done, new Error('EIO')),
+  );
+  syncBuiltinESMExports();
+  t.after(() => syncBuiltinESMExports());
+  const syncing = log.sync();
+  log.write([settled('meanwhile')]);
+  assert.equal(await syncing, false);
+  failing.mock.restore();
+  syncBuiltinESMExports();
+  assert.equal(await log.sync(), false, 'the disk forgets what it could not write, and says so once');
+  log.write([settled('next')]);
+  assert.deepEqual(files(), ['1.segment', '2.segment']);
+  assert.equal(await log.sync(), true);
+});
+
+test('where a line that a full disk cut off cannot be taken back, the next lines stand in another file', (t) => {
+  const { path, log, files } = openLog(t);
+  const row = settled('before');
+  log.write([row]);
+  const { writeSync } = fs;
+  const writes = t.mock.method(fs, 'writeSync', (file: number, bytes: Uint8Array, at = 0): number => {
+    if (at > 0) throw Object.assign(new Error('no room'), { code: 'ENOSPC' });
+    return writeSync(file, bytes.subarray(0, 5), 0);
+  });
+  const cuts = t.mock.method(fs, 'ftruncateSync', () => {
+    throw Object.assign(new Error('the disk fails'), { code: 'EIO' });
+  });
+  syncBuiltinESMExports();
+  t.after(() => syncBuiltinESMExports());
+  assert.equal(log.write([settled('torn')]), false);
+  writes.mock.restore();
+  cuts.mock.restore();
+  syncBuiltinESMExports();
+  assert.equal(log.write([settled('after')]), true);
+  assert.deepEqual(files(), ['1.segment', '2.segment']);
+  const read = allLines(path).map((lines) => lines.map((line) => line.slice(0, 6)));
+  assert.deepEqual(read, [['sbefor'], ['safter']]);
+  for (const name of files()) assert.equal(readLines(join(path, `${STORE}-own_01-${name}`)).damaged, 0, name);
 });
 
 test('a line that could not be begun is refused with the reason, and nothing else of the file is touched', {

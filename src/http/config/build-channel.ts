@@ -186,9 +186,21 @@ function checkMembers(set: ReadonlyMap<string, string>, dropped: readonly string
 }
 
 function checkConnection(raw: RawOptions, at: string, problems: ConfigProblem[]): void {
-  if (raw.proxy !== undefined && !URL.canParse(raw.proxy))
-    problems.push({ path: `${at}.options.proxy`, message: 'is not a URL' });
+  const proxyProblem = raw.proxy === undefined ? undefined : problemOfProxy(raw.proxy);
+  if (proxyProblem !== undefined) problems.push({ path: `${at}.options.proxy`, message: proxyProblem });
   if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });
+}
+
+function problemOfProxy(address: string): string | undefined {
+  const url = URL.parse(address);
+  if (url === null) return 'is not a URL';
+  try {
+    // Each by itself, as they are sent.
+    for (const part of [url.username, url.password]) decodeURIComponent(part);
+    return undefined;
+  } catch {
+    return 'a % in its user or password is written %25';
+  }
 }
 
 /** What may name a header (RFC 9110, section 5.6.2): with any other name no request could be sent. */

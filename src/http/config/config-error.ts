@@ -9,10 +9,13 @@ export interface ConfigProblem {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];
+  /** There is no such file. */
+  readonly isMissing: boolean;
 
-  constructor(problems: readonly ConfigProblem[]) {
+  constructor(problems: readonly ConfigProblem[], isMissing = false) {
     super(problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('\n'));
     this.problems = problems;
+    this.isMissing = isMissing;
   }
 }
 

@@ -2,7 +2,19 @@
  * The configuration while the gateway runs: a file that is read again on SIGHUP and on change. A file that is not valid keeps the
  * old configuration and is reported. Callers get a frozen snapshot.
  */
-import { type FSWatcher, readFileSync, realpathSync, renameSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  type FSWatcher,
+  fstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Config } from './config.ts';
 import { ConfigError } from './config-error.ts';
@@ -34,29 +46,61 @@ function readConfigFile(path: string): string {
       code === 'ENOENT'
         ? `there is no configuration file ${path}; --config or MIZU_CONFIG names another`
         : `the configuration file ${path} cannot be read (${code})`;
-    throw new ConfigError([{ path: '', message }]);
+    throw new ConfigError([{ path: '', message }], code === 'ENOENT');
   }
 }
 
+/** A change that takes longer was killed in its middle, and holds nobody up. */
+const LONGEST_CHANGE_MS = 60_000;
+
 /**
- * Replaces the file by what `edit` makes of it, at once: whoever reads it finds the old one or the new one. Gives the path.
- * Throws {@link ConfigError} where that would be no valid configuration, and the system's error where it cannot be written; the
- * old file then stays.
+ * Replaces the file by what `edit` makes of it, at once: whoever reads it finds the old one or the new one, and whoever changes
+ * it meanwhile is refused. Gives the path. Throws {@link ConfigError} where that would be no valid configuration, or where
+ * another process changes it, and the system's error where it cannot be written; the old file then stays.
  */
 export function changeConfig(path: string, options: LoadOptions, edit: (text: string) => string): string {
-  const text = readConfigFile(path);
-  const changed = edit(text);
-  if (changed === text) return path;
-  configOf(changed, path, options, 1);
+  readConfigFile(path);
   const file = behindLinks(path);
   const beside = `${file}.new`;
+  const opened = openBeside(beside, file, options.now());
   try {
-    writeFileSync(beside, changed, { mode: statSync(file).mode, flush: true });
+    // Read behind the lock, which the new file is: a change that ended meanwhile is not lost.
+    const text = readConfigFile(path);
+    const changed = edit(text);
+    if (changed === text) return path;
+    configOf(changed, path, options, 1);
+    writeFileSync(opened, changed, { flush: true });
+    // What took its place may not be written yet.
+    if (!isNamed(opened, beside)) throw isBeingChanged(file, beside);
     renameSync(beside, file);
+    return path;
   } finally {
-    rmSync(beside, { force: true });
+    const isOurs = isNamed(opened, beside);
+    closeSync(opened);
+    if (isOurs) rmSync(beside, { force: true });
   }
-  return path;
+}
+
+/** Under its name may be the next one's by now: a process that was stopped for long is taken for one that was killed. */
+function isNamed(opened: number, path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(opened).ino;
+}
+
+function isBeingChanged(file: string, beside: string): ConfigError {
+  return new ConfigError([
+    { path: '', message: `${file} is being changed by another process: try again (${beside} is its mark)` },
+  ]);
+}
+
+function openBeside(beside: string, file: string, nowMs: number): number {
+  const begun = statSync(beside, { throwIfNoEntry: false });
+  if (begun !== undefined && Math.abs(nowMs - begun.mtimeMs) > LONGEST_CHANGE_MS) rmSync(beside, { force: true });
+  try {
+    return openSync(beside, 'wx', statSync(file).mode);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    throw isBeingChanged(file, beside);
+  }
 }
 
 /** A configuration that never changes: the demonstration, and tests. */

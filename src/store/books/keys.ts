@@ -5,7 +5,7 @@ import { changedKey, describeKeyChanges, checkedKey } from '../key-fields.ts';
 import { digestOf, KEY_PREFIX, newSecret } from '../key-rules.ts';
 import type { Balance, KeyChanges, KeyRecord, Keys } from '../keys.ts';
 import { inRange } from '../money.ts';
-import { subAccountOf, walletOf } from '../payer.ts';
+import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
 import { keyState } from '../stated.ts';
@@ -53,22 +53,41 @@ function* change(books: Books, id: string, changes: KeyChanges, cause: Cause, at
   if (key.deletedAtMs !== undefined) return unknown(id);
   const changed = changedKey(key, changes, atMs);
   if (!changed.ok) return changed;
-  if (changed.value.disabled && !key.disabled && key.subAccount) yield* returnBalance(books, key, cause, atMs);
+  if (changed.value.disabled && !key.disabled && key.subAccount) {
+    const heir = changes.heir === undefined ? undefined : yield* got(books.key(changes.heir));
+    if (changes.heir !== undefined && !isHeir(heir, key)) return unknown(changes.heir);
+    const returned = yield* returnBalance(books, key, cause, atMs);
+    if (heir !== undefined && returned > 0n) yield* passOn(books, heir, returned, cause, atMs);
+  }
   yield* got(books.replaceKey(changed.value));
   const state = keyState(changed.value);
   books.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs, by: cause.by, note, state });
   return changed;
 }
 
-/** The signed balance of a sub-account goes to the wallet when its key is disabled. */
-function* returnBalance(books: Books, key: KeyRecord, cause: Cause, atMs: number): Rule<void> {
+function isHeir(heir: KeyRecord | undefined, key: KeyRecord): boolean {
+  return heir !== undefined && heir.id !== key.id && heir.accountId === key.accountId && paysFromSubAccount(heir);
+}
+
+/** The signed balance of a sub-account, which goes to the wallet when its key is disabled. */
+function* returnBalance(books: Books, key: KeyRecord, cause: Cause, atMs: number): Rule<bigint> {
   const [sub, wallet] = [subAccountOf(key.id), walletOf(key.accountId)];
   yield* got(books.load([sub, wallet]));
   const nanos = books.balance(sub);
-  if (nanos === 0n) return;
+  if (nanos === 0n) return nanos;
   const common = { ref: cause.id, accountId: key.accountId, keyId: key.id, atMs, ...who(cause) };
   if (nanos > 0n) books.move({ ...common, kind: 'sub_account_refund', from: sub, to: wallet, nanos });
   else books.move({ ...common, kind: 'sub_account_debt_transfer', from: wallet, to: sub, nanos: -nanos });
+  return nanos;
+}
+
+/** What came back to the wallet in this transaction goes on to the heir, however little else the wallet has. */
+function* passOn(books: Books, heir: KeyRecord, nanos: bigint, cause: Cause, atMs: number): Rule<void> {
+  const [sub, wallet] = [subAccountOf(heir.id), walletOf(heir.accountId)];
+  yield* got(books.load([sub, wallet, 'transit']));
+  const common = { ref: cause.id, accountId: heir.accountId, keyId: heir.id, atMs, nanos, ...who(cause) };
+  books.move({ ...common, kind: 'sub_account_transfer_out', from: wallet, to: 'transit' });
+  books.move({ ...common, kind: 'sub_account_transfer_in', from: 'transit', to: sub });
 }
 
 function* transfer(books: Books, id: string, nanos: bigint, cause: Cause, atMs: number) {

@@ -9,7 +9,7 @@ import { makeFolder } from '../make-folder.ts';
 import { logPath } from './log-path.ts';
 import { entryOf } from './row-shapes.ts';
 import { otherNames } from './log-rows.ts';
-import { metaOf, SCHEMA } from './tables.ts';
+import { metaOf, SCHEMA, type Tables } from './tables.ts';
 import { verify } from './verify.ts';
 import { dueKey } from './books.ts';
 import type { Work } from './work.ts';
@@ -23,9 +23,13 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
     async *rows() {
       yield* rowsOf(tables);
     },
-    isEmpty: async () =>
-      tables.accounts.getCount() === 0 && tables.journal.getCount() === 0 && metaOf(tables, 'secrets') === undefined,
-    begin: () => environment.transact((work) => work.put(work.tables.meta, 'schema', COPYING)),
+    isEmpty: async () => isEmpty(tables),
+    begin: () =>
+      environment.transact((work) => {
+        if (!isEmpty(work.tables) || metaOf(work.tables, 'schema') === COPYING) return false;
+        work.put(work.tables.meta, 'schema', COPYING);
+        return true;
+      }),
     write: (rows) =>
       environment.transact((work) => {
         for (const row of rows) write(work, row);
@@ -34,6 +38,10 @@ export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
     verify: () => environment.snapshot((tables) => verify(tables)),
     close: () => environment.close(),
   };
+}
+
+function isEmpty(tables: Tables): boolean {
+  return tables.accounts.getCount() === 0 && tables.journal.getCount() === 0 && metaOf(tables, 'secrets') === undefined;
 }
 
 /**

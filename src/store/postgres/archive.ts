@@ -10,6 +10,7 @@ import { INSERT_IDEMPOTENCY, INSERT_SECRET, insertVideo, PUT_CONTROL } from './b
 import { ACCOUNTS, DAYS, HOLDS, JOURNAL, KEYS, LOG, SPEND, type Table } from './record-tables.ts';
 import { allRows } from './all-rows.ts';
 import { writeAll } from '../copy.ts';
+import { randomHex } from '../random-hex.ts';
 import { StoreError } from '../store-error.ts';
 import { Database } from './database.ts';
 import { migratePostgres } from './migrate.ts';
@@ -21,18 +22,21 @@ import { verify } from './verify.ts';
 
 const statement = (name: string, sql: string): Statement => ({ name: `archive_${name}`, text: sql });
 
-const EMPTY = statement(
-  'empty',
-  `SELECT NOT EXISTS (SELECT 1 FROM accounts) AND NOT EXISTS (SELECT 1 FROM journal)
-    AND NOT EXISTS (SELECT 1 FROM envelope_secrets) AS empty`,
-);
+const IS_EMPTY = `NOT EXISTS (SELECT 1 FROM accounts) AND NOT EXISTS (SELECT 1 FROM journal)
+    AND NOT EXISTS (SELECT 1 FROM envelope_secrets)`;
+const EMPTY = statement('empty', `SELECT ${IS_EMPTY} AS empty`);
 /** $1: exchanges that stand in the log of this machine. */
 const OPEN = statement(
   'open',
   `SELECT count(*) AS count FROM (SELECT exchange_id FROM open_exchanges UNION
     SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT 1 FROM request_log r WHERE r.exchange_id = id)) AS found`,
 );
-const BEGIN = statement('begin', `INSERT INTO schema_migrations (version, name) VALUES (${COPYING}, 'copy under way')`);
+/** $1: names the copy. Asked again over a connection that was lost, it finds its own mark. */
+const BEGIN = statement(
+  'begin',
+  `INSERT INTO schema_migrations AS m (version, name) SELECT ${COPYING}, $1 WHERE ${IS_EMPTY}
+    ON CONFLICT (version) DO UPDATE SET name = m.name WHERE m.name = excluded.name RETURNING version`,
+);
 const FINISH = statement('finish', `DELETE FROM schema_migrations WHERE version = ${COPYING}`);
 
 const PUT_HEAD = statement('put_head', 'UPDATE ledger_head SET seq = $1, hash = $2');
@@ -48,12 +52,13 @@ const PUT_HEADS = statement(
 export async function openPostgresArchive(options: PostgresOptions): Promise<Archive> {
   await migratePostgres(options);
   const database = new Database(options, {});
+  const mark = `copy under way: ${randomHex(options.randomBytes)}`;
   const one = async (asked: Statement): Promise<Row> => (await database.run(asked))[0] ?? {};
   return {
     ...backupOf(database),
     rows: () => database.rows((session) => allRows(session)),
     isEmpty: async () => (await one(EMPTY))['empty'] === true,
-    begin: async () => void (await database.change(BEGIN)),
+    begin: async () => (await database.change(BEGIN, [mark])).length > 0,
     write: (rows) =>
       database.changeAll(async (session) => {
         for (const row of rows) await write(session, row);
@@ -74,7 +79,7 @@ export function backupOf(database: Database): BackupSource {
     async backUp(folder, open) {
       const target = await open(folder);
       try {
-        await target.begin();
+        if (!(await target.begin())) throw new StoreError('unavailable', `there is something in ${folder} already`);
         await database.snapshot(async (session) => {
           if (!(await target.isEmpty()))
             throw new StoreError('unavailable', 'the connection was lost: back up anew, into an empty folder');

@@ -62,6 +62,7 @@ export class SettlementLog {
       this.#current.append(bytes);
     } catch (error) {
       this.#fail(`settlement_log_failed: ${rows.length} rows wait in memory only`, error);
+      if (this.#current?.isTorn === true) this.#retire();
       return false;
     }
     this.#failing = false;
@@ -80,7 +81,10 @@ export class SettlementLog {
     this.#unsynced.clear();
     this.#syncing = true;
     try {
-      for (const segment of segments) await segment.sync();
+      for (const segment of segments) {
+        await segment.sync();
+        if (segment !== this.#current) segment.close();
+      }
       return true;
     } catch (error) {
       this.#fail('settlement_log_failed: what was written last may not be on the disk', error);
@@ -109,12 +113,12 @@ export class SettlementLog {
     return this.#current !== undefined && !existsSync(this.#current.path);
   }
 
-  /** Leaves the current file to its rows; the next write begins another. */
+  /** Leaves the current file to its rows; the next write begins another. What stands in it may have to be synced first. */
   #retire(): void {
     const segment = this.#current;
     if (segment === undefined) return;
     this.#current = undefined;
-    segment.close();
+    if (!this.#syncing && !this.#unsynced.has(segment)) segment.close();
     if (segment.rows === 0) this.#remove(segment);
     else this.#older.add(segment);
   }
@@ -139,6 +143,7 @@ export class SettlementLog {
   /** Rows that are still in it are left to the next process. */
   close(): void {
     this.#retire();
+    for (const segment of this.#older) segment.close();
   }
 
   #bytes(): number {

@@ -4,10 +4,8 @@
  */
 import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 
-const sync = promisify(fdatasync);
 /** Hex digits of the checksum, and the space behind them. */
 const CHECKSUM = 9;
 const MOST_BYTES_A_UNIT = 3;
@@ -19,6 +17,12 @@ export class Segment {
   #file: number | undefined;
   #bytes = 0;
   #isNew = true;
+  #isTorn = false;
+  #isSyncing = false;
+  /** It is closed once its sync has ended: the number of a descriptor that is closed meanwhile may be another file's. */
+  #closesLater = false;
+  /** Why it could not be synced once: the disk says so once, and forgets what it could not write. */
+  #doubt: { readonly error: unknown } | undefined;
   /** Rows of it that the engine does not have yet. */
   rows = 0;
   /** Lines that nobody could read: the file is kept for a person then. */
@@ -44,6 +48,11 @@ export class Segment {
     return this.#bytes;
   }
 
+  /** What was written of a refused line stands at its end: the next line would be none. */
+  get isTorn(): boolean {
+    return this.#isTorn;
+  }
+
   /** In one write. Throws the file system's error, and then nothing of it counts as written. */
   append(bytes: Uint8Array): void {
     if (this.#file === undefined) throw new Error(`${this.path} is closed`);
@@ -51,23 +60,35 @@ export class Segment {
     try {
       while (at < bytes.length) at += writeSync(this.#file, bytes, at);
     } catch (error) {
-      // The next line would stand behind what was written of this one, and be none.
-      if (at > 0) ftruncateSync(this.#file, this.#bytes);
+      if (at > 0) this.#isTorn = !isCut(this.#file, this.#bytes);
       throw error;
     }
     this.#bytes += bytes.length;
   }
 
-  /** Resolves when what was appended before is on the disk. Rejects with the file system's error. */
+  /** Resolves when what was appended before is on the disk. One at a time. Rejects with the file system's error, ever again. */
   async sync(): Promise<void> {
-    if (this.#file === undefined) return;
-    await sync(this.#file);
-    if (this.#isNew) syncFolder(dirname(this.path));
-    this.#isNew = false;
+    const file = this.#file;
+    if (file === undefined) return;
+    if (this.#doubt !== undefined) throw this.#doubt.error;
+    this.#isSyncing = true;
+    try {
+      await synced(file);
+      if (this.#isNew) syncFolder(dirname(this.path));
+      this.#isNew = false;
+    } catch (error) {
+      this.#doubt = { error };
+      throw error;
+    } finally {
+      this.#isSyncing = false;
+      if (this.#closesLater) this.close();
+    }
   }
 
   /** Leaves what is in it to the next process. */
   close(): void {
+    this.#closesLater = this.#isSyncing;
+    if (this.#isSyncing) return;
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
   }
@@ -130,6 +151,22 @@ function checksum(content: string | Uint8Array): string {
   return crc32(content)
     .toString(16)
     .padStart(CHECKSUM - 1, '0');
+}
+
+function synced(file: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(file, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+/** Whether what stands behind `bytes` was taken back. Of a disk that refuses this too, the write's own error tells. */
+function isCut(file: number, bytes: number): boolean {
+  try {
+    ftruncateSync(file, bytes);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A new name in a folder lasts only when the folder itself is synced. */

@@ -247,7 +247,7 @@ export class CrashLane {
     try {
       const written = new Map<string, Row[]>();
       for (const marker of this.#asked.keys()) written.set(marker, await rowsOf(store, marker));
-      const durableAtMs = this.#newestSettled(written);
+      const durableAtMs = newestSettled(written, received);
       for (const [marker, asked] of this.#asked) {
         const rows = written.get(marker) ?? [];
         const seen = received.get(marker);
@@ -270,14 +270,6 @@ export class CrashLane {
     } finally {
       await store.close();
     }
-  }
-
-  #newestSettled(written: ReadonlyMap<string, readonly Row[]>): number | undefined {
-    const answered = [...this.#asked].flatMap(([marker, { answeredAtMs }]) => {
-      const isSettled = written.get(marker)?.some(({ status }) => status !== 'interrupted') ?? false;
-      return isSettled && answeredAtMs !== undefined ? [answeredAtMs] : [];
-    });
-    return answered.length === 0 ? undefined : Math.max(...answered);
   }
 
   async #checkSums(store: Store): Promise<void> {
@@ -307,6 +299,18 @@ export class CrashLane {
     this.#read = entries.length;
     return seen;
   }
+}
+
+/** When the upstream received the newest request whose settlement is in the ledger. */
+function newestSettled(
+  written: ReadonlyMap<string, readonly Row[]>,
+  received: ReadonlyMap<string, { readonly atMs: number }>,
+): number | undefined {
+  const times = [...received].flatMap(([marker, { atMs }]) => {
+    const isSettled = written.get(marker)?.some(({ status }) => status !== 'interrupted') ?? false;
+    return isSettled ? [atMs] : [];
+  });
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 async function rowsOf(store: Store, marker: string): Promise<Row[]> {

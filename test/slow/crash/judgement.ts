@@ -11,7 +11,7 @@ export const WINDOW_MS = 400;
 
 /**
  * A disk that stalls holds back everything: the queue is flushed in its order. So what is missing may be older where nothing that
- * was answered later is there either; but no disk may take as long as this.
+ * reached the upstream later is there either; but no disk may take as long as this.
  */
 export const STALL_MS = 10_000;
 
@@ -29,7 +29,10 @@ export interface Evidence {
   readonly received: number;
   readonly rows: readonly Row[];
   readonly killedAtMs: number;
-  /** When the newest answer of this life came whose settlement is in the ledger; absent: none is. */
+  /**
+   * When the upstream received the newest request of this life whose settlement is in the ledger; absent: none is. The settlement
+   * was queued after that, whenever its client saw the answer, so whatever was queued before is in the ledger, too.
+   */
   readonly durableAtMs?: number;
 }
 
