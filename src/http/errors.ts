@@ -51,13 +51,21 @@ export function upstreamFailure(thrown: unknown): GatewayError {
   }
   const code = errorCode(thrown);
   if (code === undefined) return toGatewayError(thrown);
-  const timeout = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
+  const timeout = isConnectTimeout(thrown);
   const message = timeout ? 'The upstream could not be reached in time.' : 'The connection to the upstream failed.';
   return new GatewayError('upstream_error', message, {
     reason: timeout ? 'timeout' : 'network',
     upstream: { text: `${code}: ${messageOf(thrown)}` },
     cause: thrown,
   });
+}
+
+/** The last: a proxy that opened no tunnel, since what answers may take is the gateway's own to say. */
+const CONNECT_TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT']);
+
+/** There was no connection in time. */
+export function isConnectTimeout(thrown: unknown): boolean {
+  return CONNECT_TIMEOUTS.has(errorCode(thrown) ?? '');
 }
 
 /**

@@ -81,6 +81,19 @@ test('keys are rotated and deleted, and the envelope secret rotated: each once u
   assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
 });
 
+test('a sub-account goes along with its key where the wallet is overdrawn, too', async (t) => {
+  const gateway = await adminGateway(t);
+  await done(gateway, 'createAccount', 'accounts', { body: { name: 'ada', credit: '10' } });
+  const old = await done(gateway, 'createKey', 'keys', { body: { account: 'ada', subAccount: true } });
+  await done(gateway, 'transfer', `keys/${old.id}/transfer`, { body: { amount: '4' } });
+  await done(gateway, 'creditAccount', 'accounts/ada/credit', { body: { amount: '-7' } });
+  const fresh = await done(gateway, 'rotateKey', `keys/${old.id}/rotate`, { body: { reason: 'leaked' } });
+  assert.equal((await gateway.store.keys.authenticate(fresh.key, Date.now())).ok, true, 'it is shown');
+  assert.equal((await gateway.store.keys.balance(fresh.id))?.nanos, 4_000_000_000n);
+  assert.equal((await done(gateway, 'showAccount', 'accounts/ada')).balance, '-1.00');
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
+});
+
 test('accounts and keys: made, shown, searched, limited, disabled; amounts are exact', async (t) => {
   const gateway = await adminGateway(t);
   const limits = { requestsPerMinute: 60, maxConcurrency: null };

@@ -52,7 +52,8 @@ const SDKS: Readonly<Record<string, Ask>> = {
         resolve(said);
       };
       socket.on('error', ({ message, error }) => {
-        const { status, headers } = error as unknown as { status: number; headers?: Record<string, string> };
+        // The SDK's type of the event leaves these two out.
+        const { status, headers }: { status: number; headers?: Record<string, string> } = JSON.parse(JSON.stringify(error));
         end({ status, message, retryAfter: headers?.['retry-after'] });
       });
       socket.on('response.completed', () => end({ status: 'ok', message: '', retryAfter: undefined }));

@@ -60,7 +60,7 @@ export const FAULTS: Readonly<Record<string, Row>> = {
   F38: { about: 'no descriptor left; 10 000 connections' },
   F39: { about: 'SIGTERM, drain, restart and renewal under load' },
   F40: { about: 'soak: memory, sockets, timers and the event loop stay flat; asked = settled' },
-  F41: { about: 'an exception in one request; a log that nobody reads' },
+  F41: { about: 'an exception in one request; a log that nobody reads, or that has no room' },
   F42: { about: 'secrets in logs, metrics, errors and answers' },
   F43: { about: 'cardinality of labels; metrics and reports off the public port' },
   F44: { about: 'memory of an idle stream and connection; added latency' },

@@ -6,10 +6,11 @@ import { StoreError } from '../../src/store/store-error.ts';
 
 /**
  * `throw`: at once. `reject`: the promise rejects. `refuse`: it rejects as a store does, which has told of it. `hang`: it never
- * settles. `cut`: the connection breaks. `leave`: nothing breaks, but the client has left. `jump`: nothing breaks, but the wall
- * clock is a month ahead. `kill`: this process ends as by `kill -9`, which only a process of its own is asked to do.
+ * settles. `unsaid`: it is done, and rejects as a store does whose answer was lost. `cut`: the connection breaks. `leave`: nothing
+ * breaks, but the client has left. `jump`: nothing breaks, but the wall clock is a month ahead. `kill`: this process ends as by
+ * `kill -9`, which only a process of its own is asked to do.
  */
-export type Mode = 'throw' | 'reject' | 'refuse' | 'hang' | 'cut' | 'leave' | 'jump' | 'kill';
+export type Mode = 'throw' | 'reject' | 'refuse' | 'unsaid' | 'hang' | 'cut' | 'leave' | 'jump' | 'kill';
 
 export interface Point {
   /** What is called, and for which time. */
@@ -101,8 +102,9 @@ export class Injector {
     }
     const result = run();
     this.points.set(id, { id, kind: isThenable(result) ? 'async' : 'sync' });
-    if (isThenable(result)) this.#watch(result);
-    return result;
+    if (!isThenable(result)) return result;
+    this.#watch(result);
+    return mode === 'unsaid' ? unsaid(result, id) : result;
   }
 
   #reach(name: string): { readonly id: string | undefined; readonly mode: Mode | undefined } {
@@ -122,6 +124,11 @@ export class Injector {
     };
     promise.then(over, over);
   }
+}
+
+async function unsaid(result: PromiseLike<unknown>, id: string): Promise<never> {
+  await result;
+  throw new StoreError('unavailable', `injected: ${id} was done, and its answer lost`);
 }
 
 function die(): void {

@@ -32,10 +32,11 @@ function neverAnswer({ simulator }: Rig, times: number): void {
   simulator.enqueue({ reply, pace: { firstMs: 60_000 }, times, match: isAttack });
 }
 
-/** Many requests that the upstream does not answer; returns the statuses of those that were refused, and how to let go. */
+/** Many requests that the upstream does not answer; returns the statuses of the `refused`, at least, and how to let go. */
 async function unanswered(
   rig: Rig,
   times: number,
+  refused: number,
   body: string,
   path: string,
 ): Promise<{ readonly statuses: readonly number[]; readonly end: () => void }> {
@@ -52,14 +53,14 @@ async function unanswered(
   post();
   await someMilliseconds(() => rig.simulator.requests.length > received || statuses.length > 0);
   for (let n = 1; n < times; n++) post();
-  // The last of them may be refused a little later.
-  await someMilliseconds(() => statuses.length >= times - 6);
+  await someMilliseconds(() => statuses.length >= refused);
+  // One more may be refused a little later.
   await new Promise((resolve) => setTimeout(resolve, 300));
   return { statuses, end: () => controller.abort() };
 }
 
 async function someMilliseconds(isOver: () => boolean): Promise<void> {
-  for (let tries = 0; !isOver() && tries < 400; tries++) await new Promise((resolve) => setTimeout(resolve, 25));
+  for (let tries = 0; !isOver() && tries < 1_200; tries++) await new Promise((resolve) => setTimeout(resolve, 25));
 }
 
 const ask = (members: string): string =>
@@ -110,7 +111,7 @@ export function attacks(size: number): readonly Attack[] {
       bound: limits.key_body_bytes * 5,
       async drive(rig) {
         const body = JSON.stringify({ model: 'm', input: `${'x'.repeat(third)}\u{1f600}` });
-        const { statuses, end } = await unanswered(rig, count, body, '/v1/responses');
+        const { statuses, end } = await unanswered(rig, count, count - 3, body, '/v1/responses');
         // Each weighs two thirds of a bound, and the key has two.
         assert.ok(statuses.length >= count - 3 && statuses.every((status) => status === 429), `${statuses}`);
         assert.ok(statuses.length < count, 'alone each is taken');
@@ -144,6 +145,25 @@ export function attacks(size: number): readonly Attack[] {
       async drive(rig) {
         for (let n = 0; n < count * 2; n++) {
           const answer = await rig.post({ model: 'm', input: 'x'.repeat(third) }, KEY, '/v1/responses');
+          assert.equal(answer.status, 200);
+          await answer.text();
+        }
+        return () => undefined;
+      },
+    },
+    {
+      // What finds an item by its id takes more than the item itself.
+      name: 'responses of very many small items that are stored to be continued',
+      file: { history, type: 'responses' },
+      bound: history.key_bytes,
+      async drive(rig) {
+        const headers = { 'content-type': 'application/json' };
+        const response = { id: 'r', object: 'response', created_at: 1, status: 'completed', model: 'm' };
+        for (let n = 0; n < count * 2; n++) {
+          const output = Array.from({ length: Math.floor(bytes / 512) }, (_, at) => ({ type: 'x', id: `x${n}_${at}` }));
+          const body = JSON.stringify({ ...response, output });
+          rig.simulator.enqueue({ raw: { status: 200, headers, body }, match: isAttack });
+          const answer = await rig.post({ model: 'm', input: 'x' }, KEY, '/v1/responses');
           assert.equal(answer.status, 200);
           await answer.text();
         }
@@ -193,7 +213,7 @@ export function attacks(size: number): readonly Attack[] {
       bound: limits.key_body_bytes * 2 + third * 2,
       async drive(rig) {
         const body = ask(`,"system":"${'x'.repeat(third)}"`);
-        const { statuses, end } = await unanswered(rig, count, body, '/v1/messages');
+        const { statuses, end } = await unanswered(rig, count, count - 6, body, '/v1/messages');
         assert.ok(statuses.length >= count - 6 && statuses.every((status) => status === 429), `${statuses}`);
         return end;
       },

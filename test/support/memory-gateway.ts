@@ -33,6 +33,11 @@ process.once('message', async (file: object) => {
       const metrics = await gateway.running.gateway.metrics.registry.metrics();
       process.send?.({ held: Number(new RegExp(`^mizu_held\\{kind="${asked.value}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]) });
     }
+    if (asked.do === 'in_flight') {
+      const metrics = await gateway.running.gateway.metrics.registry.metrics();
+      const counts = [...metrics.matchAll(/^mizu_requests_in_flight(?:\{.*\})? (\d+)$/gm)].map(([, count]) => Number(count));
+      process.send?.({ inFlight: counts.reduce((sum, count) => sum + count, 0) });
+    }
     if (asked.do === 'watch') {
       watch.start();
       process.send?.({});

@@ -24,7 +24,7 @@ const NOISE_MS = 25;
 
 export interface Attack {
   readonly name: string;
-  /** The members of the configuration that bound it. */
+  /** The members of the configuration that bound it; `options` and `type` are those of the Channel `m`. */
   readonly file: object;
   /** The most that may be held while the attack is on. */
   readonly bound: number;
@@ -70,6 +70,11 @@ export class Rig {
   /** As `/metrics` tells it. */
   async held(kind: string): Promise<number> {
     return (await this.#ask<{ held: number }>({ do: 'held', value: kind })).held;
+  }
+
+  /** Requests that the gateway has not done with, as `/metrics` tells it. */
+  async inFlight(): Promise<number> {
+    return (await this.#ask<{ inFlight: number }>({ do: 'in_flight' })).inFlight;
   }
 
   async seal(value: string): Promise<string> {
@@ -126,9 +131,14 @@ export async function withRig<T>(
       ...more,
     });
     const price = { price: { input: '1', output: '2' } };
-    const { options = {}, ...top } = file as { options?: object };
+    const { options = {}, type = 'messages', ...top } = file as { options?: object; type?: string };
     child.send({
-      channels: [channel('m', { options }), channel('free', {}), channel('lowered', { type: 'gemini' }), ...more(simulator.url)],
+      channels: [
+        channel('m', { options, type }),
+        channel('free', {}),
+        channel('lowered', { type: 'gemini' }),
+        ...more(simulator.url),
+      ],
       models: { m: price, free: price, lowered: price },
       ...top,
     });

@@ -42,7 +42,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   postgres: slow(
     [
       'test/store/**/*.test.ts',
-      'test/{admin/month,http/rotated-secret}.test.ts',
+      'test/{admin/month,http/{rotated-secret,operations/retention}}.test.ts',
       'test/slow/{postgres/*,processes/upgrade}.test.ts',
     ],
     1,

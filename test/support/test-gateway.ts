@@ -106,6 +106,8 @@ export async function testGateway(file: object, options: TestGatewayOptions = {}
     async [Symbol.asyncDispose]() {
       running.cut();
       await running.stop();
+      // A law of every test: whatever clients and upstreams did, nothing of it counts against a key for ever.
+      await eventually(() => running.gateway.keySlots.size === 0, 'that what keys held is given back');
     },
   };
 }

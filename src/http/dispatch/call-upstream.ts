@@ -91,7 +91,7 @@ async function callOnce<Answer>(
     head = await call.head;
     note.upstreamStatus = head.status;
     const requestId = requestIdOf(head, channel);
-    if (requestId !== '') note.upstreamRequestId = requestId;
+    if (requestId !== '') note.upstreamRequestId = withoutCredentials(requestId, channel, head.lent);
     if (head.status < 200 || head.status > 299) {
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();

@@ -1,6 +1,7 @@
 /** Keeps what an upstream quotes of our credentials from clients, rows and lines. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
+import { defined } from '../../codecs/defined.ts';
 import type { Channel } from '../config/config.ts';
 
 /** Shorter ones are parts of ordinary words, and guessed before they are read. */
@@ -26,9 +27,14 @@ export function withoutCredentials(
   { apiKey = '', options: { headers } }: Pick<Channel, 'apiKey' | 'options'>,
   lent: readonly string[] = [],
 ): string {
-  return [apiKey, ...credentialsIn(headers), ...lent]
-    .filter((secret) => secret.length >= MIN_KEY_CHARS)
-    .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text);
+  const secrets = [apiKey, ...credentialsIn(headers), ...lent].filter((secret) => secret.length >= MIN_KEY_CHARS);
+  return secrets.flatMap(spellings).reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text);
+}
+
+/** As it stands, as JSON has it, and as JSON has it where slashes are escaped, too (PHP). */
+function spellings(secret: string): readonly string[] {
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  return [secret, escaped, escaped.replaceAll('/', String.raw`\/`)];
 }
 
 /** The same of an error that an answer reported: of what its client is told, and of what its row keeps. */
@@ -37,17 +43,49 @@ export function quotingNoCredentials(
   channel: Pick<Channel, 'apiKey' | 'options'>,
   lent?: readonly string[],
 ): GatewayError {
-  const message = withoutCredentials(error.message, channel, lent);
-  const { param, shownCode, upstream = {} } = error.details;
-  const given = JSON.stringify({ param, shownCode, upstream });
-  const shown = withoutCredentials(given, channel, lent);
-  if (message === error.message && shown === given) return error;
-  return new GatewayError(error.code, message, { ...error.details, ...JSON.parse(shown) });
+  let isQuoting = false;
+  // Each text by itself: in one JSON text of all, the escape in front of a word would be read as a part of it.
+  const hidden = <Facts extends object>(facts: Facts): Facts => {
+    const shown = { ...facts };
+    for (const [name, fact] of Object.entries(facts)) {
+      if (typeof fact !== 'string') continue;
+      const text = withoutCredentials(fact, channel, lent);
+      isQuoting ||= text !== fact;
+      Object.assign(shown, { [name]: text });
+    }
+    return shown;
+  };
+  const { param, shownCode, upstream } = error.details;
+  const { message, ...told } = hidden({ message: error.message, ...defined({ param, shownCode }) });
+  const kept = upstream === undefined ? {} : { upstream: hidden(upstream) };
+  return isQuoting ? new GatewayError(error.code, message, { ...error.details, ...told, ...kept }) : error;
 }
 
 /** Some clouds print the headers that they were sent: the texts of refusals are read without what they quote of a credential. */
-const TOKENS = /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+|(?<=x-amz-security-token:)\S+|(?<=\bBearer )\S{16,}/gi;
+const TOKENS = /\bya29\.[\w.-]+|(?<=x-amz-security-token:)\S+|(?<=\bBearer )\S{16,}/gi;
+/**
+ * What may hold a JWT, as long as it goes on: a pattern of the whole token would read the rest of such a text from each of its
+ * beginnings.
+ */
+const DOTTED = /(?<![\w.-])[\w.-]{14,}/g;
+const JWT_BEGINNING = /\beyJ/i;
+/** With what follows the beginning. */
+const MIN_HEADER_CHARS = 11;
 
 export function withoutTokens(answer: UpstreamAnswer): UpstreamAnswer {
-  return { ...answer, text: answer.text.replace(TOKENS, '[redacted]') };
+  return { ...answer, text: answer.text.replace(TOKENS, '[redacted]').replace(DOTTED, withoutJwts) };
+}
+
+/** A JWT is three parts between dots, the last of which may be empty. */
+function withoutJwts(dotted: string): string {
+  const parts = dotted.split('.');
+  const shown: string[] = [];
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at] ?? '';
+    const begins = part.search(JWT_BEGINNING);
+    const isToken = begins >= 0 && part.length - begins >= MIN_HEADER_CHARS && at + 2 < parts.length && parts[at + 1] !== '';
+    shown.push(isToken ? `${part.slice(0, begins)}[redacted]` : part);
+    if (isToken) at += 2;
+  }
+  return shown.join('.');
 }

@@ -150,7 +150,9 @@ class AttemptLoop<Answer> {
   /** One attempt with its own repeats: without what was refused, and after a kept connection turned out to be dead. */
   async #send(channel: Channel): Promise<Answer> {
     const { unknown } = this.#dispatcher;
-    const refused = this.#refused.get(channel.id) ?? unknown.of(channel.id, this.#modelOf(channel));
+    const { account } = this.#plan;
+    const model = this.#modelOf(channel);
+    const refused = this.#refused.get(channel.id) ?? unknown.of(channel.id, model, account);
     try {
       return await this.#once(channel, refused);
     } catch (thrown) {
@@ -160,8 +162,9 @@ class AttemptLoop<Answer> {
       const more = refusedPart(error);
       if (more !== undefined && this.#plan.carries?.has(more) === true && !refused.has(more)) {
         this.#refused.set(channel.id, new Set([...refused, more]));
-        unknown.refused(channel.id, this.#modelOf(channel), more);
-        return await this.#send(channel);
+        const answer = await this.#send(channel);
+        unknown.refused(channel.id, model, more, account);
+        return answer;
       }
       if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, refused);
       throw error;

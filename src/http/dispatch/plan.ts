@@ -46,6 +46,8 @@ export interface Plan {
   readonly conversation?: string;
   /** Asked first, whatever answered the conversation before. */
   readonly preferred?: string;
+  /** Whose request it is: what a Channel refuses of it is kept from that account's later requests alone. */
+  readonly account?: string;
   /** What of the request a Channel may refuse that can do without it; absent: nothing. */
   readonly carries?: ReadonlySet<Refusable>;
   readonly maxAttempts: number;

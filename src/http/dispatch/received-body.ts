@@ -2,7 +2,7 @@
  * The body of an upstream's answer, straight from the connection's parser: what has arrived waits here until it is taken, and at
  * 64 KiB the connection is held back. Knows no dialect and no status.
  */
-import { BATCH_BYTES, type BodyReader } from '../../streams/body-source.ts';
+import { BATCH_BYTES, type BodyReader, type HoldWatcher } from '../../streams/body-source.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 
@@ -32,6 +32,7 @@ export class ReceivedBody implements BodyReader {
   #left = false;
   #drain: Timer | undefined;
   #wake: (() => void) | undefined;
+  #watcher: HoldWatcher | undefined;
 
   constructor(flow: Flow, clock: Clock) {
     this.#flow = flow;
@@ -93,6 +94,17 @@ export class ReceivedBody implements BodyReader {
 
   wait(): Promise<void> {
     return new Promise((resolve) => this.ready(resolve));
+  }
+
+  watchHolds(watcher: HoldWatcher): void {
+    this.#watcher = watcher;
+  }
+
+  /** Its connection is not read until then: what else came on it has to go somewhere first. `until` never rejects. */
+  hold(until: Promise<void>): void {
+    const watcher = this.#watcher;
+    watcher?.pause();
+    void until.then(() => watcher?.resume());
   }
 
   /** A reader that has all it wants (reason `ended`) lets a short rest come in; any other reason cuts the connection at once. */

@@ -16,7 +16,7 @@ import { type HostedChannel, isHosted, PlatformSession } from '../platforms/sess
 import { credentialsIn } from './credentials.ts';
 import { isPieces, type Outgoing } from './outgoing.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
-import { errorCode } from '../errors.ts';
+import { isConnectTimeout } from '../errors.ts';
 import { UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { SocketUpgrade, UpstreamSocket } from './upstream-socket.ts';
 
@@ -117,7 +117,7 @@ export class Upstreams {
       if (answer.kind === 'open') return new UpstreamSocket(answer, maxMessageBytes, this.#clock);
       if (answer.status < 500 && !PASSING.has(answer.status)) this.#onlyHttp(channel);
     } catch (thrown) {
-      if (signal.aborted || errorCode(thrown) === 'UND_ERR_CONNECT_TIMEOUT') throw thrown;
+      if (signal.aborted || isConnectTimeout(thrown)) throw thrown;
       // Whatever else went wrong with the handshake, the request over HTTP finds out whether the upstream is well.
       if (thrown instanceof StreamError) this.#onlyHttp(channel);
     } finally {
@@ -148,11 +148,8 @@ export class Upstreams {
       void pool.close().catch(() => pool.destroy());
     }
     for (const fingerprint of this.#httpOnly.keys()) if (!wanted.has(fingerprint)) this.#httpOnly.delete(fingerprint);
-    for (const [fingerprint, session] of this.#sessions) {
-      if (wanted.has(fingerprint)) continue;
-      this.#sessions.delete(fingerprint);
-      session.close();
-    }
+    // A sign-in that is under way ends, for the requests that wait for it: each has a deadline, and none keeps its connection.
+    for (const fingerprint of this.#sessions.keys()) if (!wanted.has(fingerprint)) this.#sessions.delete(fingerprint);
   }
 
   async close(): Promise<void> {
@@ -250,7 +247,15 @@ function createPool(channel: Channel, origin: string, socketPath: string | undef
     maxHeaderSize: 64 * 1024,
   };
   if (proxy === undefined) return new Pool(origin, { ...shared, connect });
-  return new ProxyAgent({ ...shared, uri: proxy, requestTls: connect, connectTimeout: channel.timeouts.connectMs });
+  const { connectMs } = channel.timeouts;
+  return new ProxyAgent({
+    ...shared,
+    uri: proxy,
+    requestTls: connect,
+    connectTimeout: connectMs,
+    // Of what opens tunnels: a proxy that takes a connection and says nothing would keep it, and its request, for five minutes.
+    clientFactory: (address, options) => new Pool(address, { ...options, headersTimeout: connectMs }),
+  });
 }
 
 /** The endpoint beneath the versioned base path, or the path that the operator gave: all of it, after the origin. */

@@ -47,7 +47,8 @@ export function isUpstreamFault({ blame, code }: GatewayError): boolean {
 /** Whether the same Channel may answer the same request a moment later: 408, 429, 5xx, or a connection that failed. */
 export function isTransient({ details: { reason, upstream } }: GatewayError): boolean {
   const status = upstream?.status;
-  if (status !== undefined) return status === 408 || status === 429 || status >= 500;
+  if (status === 429) return !TOO_LARGE.test(upstream?.text ?? '');
+  if (status !== undefined) return status === 408 || status >= 500;
   return reason === 'network' || reason === 'timeout';
 }
 
@@ -119,14 +120,18 @@ const NO_ENDPOINT = /\bno endpoints found (that|matching)\b|\bno allowed provide
 /** The same router has credits left, for less than the request may cost. */
 const TOO_DEAR = /\bfewer max_tokens\b.{0,80}\bcan only afford [1-9]/is;
 
+/** OpenAI's 429 of a request that alone asks for more than a minute has: no wait helps it, and smaller ones go well. */
+const TOO_LARGE = /\brequest too large\b.{0,400}\bmust be reduced\b/is;
+
 /**
- * A 403 about the content, a 403 or 404 about what the client named or asked for, or a 402 about how much it asked for, is no
- * evidence against the Channel: otherwise one tenant could close it for all others by asking.
+ * A 403 about the content, a 403 or 404 about what the client named or asked for, or a 402 or 429 about how much it asked for, is
+ * no evidence against the Channel: otherwise one tenant could close it for all others by asking.
  */
 function blamesContent(error: GatewayError): boolean {
   const upstream = error.details.upstream;
   const text = upstream?.text ?? '';
   if (upstream?.status === 402) return TOO_DEAR.test(text);
+  if (upstream?.status === 429) return TOO_LARGE.test(text);
   if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE_FILE.test(text);
   return upstream?.status === 404 && (NO_ENDPOINT.test(text) || namesNothing(text));
 }

@@ -1,6 +1,7 @@
 /**
  * Bounds the size of a row of the request log: upstreams and clients choose some of its texts, and rows are kept for months.
  */
+import { defined } from '../../codecs/defined.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 
 /** Of an error text: as much as is read of one. */
@@ -9,6 +10,10 @@ const MAX_TEXT = 256 * 1024;
 const MAX_WORD = 256;
 /** A longer usage report is not kept at all. */
 const MAX_USAGE_JSON = 64 * 1024;
+/**
+ * Of losses: more than the tables have names. An image request may have any number of members that its upstream does not know.
+ */
+const MAX_LOSSES = 128;
 
 type OutsideTexts = Pick<AttemptEntry, 'errorCode' | 'errorText' | 'upstreamRequestId'> &
   Pick<RequestLogEntry, 'effort' | 'model' | 'usageJson'>;
@@ -27,10 +32,19 @@ const NAMES = Object.keys(BOUNDS) as readonly (keyof OutsideTexts)[];
 /** The entry with long texts cut; the same object where nothing is too long. */
 export function boundedEntry(entry: RequestLogEntry): RequestLogEntry {
   const attempts = entry.attempts.some(isTooLong) ? entry.attempts.map(bounded) : entry.attempts;
-  if (attempts === entry.attempts && !isTooLong(entry)) return entry;
+  const lists = { losses: boundedNames(entry.losses), answerLosses: boundedNames(entry.answerLosses) };
+  const isListed = lists.losses === entry.losses && lists.answerLosses === entry.answerLosses;
+  if (attempts === entry.attempts && isListed && !isTooLong(entry)) return entry;
   const { usageJson, ...rest } = bounded(entry);
   // Cut JSON would not parse.
-  return { ...rest, ...(usageJson === entry.usageJson && usageJson !== undefined ? { usageJson } : {}), attempts };
+  return { ...rest, ...defined({ usageJson: usageJson === entry.usageJson ? usageJson : undefined, ...lists }), attempts };
+}
+
+/** The last one says how many are left out; the same list where nothing is too long. */
+function boundedNames(names: readonly string[] | undefined): readonly string[] | undefined {
+  if (names === undefined || (names.length <= MAX_LOSSES && names.every(({ length }) => length <= MAX_WORD))) return names;
+  const kept = names.slice(0, MAX_LOSSES).map((name) => name.slice(0, MAX_WORD));
+  return names.length > MAX_LOSSES ? [...kept, `${names.length - MAX_LOSSES} more`] : kept;
 }
 
 function isTooLong(texts: Partial<OutsideTexts>): boolean {

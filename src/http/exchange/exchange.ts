@@ -46,7 +46,7 @@ export interface Answered {
 }
 
 /** Where to look for an upstream; how often and how long is the configuration's. */
-export type Search = Omit<Plan, 'maxAttempts' | 'maxRetryWaitMs' | 'signal'>;
+export type Search = Omit<Plan, 'account' | 'maxAttempts' | 'maxRetryWaitMs' | 'signal'>;
 
 export interface Billing<Answer> {
   /**
@@ -149,8 +149,8 @@ export class Exchange implements AsyncDisposable {
     const opened = this.#open();
     if (opened !== undefined) await opened;
     const { maxAttempts, maxRetryWaitMs } = config.dispatch;
-    const plan = { ...search, maxAttempts, maxRetryWaitMs, signal };
-    const { model, fallbacks = [] } = this.#asked;
+    const { principal, model, fallbacks = [] } = this.#asked;
+    const plan = { ...search, account: principal.account.id, maxAttempts, maxRetryWaitMs, signal };
     const candidates = [{ model, channels: search.channels }, ...fallbacks];
     const { accepted, model: answering } = await dispatchInTurn(plan, candidates, attempt, gateway.dispatcher, this.#attempts);
     const { answer, channel } = accepted;

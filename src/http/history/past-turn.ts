@@ -22,7 +22,7 @@ export interface PastTurn {
   readonly parent: PastTurn | undefined;
   readonly input: ItemTexts;
   readonly output: ItemTexts;
-  /** Of the whole chain. */
+  /** The memory that the whole chain takes. */
   readonly totalBytes: number;
   /** Of the whole chain. */
   readonly totalItems: number;
@@ -32,8 +32,11 @@ export interface PastTurn {
   readonly itemIds: readonly string[];
 }
 
-/** A rough figure for the overhead of a turn: objects, map entries, buffers. */
+/** A rough figure for the overhead of a turn with an item or two: objects, map entries, buffers. */
 export const TURN_BYTES = 512;
+/** Of a turn with more, what finds an item by its id, and what tells who stored it: entries of maps and their keys. */
+const ITEM_ID_BYTES = 160;
+const STORED_ITEM_BYTES = 96;
 
 export const NO_ITEMS: ItemTexts = { bytes: Buffer.alloc(0), count: 0 };
 
@@ -64,21 +67,24 @@ export interface TurnParts {
 const NOTHING_STORED: ReadonlyMap<string, string> = new Map();
 const NO_IDS: readonly string[] = [];
 
-export function pastTurn({ parent, input, output, storedItems, itemIds }: TurnParts): PastTurn {
+export function pastTurn({ parent, input, output, storedItems = NOTHING_STORED, itemIds = NO_IDS }: TurnParts): PastTurn {
+  // An answer of tiny items takes more for their ids than for their texts. Each id is kept twice beside its text.
+  const ids = itemIds.reduce((sum, id) => sum + ITEM_ID_BYTES + 2 * id.length, 0) + storedItems.size * STORED_ITEM_BYTES;
+  const own = Math.max(TURN_BYTES, ids) + input.bytes.length + output.bytes.length;
   return {
     parent,
     input,
     output,
-    totalBytes: (parent?.totalBytes ?? 0) + ownBytes({ input, output }),
+    totalBytes: (parent?.totalBytes ?? 0) + own,
     totalItems: (parent?.totalItems ?? 0) + input.count + output.count,
-    storedItems: storedItems ?? NOTHING_STORED,
-    itemIds: itemIds ?? NO_IDS,
+    storedItems,
+    itemIds,
   };
 }
 
 /** The memory that the turn takes, without the turns before it. */
-export function ownBytes(turn: Pick<PastTurn, 'input' | 'output'>): number {
-  return TURN_BYTES + turn.input.bytes.length + turn.output.bytes.length;
+export function ownBytes({ totalBytes, parent }: PastTurn): number {
+  return totalBytes - (parent?.totalBytes ?? 0);
 }
 
 /** The output items of the turn. */

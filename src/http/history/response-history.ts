@@ -168,7 +168,17 @@ export class ResponseHistory {
     if (own?.size === 0) this.#tipsOf.delete(entry.owner);
   }
 
+  /**
+   * With the turns before it that are not held: of a conversation that was dropped while its next turn was on its way, thousands.
+   */
   #hold(turn: PastTurn, owner: string): Held {
+    const own = this.#holdOne(turn, owner);
+    let { parent } = turn;
+    for (let held = own; held.holders === 1 && parent !== undefined; { parent } = parent) held = this.#holdOne(parent, owner);
+    return own;
+  }
+
+  #holdOne(turn: PastTurn, owner: string): Held {
     const known = this.#held.get(turn);
     if (known !== undefined) {
       known.holders += 1;
@@ -178,7 +188,6 @@ export class ResponseHistory {
     this.#held.set(turn, held);
     for (const id of turn.itemIds) this.#byItem.set(itemKey(owner, id), turn);
     this.#count(owner, ownBytes(turn));
-    if (turn.parent !== undefined) this.#hold(turn.parent, owner);
     return held;
   }
 

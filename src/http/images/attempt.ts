@@ -54,8 +54,9 @@ export function imageAttempts(call: CallContext, request: ImageRequest): (target
     } catch (thrown) {
       if (!encoded.stream || !(thrown instanceof GatewayError) || !rejectsStreaming(thrown)) throw thrown;
       streaming = false;
+      const made = await send(call, target, upstream, encode(target, upstream));
       unknown.refused(target.channel.id, target.upstreamModel, 'picture_stream');
-      return await send(call, target, upstream, encode(target, upstream));
+      return made;
     }
   };
 }
@@ -110,11 +111,19 @@ async function readAnswer(
     },
     end: (out) => events.end(out),
   };
-  return await readStream(head.body, chain(sseDecode({ maxEventBytes: config.limits.eventBytes }), timed), timers);
+  const { eventBytes, answerBytes } = config.limits;
+  return await readStream(head.body, chain(sseDecode({ maxEventBytes: eventBytes }), timed), timers, answerBytes);
 }
 
-async function readStream(body: BodyReader, stages: Stage<Uint8Array, ImageAnswer>, timers: IdleTimers): Promise<ImageAnswer> {
+/** What was told is kept until the end, so a stream without end is cut at `maxBytes`. */
+async function readStream(
+  body: BodyReader,
+  stages: Stage<Uint8Array, ImageAnswer>,
+  timers: IdleTimers,
+  maxBytes: number,
+): Promise<ImageAnswer> {
   const answers: ImageAnswer[] = [];
+  let room = maxBytes;
   try {
     for (;;) {
       const batch = body.take();
@@ -124,7 +133,14 @@ async function readStream(body: BodyReader, stages: Stage<Uint8Array, ImageAnswe
       }
       timers.touch();
       if (batch === null) stages.end(answers);
-      else for (const bytes of batch) if (!stages.ended) stages.push(bytes, answers);
+      else
+        for (const bytes of batch) {
+          if (stages.ended) break;
+          stages.push(bytes.subarray(0, room), answers);
+          // What follows the end in the same read is not counted.
+          if (bytes.length > room && !stages.ended) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
+          room -= bytes.length;
+        }
       const [answer] = answers;
       if (answer !== undefined) {
         body.cancel(new StreamError('ended', 'the image is whole'));

@@ -5,9 +5,14 @@
 import type { Clock } from '../../streams/clock.ts';
 import { type Claim, type Demand, LimitBuckets, type Taking } from './buckets.ts';
 
+export interface Taken extends Taking {
+  /** Who has counted it, and gets back what is given back. Absent: who was asked. */
+  readonly by?: Limits;
+}
+
 /** The buckets of this gateway, wherever they are. */
 export interface Limits {
-  take(claims: readonly Claim[], demand: Demand): Taking | Promise<Taking>;
+  take(claims: readonly Claim[], demand: Demand): Taken | Promise<Taken>;
   adjust(claims: readonly Claim[], demand: Demand): void;
   leave(claims: readonly Claim[]): void;
 }

@@ -23,12 +23,12 @@ export function takeLimits(call: LimitedCall, principal: Principal, model: Model
 
 async function take(call: LimitedCall, claims: readonly Claim[], demand: Demand): Promise<void> {
   const { limits, metrics, clock } = call.gateway;
-  const { refusal, standings } = await limits.take(claims, demand);
+  const { refusal, standings, by = limits } = await limits.take(claims, demand);
   const headers = limitHeaders(standings, call.route === 'messages', clock.now());
   call.notes.limitHeaders = headers;
   for (const [name, value] of Object.entries(headers)) call.response?.setHeader(name, value);
   if (refusal === undefined) {
-    call.notes.limit = new LimitTicket(limits, claims, demand);
+    call.notes.limit = new LimitTicket(by, claims, demand);
     return;
   }
   metrics.rateLimited(refusal.scope, refusal.kind);

@@ -80,7 +80,7 @@ export function workersLimits(link: PrimaryLink, clock: Clock, alone: Limits, co
       const taking = await promise;
       waiting.delete(ask);
       timer.cancel();
-      return taking ?? alone.take(claims, demand);
+      return taking ?? { ...(await alone.take(claims, demand)), by: alone };
     },
     adjust: (claims, demand) => send({ do: 'adjust', claims, demand }),
     leave: (claims) => send({ do: 'leave', claims }),

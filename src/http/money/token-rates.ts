@@ -13,6 +13,10 @@ import { LARGEST_OUTPUT } from './estimate.ts';
 const INITIAL_RATE = 50;
 /** The weight of the newest exchange in the moving average. */
 const WEIGHT = 0.1;
+/**
+ * One of fewer tokens weighs less: a few words take no time beside the wait for them, and anybody can ask for many such answers.
+ */
+const FULL_TOKENS = 256;
 /** Shorter exchanges are no measure of a rate. */
 const MIN_SAMPLE_MS = 1_000;
 const MAX_KNOWN = 10_000;
@@ -27,7 +31,8 @@ export class TokenRates {
   learn(channelId: string, model: string, tokens: number, ms: number): void {
     if (ms < MIN_SAMPLE_MS || tokens <= 0) return;
     const before = this.of(channelId, model);
-    this.#rates.set(`${channelId} ${model}`, before + WEIGHT * ((tokens * 1_000) / ms - before));
+    const weight = WEIGHT * Math.min(1, tokens / FULL_TOKENS);
+    this.#rates.set(`${channelId} ${model}`, before + weight * ((tokens * 1_000) / ms - before));
   }
 
   /** Tokens a second. */

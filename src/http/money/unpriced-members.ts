@@ -9,7 +9,8 @@ import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { STANDARD } from '../../store/charge.ts';
 import type { Rates, TokenClass } from '../../store/prices.ts';
-import type { Channel } from '../config/config.ts';
+import type { Channel, Config, Model } from '../config/config.ts';
+import { ratesOfUpstreamModel } from './bill.ts';
 import { REQUEST_MEMBERS, type RequestRule } from './price-members.ts';
 
 export interface MemberPolicy {
@@ -21,6 +22,18 @@ export interface MemberPolicy {
   /** Whether a model that an upstream names has a price. */
   readonly hasPrice: (upstreamModel: string) => boolean;
   readonly unpriced: 'flag' | 'refuse';
+}
+
+/** Of a request for this model that these Channels may be asked. */
+export function memberPolicy(
+  codecs: CodecSet,
+  config: Config,
+  { name, rates }: Model,
+  channels: readonly Channel[],
+): MemberPolicy {
+  const ratesOf = ratesOfUpstreamModel(config, channels);
+  const hasPrice = (upstreamModel: string): boolean => ratesOf(upstreamModel) !== undefined;
+  return { codecs, channels, model: name, rates, unpriced: config.unpriced, hasPrice };
 }
 
 /** Returns flags for the charge: what no answer tells. Throws `model_pricing_required` naming the member. */

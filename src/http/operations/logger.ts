@@ -1,5 +1,6 @@
 /** The structured log: JSON lines, one for each exchange, with secrets redacted. Bodies are never logged. */
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { standardError } from './standard-error.ts';
 
 /** Members that are redacted in the first three levels of an object. */
 const SECRET_KEYS: ReadonlySet<string> = new Set([
@@ -16,9 +17,6 @@ const SECRET_KEYS: ReadonlySet<string> = new Set([
 const LEVELS = 3;
 const CENSOR = '[redacted]';
 
-/** Lines are collected for this long into one write: a system call for each costs more than the line. */
-const FLUSH_MS = 20;
-
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
     level,
@@ -32,24 +30,6 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     serializers: { err: pino.stdSerializers.err },
   };
   return pino(options, destination ?? standardError());
-}
-
-function standardError(): DestinationStream {
-  let lines = '';
-  const flush = (): void => {
-    const text = lines;
-    lines = '';
-    if (text !== '') file.write(text);
-  };
-  // Registered before pino's own `exit` listener, which flushes what it holds.
-  process.on('exit', flush);
-  const file = pino.destination({ fd: 2, sync: false });
-  return {
-    write(line) {
-      if (lines === '') setTimeout(flush, FLUSH_MS);
-      lines += line;
-    },
-  };
 }
 
 /** Pino's ISO timestamp, formatted once a millisecond. */

@@ -38,6 +38,7 @@ export function createOperationsServer(
   log: Logger,
   { tls, admin, site }: OperationsParts = {},
 ): OperationsServer {
+  const shared = { ...reports, metrics: together(() => reports.metrics()) };
   let hosts: ReadonlySet<string> | undefined;
   const listener: RequestListener = (request, response) => {
     const host = hostOf(request);
@@ -55,7 +56,7 @@ export function createOperationsServer(
       response.writeHead(page.status, page.headers).end(page.body);
       return;
     }
-    void answer(reports, request.method ?? 'GET', path, response).catch((error: unknown) => {
+    void answer(shared, request.method ?? 'GET', path, response).catch((error: unknown) => {
       log.error({ err: error }, 'operations request failed');
       write(response, 503, JSON_TYPE, '{"error":"temporarily unavailable"}');
     });
@@ -94,6 +95,25 @@ export async function openOperations<T>(
     );
     return undefined;
   }
+}
+
+/**
+ * One run at a time: whoever asks while one is under way shares the next, which knows all that was counted before it was asked
+ * for. Metrics take milliseconds of every process, and who asks for them is not asked who he is.
+ */
+function together<T>(run: () => Promise<T>): () => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  let next: Promise<T> | undefined;
+  const begin = (): Promise<T> => {
+    next = undefined;
+    const begun = run();
+    last = begun;
+    return begun;
+  };
+  return () => {
+    next ??= last.then(begin, begin);
+    return next;
+  };
 }
 
 const LISTENER = { what: 'operators', setting: 'operations.port' };

@@ -1,4 +1,9 @@
-/** Deletes rows of the request log that are older than `log.retention_days`. The ledger and its journal are never touched. */
+/**
+ * Deletes rows of the request log that are older than `log.retention_days`. The ledger and its journal are never touched. What is
+ * deleted is gone, and a clock may be wrong (a machine that starts in the year 2099, until its time server answers): a row is old
+ * only where the time that has passed says so, too, counted from the newest row that was there at the start. A machine that
+ * rested keeps its rows for longer by the rest, until the next start.
+ */
 import type { Logger } from 'pino';
 import type { Store } from '../../store/store.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
@@ -24,14 +29,22 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: Timer;
+  /** Before requests may write rows under a clock that is wrong. A store that cannot be read now is asked again later. */
+  let anchor: Promise<Anchor | undefined> = newestRow(store, clock).catch(() => undefined);
   const prune = async (): Promise<void> => {
     try {
-      const removed = await store.requestLog.prune(clock.now() - config.current().log.retentionDays * DAY_MS);
-      if (removed > 0) log.info({ removed }, 'old rows of the request log removed');
+      const known = (await anchor) ?? (await newestRow(store, clock));
+      anchor = Promise.resolve(known);
+      if (known !== undefined)
+        await pruneAt(Math.min(clock.now(), known.loggedAtMs + Math.floor(clock.monotonic() - known.readAt)));
     } catch (error) {
       log.error({ err: error }, 'the request log could not be pruned; the next try is in an hour');
     }
     if (!stopped) arm(INTERVAL_MS);
+  };
+  const pruneAt = async (nowMs: number): Promise<void> => {
+    const removed = await store.requestLog.prune(nowMs - config.current().log.retentionDays * DAY_MS);
+    if (removed > 0) log.info({ removed }, 'old rows of the request log removed');
   };
   const arm = (ms: number): void => {
     timer = clock.setTimeout(() => {
@@ -42,6 +55,19 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
   return async () => {
     stopped = true;
     timer.cancel();
+    await anchor;
     await running;
   };
+}
+
+/** A time that a row names, and when that was read, by the clock that does not jump. */
+interface Anchor {
+  readonly loggedAtMs: number;
+  readonly readAt: number;
+}
+
+/** Undefined where there is no row. */
+async function newestRow(store: Store, clock: Clock): Promise<Anchor | undefined> {
+  const [newest] = await store.requestLog.list({ limit: 1 });
+  return newest === undefined ? undefined : { loggedAtMs: newest.loggedAtMs, readAt: clock.monotonic() };
 }

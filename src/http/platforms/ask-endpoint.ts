@@ -3,6 +3,7 @@
  * the operator's own. Redirects are refused, time and bytes are bounded, and nothing that was sent is quoted.
  */
 import { type Dispatcher, request } from 'undici';
+import type { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
 import { textOf } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -75,10 +76,18 @@ export function accessToken(
 ): { readonly value: string; readonly expiresAtMs: number } {
   const { access_token: value, expires_in: seconds } = json;
   const life = Number(seconds);
-  if (typeof value !== 'string' || value === '' || !/^[\x21-\x7e]+$/.test(value))
-    throw credentialError('unreadable', `${nameOf(url)} answered without a token`);
+  if (!isToken(value)) throw withoutToken(url);
   if (!(life > 0)) throw credentialError('unreadable', `${nameOf(url)} gave a token without the time that it lasts`);
   return { value, expiresAtMs: now + life * 1000 };
+}
+
+/** What can be sent in a header: anything else would be held, and fail every request, until it expires. */
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
+}
+
+export function withoutToken(url: string): GatewayError {
+  return credentialError('unreadable', `${nameOf(url)} answered without a token`);
 }
 
 async function readBounded(body: AsyncIterable<Uint8Array>, name: string): Promise<string> {
@@ -92,8 +101,8 @@ async function readBounded(body: AsyncIterable<Uint8Array>, name: string): Promi
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The address without its query, which may hold names of roles but never a secret; the path may name a role. */
-function nameOf(url: string): string {
+/** The address without its query and its user, which may hold a secret; the path may name a role. */
+export function nameOf(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 }

@@ -38,7 +38,7 @@ export class PlatformSession {
     this.platform = platformOf(channel.platform, means);
   }
 
-  /** What is under way fails. */
+  /** At the end of the process: what is under way fails. */
   close(): void {
     for (const dispatcher of this.#dispatchers) void dispatcher.destroy();
   }

@@ -151,8 +151,9 @@ export class KeySlots {
    * most.
    */
   enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): KeySlot {
-    // `close` was emitted already and will not come again.
-    if (gone.aborted) throw goneBecause(gone);
+    // `close` was emitted already and will not come again. The signal follows it in a turn of its own, after those of others.
+    // That a response is destroyed says less: a pipelined one, whose turn has not come, may be, and is answered.
+    if (gone.aborted || response.closed) throw goneBecause(gone);
     const slot = this.acquire(keyId, expectedBytes(request, maxBytes), config.limits.key);
     response.on('close', slot.release);
     return slot;

@@ -32,7 +32,12 @@ export class LargeWork {
       signal?.throwIfAborted();
       do {
         const step = steps.next();
-        if (step.done === true) return step.value;
+        if (step.done !== true) continue;
+        // What is done with the result is large, too: it has a turn that this work has not used up.
+        const left = this.#turns.enter();
+        if (left !== undefined) await left;
+        signal?.throwIfAborted();
+        return step.value;
       } while (!this.#turns.isOver);
     }
   }

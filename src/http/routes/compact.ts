@@ -22,6 +22,7 @@ import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/plan.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
 import { completedUsage, estimateInSteps, estimateOutput, withServed } from '../money/estimate.ts';
+import { checkMembers, memberPolicy } from '../money/unpriced-members.ts';
 import { answerWhole, ask, type WholeExchange } from '../exchange/whole-answer.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -56,6 +57,7 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   const types = maySummarise ? gateway.codecs.textTypes : native;
   const isCapable = (channel: Channel): boolean => native.has(channel.type) || canSummarise(channel);
   const channels = eligibleChannels(config, { ...need, types, isCapable });
+  const flags = checkMembers(request, memberPolicy(gateway.codecs, config, model, channels));
   const input = await gateway.largeWork.of(prepared.text, estimateInSteps(request), call.gone);
   const estimate = { input, output: estimateOutput(request, model, maySummarise) };
   const whole: WholeExchange<Compaction> = {
@@ -78,7 +80,8 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
       ),
     encode: ({ answer }) => answer,
   };
-  await using exchange = await Exchange.admit(call, { principal, model, estimate, stream: false, endUser: endUserOf(request) });
+  const asked = { principal, model, estimate, stream: false, flags, endUser: endUserOf(request) };
+  await using exchange = await Exchange.admit(call, asked);
   await answerWhole(exchange, whole, new Waiting(call));
 }
 

@@ -2,7 +2,6 @@
  * An upstream's body read by the first stages of the pipeline (`codecs/pipeline.ts`). Holds nothing back, and loses nothing that
  * arrived before a failure. Its timers measure the upstream only: they pause while the client is slow.
  */
-import { append } from '../../codecs/append.ts';
 import type { LargeEvents } from '../../codecs/answers/large-events.ts';
 import { byClient, type GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -75,6 +74,8 @@ export class AnswerStream implements AnswerSource {
   #over = false;
   /** The dialect's finish was seen, and the silence is being counted. */
   #finished = false;
+  /** By its reader, and by what else its upstream says: each resumes once. */
+  #pauses = 0;
   #pausedAt = 0;
   #wasHeldUp = false;
 
@@ -91,6 +92,7 @@ export class AnswerStream implements AnswerSource {
     this.#maxBytes = options.maxBytes;
     this.#clock = options.clock;
     this.#word = options.word;
+    body.watchHolds?.(this);
   }
 
   get ended(): boolean {
@@ -188,11 +190,15 @@ export class AnswerStream implements AnswerSource {
   }
 
   pause(): void {
+    this.#pauses += 1;
+    if (this.#pauses > 1) return;
     this.#timers.pause();
     this.#pausedAt = this.#clock.monotonic();
   }
 
   resume(): void {
+    this.#pauses -= 1;
+    if (this.#pauses > 0) return;
     this.#timers.resume();
     this.#wasHeldUp ||= this.#clock.monotonic() - this.#pausedAt >= HELD_UP_MS;
   }
@@ -220,37 +226,56 @@ export class AnswerStream implements AnswerSource {
   }
 }
 
-/** A whole JSON answer to a request for a stream, as a stream that arrives at once. */
+/** Events of a whole answer that are written in one go: a client's protocol may make several frames of each. */
+const EVENTS_AT_ONCE = 64;
+
+/**
+ * A whole JSON answer to a request for a stream, as a stream that arrives at once. It is taken in portions, at the pace of the
+ * client and of other streams: megabytes of tiny items are gigabytes of frames.
+ */
 export function wholeAsSource(step: Step, word: Wording, length = 0): AnswerSource {
   // Without its text: that is a whole body and not an event, so the client's events are built from the canonical ones.
   return new WholeSource(readWhole({ events: step.events }, word), length);
 }
 
+function* portionsOf(steps: readonly Step[]): Generator<Step, undefined> {
+  for (const { events, ...rest } of steps)
+    for (let at = 0; at < events.length; at += EVENTS_AT_ONCE) yield { ...rest, events: events.slice(at, at + EVENTS_AT_ONCE) };
+}
+
 class WholeSource implements AnswerSource {
   readonly fold: Fold;
   readonly length: number;
-  readonly #steps: readonly Step[];
-  #taken = false;
+  readonly #portions: Iterator<Step, undefined>;
+  #next: Step | undefined;
+  /** The next portion is for another turn. */
+  #rests = false;
 
   constructor({ steps, fold }: Answer<readonly Step[]>, length: number) {
     this.length = length;
-    this.#steps = steps;
+    this.#portions = portionsOf(steps);
+    this.#next = this.#portions.next().value;
     this.fold = fold;
   }
 
   get ended(): boolean {
-    return this.#taken;
+    return this.#next === undefined;
   }
 
   take(out: Step[]): boolean {
-    if (this.#taken) return true;
-    this.#taken = true;
-    append(out, this.#steps);
+    if (this.#next === undefined) return true;
+    if (this.#rests) return false;
+    out.push(this.#next);
+    this.#next = this.#portions.next().value;
+    this.#rests = true;
     return true;
   }
 
   ready(wake: () => void): void {
-    queueMicrotask(wake);
+    queueMicrotask(() => {
+      this.#rests = false;
+      wake();
+    });
   }
 
   pause(): void {
@@ -262,7 +287,7 @@ class WholeSource implements AnswerSource {
   }
 
   cancel(): void {
-    this.#taken = true;
+    this.#next = undefined;
   }
 }
 

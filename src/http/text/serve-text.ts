@@ -14,7 +14,6 @@ import { identify } from '../request/authenticate.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { estimateInSteps, estimateOutput } from '../money/estimate.ts';
-import { ratesOfUpstreamModel } from '../money/bill.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -23,7 +22,7 @@ import type { PreparedRequest } from './prepared-request.ts';
 import { endUserOf } from '../exchange/end-user.ts';
 import { requestContext } from './codec-contexts.ts';
 import { bySummary, needOf, refusablesIn } from './need.ts';
-import { checkMembers } from '../money/unpriced-members.ts';
+import { checkMembers, memberPolicy } from '../money/unpriced-members.ts';
 import { checkMeters } from '../money/unpriced-tools.ts';
 import { TextAnswer } from './text-answer.ts';
 
@@ -116,14 +115,13 @@ function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedR
 function checkPrices(
   { gateway, config }: CallContext,
   request: CanonicalRequest,
-  { name, rates }: Model,
+  model: Model,
   channels: readonly Channel[],
 ): readonly string[] {
   const { codecs } = gateway;
-  const ratesOf = ratesOfUpstreamModel(config, channels);
+  const { name, rates } = model;
   checkMeters({ ...request, model: name }, { codecs, channels, rates, unpricedTools: config.unpricedTools });
-  const hasPrice = (upstreamModel: string): boolean => ratesOf(upstreamModel) !== undefined;
-  return checkMembers(request, { codecs, channels, model: name, rates, unpriced: config.unpriced, hasPrice });
+  return checkMembers(request, memberPolicy(codecs, config, model, channels));
 }
 
 function withTransport(decoded: CanonicalRequest, { previousResponseId, stream }: PreparedRequest): CanonicalRequest {

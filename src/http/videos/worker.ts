@@ -9,6 +9,7 @@ import { fromStore } from '../from-store.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
 import { isEngineFailure } from '../../store/settlements/lost-row.ts';
 import type { NextPoll, VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
+import { madeBefore } from '../../store/video-rules.ts';
 import type { Progress } from '../../codecs/videos/upstream.ts';
 import { Lanes } from './lanes.ts';
 import { logEnd } from './log-end.ts';
@@ -228,31 +229,18 @@ class Worker implements VideoWorker {
     }
     const change = afterPoll(task, progress, intervalMs, this.#moment());
     if (change.event === 'poll') await this.#polls.add({ id: task.id, dueAtMs: change.dueAtMs });
-    else await this.#change(task.id, change, held);
-  }
-
-  /** Undefined when nothing was changed: a cancel or another worker was first. */
-  async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
-    const { store, clock } = this.#options;
-    const changed = await fromStore(clock, store.videos.change(id, change, held.token, clock.now()));
-    if (changed.ok) {
-      if ('endedAtMs' in changed.value) logEnd(this.#options, changed.value);
-      return changed.value;
-    }
-    if (changed.refusal.reason === 'lease_lost') this.#lost(held);
-    this.#options.log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
-    return undefined;
+    else await this.#keep(task.id, change, held);
   }
 
   /**
-   * {@link #change} for a submission: what the upstream answered comes once, so a store that is away is waited for, until this
-   * worker ends or loses its lease.
+   * Undefined when nothing was changed: a cancel or another worker was first. A store that is away is waited for, until this
+   * worker ends or loses its lease: what an upstream answered to a submission comes once.
    */
   async #keep(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
     const { signal } = held.polls;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#change(id, change, held);
+        return await this.#change(id, change, held, tries > 1);
       } catch (error) {
         if (signal.aborted || !isEngineFailure(error)) throw error;
         if (tries === 1)
@@ -260,6 +248,18 @@ class Worker implements VideoWorker {
         await pause(this.#options.clock, KEEP_MS, signal);
       }
     }
+  }
+
+  /** `isAgain`: the store failed over it before, and may have made it all the same. */
+  async #change(id: string, change: VideoChange, held: Held, isAgain: boolean): Promise<VideoTask | undefined> {
+    const { store, clock } = this.#options;
+    const changed = await fromStore(clock, store.videos.change(id, change, held.token, clock.now()));
+    const made = changed.ok ? changed.value : isAgain ? madeBefore(changed.refusal) : undefined;
+    if (made !== undefined && 'endedAtMs' in made) logEnd(this.#options, made);
+    if (changed.ok || made !== undefined) return made;
+    if (changed.refusal.reason === 'lease_lost') this.#lost(held);
+    this.#options.log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
+    return undefined;
   }
 
   async #reschedule(polls: readonly NextPoll[]): Promise<void> {

@@ -35,7 +35,8 @@ export class Outlet {
   #queued = 0;
   #stall: StallWatch | undefined;
   #gone: StreamError | undefined;
-  #waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
+  /** What all who wait for the client wait for: a turn, and long messages beside it. */
+  #draining: PromiseWithResolvers<void> | undefined;
 
   constructor(ws: WebSocket, socket: Socket, options: OutletOptions) {
     this.#ws = ws;
@@ -87,8 +88,8 @@ export class Outlet {
   close(): void {
     this.#gone ??= new StreamError('client_gone', 'the client closed the connection');
     this.#stall?.stop();
-    this.#waiter?.reject(this.#gone);
-    this.#waiter = undefined;
+    this.#draining?.reject(this.#gone);
+    this.#draining = undefined;
   }
 
   /** The writer of one turn. Its end leaves the connection open. */
@@ -138,15 +139,20 @@ export class Outlet {
       () => this.#ws.bufferedAmount + bytesUnderWay(this.#socket),
       () => this.#ws.terminate(),
     );
+    // Also where somebody waits already: more is to be taken from now on.
     this.#stall.start();
-    return new Promise((resolve, reject) => {
-      this.#waiter = { resolve, reject };
-      this.#socket.once('drain', () => {
-        this.#stall?.clear();
-        this.#waiter = undefined;
-        resolve();
-      });
+    this.#draining ??= this.#awaitDrain();
+    return this.#draining.promise;
+  }
+
+  #awaitDrain(): PromiseWithResolvers<void> {
+    const draining = Promise.withResolvers<void>();
+    this.#socket.once('drain', () => {
+      this.#stall?.clear();
+      this.#draining = undefined;
+      draining.resolve();
     });
+    return draining;
   }
 
   #checkBacklog(queued: number): boolean {

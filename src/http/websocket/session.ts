@@ -281,6 +281,7 @@ export class Session {
     const { gateway, codec, ws } = this.#options;
     const turn = new AbortController();
     this.#turn = turn;
+    this.#queued = undefined;
     const call = this.#callContext(turn.signal);
     const startedAt = gateway.clock.monotonic();
     gateway.metrics.requestStarted(call.route);
@@ -320,9 +321,8 @@ export class Session {
       this.#turn = undefined;
       this.#lastTurnAt = gateway.clock.monotonic();
       this.#move('settled');
-      const next = this.#queued;
-      this.#queued = undefined;
-      if (next !== undefined && this.#state === 'busy') void this.#run(next);
+      // On a connection that takes no more turns the next one is not begun, and goes with it.
+      if (this.#queued !== undefined && this.#state === 'busy') void this.#run(this.#queued);
       else this.#steering.goOn();
       // The key is not valid any more, and what the connection retains belongs to it.
       if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');

@@ -79,6 +79,11 @@ export class SocketTurn {
     this.#resolve({ status, headers: { ...own, ...headers }, body: this.#body, framing: messageFraming });
   }
 
+  /** The upstream is not read until then, so its silence is not its own. */
+  hold(until: Promise<void>): void {
+    this.#body.hold(until);
+  }
+
   end(): void {
     this.#body.end();
   }
@@ -160,7 +165,7 @@ export class LinkedCall implements OpenCall {
 }
 
 /** The event of a message, where its type may be one of these: found without parsing every delta. */
-const TYPES = /"(response\.(?:created|completed|incomplete|failed|cancelled|steer\.[a-z]+)|error)"/;
+const TYPES = /"(response\.(?:created|completed|done|incomplete|failed|cancelled|steer\.[a-z]+)|error)"/;
 /** Where the vendor writes the type first. */
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*("[^"\\]*")/;
 /** More than a type and what is before it take. */

@@ -50,6 +50,8 @@ const LIMIT_REACHED = 'websocket_connection_limit_reached';
 interface Connection {
   readonly socket: UpstreamSocket;
   readonly channel: Channel;
+  /** The upstream's id of the last response that ended on it. */
+  endedId?: string | undefined;
 }
 
 /** The answer that is being read. */
@@ -146,7 +148,7 @@ export class SocketLink implements UpstreamLink {
         call.follow(upstreams.open(channel, outgoing, asking).head);
         return;
       }
-      const connection = { socket, channel };
+      const connection: Connection = { socket, channel };
       this.#connection = connection;
       socket.listen({
         onMessage: (bytes) => this.#onMessage(connection, bytes),
@@ -208,8 +210,11 @@ export class SocketLink implements UpstreamLink {
   #take(connection: Connection, bytes: Buffer, noted: NotableEvent | undefined): Promise<void> | undefined {
     if (this.#connection !== connection) return undefined;
     const type = noted?.json['type'];
-    if (noted !== undefined && typeof type === 'string' && type.startsWith('response.steer.'))
-      return this.#options.listener().onSteer(noted, this.#current === undefined || this.#successor !== undefined);
+    if (noted !== undefined && typeof type === 'string' && type.startsWith('response.steer.')) {
+      const told = this.#options.listener().onSteer(noted, this.#current === undefined || this.#successor !== undefined);
+      if (told !== undefined) this.#current?.turn.hold(told);
+      return told;
+    }
     this.#takeOfAnswer(connection, bytes, noted?.json);
     return undefined;
   }
@@ -223,6 +228,7 @@ export class SocketLink implements UpstreamLink {
       if (type === 'error') this.#lose(new StreamError('cancelled', 'the upstream reported an error between two answers'));
       return;
     }
+    if (isOfEnded(connection, current, event)) return;
     const refused = event === undefined || current.turn.begun ? undefined : refusalIn(event);
     if (refused !== undefined && current.again !== undefined && codeOf(refused) === LIMIT_REACHED) {
       // Nothing was done for this turn.
@@ -233,6 +239,7 @@ export class SocketLink implements UpstreamLink {
     if (type === 'response.created') noteId(current, event);
     current.turn.feed(bytes, refused);
     if (typeof type !== 'string' || !ENDINGS.has(type)) return;
+    connection.endedId = idIn(event) ?? current.responseId;
     this.#ended(connection, current);
     // A response that failed has no successor.
     if (FAILED.has(type)) this.#options.listener().onLost();
@@ -262,6 +269,7 @@ export class SocketLink implements UpstreamLink {
 
 const ENDINGS: ReadonlySet<string> = new Set([
   'response.completed',
+  'response.done',
   'response.incomplete',
   'response.failed',
   'response.cancelled',
@@ -282,9 +290,25 @@ function* createOf(body: string): Steps<string> {
 const FAILED: ReadonlySet<string> = new Set(['response.failed', 'response.cancelled', 'error']);
 
 function noteId(current: Current, event: JsonObject | undefined): void {
+  const id = idIn(event);
+  if (id !== undefined) current.responseId = id;
+}
+
+function idIn(event: JsonObject | undefined): string | undefined {
   const response = event?.['response'];
   const id = isObject(response) ? response['id'] : undefined;
-  if (typeof id === 'string') current.responseId = id;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/**
+ * The end of the answer before, told once more: it is nothing of this one, which it would end with words that are read and paid
+ * for already. An upstream that calls all its responses the same says where the next one begins.
+ */
+function isOfEnded({ endedId }: Connection, { responseId }: Current, event: JsonObject | undefined): boolean {
+  const type = event?.['type'];
+  if (endedId === undefined || responseId === endedId || type === 'response.created') return false;
+  const isBare = type === 'response.done' && event?.['response'] === undefined && responseId === undefined;
+  return isBare || idIn(event) === endedId;
 }
 
 function codeOf({ error }: JsonObject): unknown {

@@ -226,6 +226,11 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
     'channels[0].options.auth: must be one of "bearer", "x-api-key", "x-goog-api-key", "none"',
   ]);
   assert.deepEqual(problemsOf(file({ options: { proxy: 'http://' } })), ['channels[0].options.proxy: is not a URL']);
+  // The second is read as a whole escape where user and password are put together.
+  for (const user of ['user:50%secret', 'a%4:1'])
+    assert.deepEqual(problemsOf(file({ options: { proxy: `http://${user}@proxy:1` } })), [
+      'channels[0].options.proxy: a % in its user or password is written %25',
+    ]);
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://:4318' } }), ['tracing.endpoint: is not a URL']);
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://c:4318/?team=a' } }), [
     'tracing.endpoint: must not have a query or a fragment',

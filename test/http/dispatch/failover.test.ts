@@ -315,7 +315,7 @@ test('X11, F16: a client that leaves during the wait ends the retries', async ()
 test('F42: a refusal that quotes our key shows it to nobody, whatever it looks like', async () => {
   const key = 'Tr0ub4dor&3';
   const said = { type: key, message: `no such user: ${key}`, param: key, code: key };
-  await using upstream = await fakeUpstream(jsonAnswer(400, { error: said }, { 'x-key': key }));
+  await using upstream = await fakeUpstream(jsonAnswer(400, { error: said }, { 'x-key': key, 'x-request-id': `for ${key}` }));
   const TYPES = ['messages', 'chat_completion', 'responses', 'gemini'];
   const channels = TYPES.map((type) => channel(upstream.url, { id: type, type, api_key: key, models: [type] }));
   const models = Object.fromEntries(TYPES.map((type) => [type, MODELS.m]));

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { CA, EXPIRED_CERT, EXPIRED_KEY, GOOD_CERT, GOOD_KEY } from '../../support/certificates.ts';
 import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
-import { ask, channel, MODELS, testGateway } from '../../support/test-gateway.ts';
+import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 
 async function tlsUpstream(t: { after(fn: () => void): void }, cert: string, key: string): Promise<string> {
   const server = createTlsServer({ cert, key }, (request, response) => {
@@ -107,6 +107,28 @@ test('a proxy carries what goes to its Channel: TLS in a tunnel, plain HTTP by i
   gateway.configure({ channels: [channel('http://upstream.invalid', { options })], models: MODELS });
   assert.match(await (await gateway.post('/v1/messages', ask())).text(), /by the proxy/);
   assert.deepEqual(asked, [`CONNECT ${new URL(secure).host}`, 'POST http://upstream.invalid/v1/messages']);
+});
+
+test('F14: a proxy that opens no tunnel is given up after connect_ms, and keeps no connection', async (t) => {
+  const secure = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
+  const asked: Socket[] = [];
+  const proxy = createServer((client) => {
+    asked.push(client.on('error', () => undefined));
+    client.resume();
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    proxy.close();
+    for (const client of asked) client.destroy();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  const timeouts = { connect_ms: 300, first_data_ms: 60_000 };
+  const hung = channel(secure, { timeouts, options: { proxy: `http://127.0.0.1:${port}`, ca: CA } });
+  await using gateway = await testGateway({ channels: [hung], models: MODELS });
+  const refused = await gateway.post('/v1/messages', ask(), { signal: AbortSignal.timeout(20_000) });
+  assert.deepEqual([refused.status, /could not be reached in time/.test(await refused.text())], [502, true]);
+  assert.ok(asked.length > 0);
+  await eventually(() => asked.every((client) => client.closed), 'connections that are closed');
 });
 
 test('trace context: a good one goes on unchanged, a bad one and every other header stays here', async (t) => {

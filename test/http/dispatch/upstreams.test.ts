@@ -8,9 +8,9 @@ import { joinList, Upstreams } from '../../../src/http/dispatch/upstream.ts';
 import { readErrorText } from '../../../src/http/dispatch/upstream-body.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { CA, GOOD_CERT, GOOD_KEY } from '../../support/certificates.ts';
-import { CLOUD_FORMS, cloudChannel } from '../../support/clouds.ts';
-import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
-import { ask, channel, MODELS, testConfig, testGateway } from '../../support/test-gateway.ts';
+import { AWS_KEYS, CLOUD_FORMS, cloudChannel } from '../../support/clouds.ts';
+import { type FakeAnswer, fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, eventually, MODELS, testConfig, testGateway } from '../../support/test-gateway.ts';
 
 const signal = new AbortController().signal;
 const sending = { stream: false, signal, clientHeaders: {}, upstreamModel: 'up' };
@@ -26,6 +26,11 @@ function channelOf(made: object) {
   const [one] = testConfig({ channels: [made], models: MODELS }).channels;
   return one ?? assert.fail('no Channel');
 }
+
+const rawAnswer =
+  (text: string): FakeAnswer =>
+  ({ socket }) =>
+    void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
 
 async function listen(t: TestContext, server: Server): Promise<number> {
   const open = new Set<Socket>();
@@ -85,6 +90,31 @@ test('the models of a region are listed at an address of their own, and requests
   const ask = () => upstreams.send(to, { path: '/v1/messages', headers: {}, body: '{"max_tokens":1}' }, sending);
   for (const way of [ask, () => askModelList(upstreams, to, signal, systemClock), ask]) assert.equal((await way()).status, 200);
   assert.deepEqual([lists.requests.length, runtime.requests.length], [1, 2]);
+});
+
+test('a configuration that changes during a sign-in ends none of its requests, and keeps nothing of the old one open', async (t) => {
+  const upstreams = upstreamsOf(t);
+  const keys = { ...AWS_KEYS, accessKeyId: 'AKIDROLE' };
+  const access = { AccessKeyId: keys.accessKeyId, SecretAccessKey: keys.secretAccessKey, Token: keys.sessionToken };
+  const steps: readonly (readonly [path: string, answer: FakeAnswer])[] = [
+    ['/latest/api/token', rawAnswer('token')],
+    ['/latest/meta-data/iam/security-credentials/', rawAnswer('role')],
+    [
+      '/latest/meta-data/iam/security-credentials/role',
+      jsonAnswer(200, { Code: 'Success', ...access, Expiration: '2099-01-01T00:00:00Z' }),
+    ],
+  ];
+  const answers = new Map(steps);
+  await using cloud = await fakeUpstream((request) => {
+    upstreams.keepOnly([]);
+    return (answers.get(request.path) ?? jsonAnswer(200, {}))(request);
+  });
+  const to = channelOf(cloudChannel({ ...BEDROCK, source: 'instance' }, cloud.url));
+  const sent = Array.from({ length: 3 }, () => upstreams.send(to, { path: '/v1/messages', headers: {}, body: '{}' }, sending));
+  for (const head of await Promise.all(sent)) assert.equal(head.status, 200);
+  assert.equal(cloud.requests.length, steps.length + sent.length, 'one sign-in for all');
+  const asked = cloud.requests.slice(0, steps.length).map(({ socket }) => socket);
+  await eventually(() => asked.every((socket) => !cloud.sockets.has(socket)), 'the connections of the sign-in are closed');
 });
 
 test('a 403 of Bedrock is a key that is no good, or one that may not list: the name of the exception tells them apart', async (t) => {

@@ -43,6 +43,9 @@ function findingOf(error: GatewayError): string {
 const FEWER =
   'This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford N. To increase, …';
 
+const TOO_LARGE =
+  'Request too large for gpt-x in organization org-1 on tokens per min (TPM): Limit 30000, Requested 45678. The input or output tokens must be reduced in order to run successfully.';
+
 const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: string, transient: boolean, finding: string])[] = [
   ['no type can say it', notConvertible('tools', 'No.'), 'unsuitable', false, 'nothing'],
   ['the client cannot be told', notRepresentable('No.'), 'stop', false, 'nothing'],
@@ -92,6 +95,14 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['413', said(413), 'deterministic', false, 'nothing'],
   ['422', said(422), 'deterministic', false, 'nothing'],
   ['429', said(429), 'next', true, 'rateLimited undefined'],
+  ['429 of a request that no minute has room for', said(429, TOO_LARGE), 'next', false, 'nothing'],
+  [
+    '429 of a minute that is full',
+    said(429, 'Rate limit reached for gpt-x: Limit 30000, Used 29000.'),
+    'next',
+    true,
+    'rateLimited undefined',
+  ],
   ['499', said(499), 'next', false, 'nothing'],
   ['500', said(500), 'next', true, 'failed'],
   ['500 that names a file', said(500, 'The file could not be read'), 'next', true, 'failed'],

@@ -10,7 +10,7 @@ import { inspect } from 'node:util';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 import type { CallContext } from '../../../src/http/gateway.ts';
-import { Exchange } from '../../../src/http/exchange/exchange.ts';
+import { type Answered, Exchange } from '../../../src/http/exchange/exchange.ts';
 import { refuseCall } from '../../../src/http/exchange/refusal.ts';
 import { logExchange, reportExchange } from '../../../src/http/exchange/row.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
@@ -113,18 +113,22 @@ async function setUp(changes: Partial<CallContext> = {}, durability: 'batched' |
   const exchange = await Exchange.admit(call, asked);
   const row = () => settlements[0]?.entry ?? assert.fail('no row');
   /** The upstream answers, after `failures`. `usage` is what it bills. */
-  const answered = (usage?: Usage | (() => Promise<Usage>), failures: readonly GatewayError[] = []) => {
+  const answered = (
+    usage?: Usage | (() => Promise<Usage>),
+    failures: readonly GatewayError[] = [],
+    losses: readonly string[] = [],
+  ) => {
     const channels = [
       ...failures.map((_, index) => ({ ...(theirs ?? assert.fail()), id: `bad-${index}`, priority: index })),
       theirs ?? assert.fail(),
     ];
     const rest = [...failures];
-    return exchange.dispatch<object>(
+    return exchange.dispatch<Answered>(
       { channels: channels.map((each, index) => ({ ...each, priority: index })), model: 'm' },
       async () => {
         const failure = rest.shift();
         if (failure !== undefined) throw failure;
-        return {};
+        return losses.length === 0 ? {} : { losses };
       },
       { usageOf: () => (typeof usage === 'function' ? usage() : usage) },
     );
@@ -320,6 +324,19 @@ test('a row is bounded, whatever an upstream says and a client asks for', async 
   const { exchange: eager, row: asked } = await setUp({}, 'batched', long);
   eager.end();
   assert.equal(asked().effort?.length, 256);
+
+  // An image request may have any number of members, under any names, that its upstream does not know.
+  const lossy = await setUp();
+  const lost = Array.from({ length: 1_000 }, (_, at) => `${at} ${'x'.repeat(1_000)}`);
+  await lossy.answered({ input: 1, output: 1 }, [], lost);
+  lossy.exchange.end();
+  const { losses = [] } = lossy.row();
+  assert.equal(losses.length, 129);
+  assert.equal(losses.at(-1), '872 more');
+  assert.deepEqual(
+    losses.slice(0, -1),
+    lost.slice(0, 128).map((name) => name.slice(0, 256)),
+  );
 });
 
 test('why an attempt failed, in words of our own', async () => {

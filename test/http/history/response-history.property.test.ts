@@ -181,3 +181,19 @@ test('F37: room is made by the branch that was not used for longest, and only by
     ['root', 'left', 'other', 'newest'],
   );
 });
+
+test('a conversation of very many turns is kept again after it was dropped while its next turn was on its way', () => {
+  const bounds = { entryBytes: 1e8, keyBytes: 1e8, totalBytes: 1e8 };
+  const clock = createFakeClock();
+  const history = new ResponseHistory(clock, () => bounds);
+  let last: PastTurn | undefined;
+  for (let turn = 0; turn < 60_000; turn++)
+    last = pastTurn({ parent: last, input: itemTexts([]), output: itemTexts([]), itemIds: [`m${turn}`] });
+  assert.ok(last !== undefined);
+  assert.equal(history.save('last', 'a', last), true);
+  assert.equal(history.bytes, last.totalBytes);
+  const hold = history.keep('a', pastTurn({ parent: last, input: itemTexts([]), output: itemTexts([]) }), 0, () => undefined);
+  clock.advance(HISTORY_TTL_MS);
+  hold?.release();
+  assert.equal(history.bytes, 0);
+});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { readPng } from '../../../src/simulator/png.ts';
-import { channel, eventually, testGateway } from '../../support/test-gateway.ts';
+import { channel, eventually, KEY, testGateway } from '../../support/test-gateway.ts';
 import { blob, dataUrl, file, png, readSse, sentBody, type Studio, studio } from './studio.ts';
 
 let place: Studio;
@@ -400,7 +400,7 @@ test('one fallback after a 400 that names streaming; one row that streams', asyn
   }
 });
 
-test('a Channel that refused to stream a model is not asked to again, and its other models are', async () => {
+test('a Channel that refused to stream a model is not asked to again, whoever asks, and its other models are', async () => {
   const ofImages = { kind: 'image', price: { output: '2' } };
   await using other = await testGateway({
     channels: [channel(place.sim.url, { type: 'openai_image', models: { first: 'up-first', second: 'up-second' } })],
@@ -409,8 +409,15 @@ test('a Channel that refused to stream a model is not asked to again, and its ot
   place.sim.reset();
   const body = { error: { message: "Unsupported parameter: 'stream' is not supported by this model.", param: 'stream' } };
   place.sim.enqueue({ faults: [{ type: 'status', status: 400, body }] });
-  for (const model of ['first', 'first', 'second']) {
-    const response = await other.post('/v1/images/generations', { model, prompt: 'x', size: '64x64', stream: true });
+  other.store.addKey('sk-other', { accountId: 'acct_2' }, { id: 'acct_2' });
+  for (const [model, key] of [
+    ['first', KEY],
+    ['first', 'sk-other'],
+    ['second', KEY],
+  ]) {
+    const headers = { authorization: `Bearer ${key}` };
+    const asked = { model, prompt: 'x', size: '64x64', stream: true };
+    const response = await other.post('/v1/images/generations', asked, { headers });
     assert.equal(readSse(await response.text()).events[0]?.event, 'image_generation.completed');
   }
   assert.deepEqual(

@@ -92,6 +92,39 @@ test('F4: neither our comments nor the upstream’s extend its time: error event
   await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
 });
 
+const ENDLESS = {
+  previews: () => ({ type: 'image_generation.partial_image', b64_json: 'iVBORw0KGgo='.repeat(1_000) }),
+  'pictures that are never counted': (n: number) => ({
+    type: 'image_generation.partial_succeeded',
+    url: `https://x.test/${n}.png`,
+  }),
+  'finished calls': (n: number) => ({
+    type: 'response.output_item.done',
+    item: { type: 'image_generation_call', id: `ig_${n}`, result: 'iVBORw0KGgo=' },
+  }),
+};
+for (const [what, event] of Object.entries(ENDLESS)) {
+  test(`F4: a stream of ${what} that never ends is cut at limits.answer_bytes, and its upstream let go`, async () => {
+    await using upstream = await fakeUpstream(({ socket }) => {
+      const stream = openStream(socket);
+      const more = (n: number): void => {
+        if (socket.destroyed) return;
+        for (let next = n; next < n + 200; next += 1) stream.event('', event(next));
+        setTimeout(() => more(n + 200), 1);
+      };
+      more(0);
+    });
+    const type = what === 'finished calls' ? { type: 'responses', options: { image_enable_openai_generation_tool: true } } : {};
+    const { channels, models } = file(upstream.url, type);
+    await using gateway = await testGateway({ channels, models, limits: { answer_bytes: 1024 * 1024 } });
+    const { events } = readSse(await (await ask(gateway, { stream: true }, { signal: AbortSignal.timeout(10_000) })).text());
+    assert.match(JSON.parse(events[0]?.data ?? '{}').error.message, /too large/);
+    await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+    await eventually(() => gateway.store.settled.length === 1, 'settlement');
+    assert.equal(gateway.store.held.size, 0);
+  });
+}
+
 for (const stream of [false, true]) {
   test(`F16: a client that leaves cancels its upstream at once, ${stream ? 'with' : 'without'} a stream`, async () => {
     await using upstream = await fakeUpstream(() => undefined);

@@ -1,8 +1,9 @@
 /** A worker asks its primary, over a channel that is quick, slow or gone: who is counted where, and what is given back. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { type Claim, LimitBuckets } from '../../../src/http/limits/buckets.ts';
-import { localLimits } from '../../../src/http/limits/limits.ts';
+import { type Limits, LimitTicket, localLimits } from '../../../src/http/limits/limits.ts';
 import { primaryLimits, workersLimits } from '../../../src/http/limits/workers-limits.ts';
 import type { ForeignCount, LimitCount } from '../../../src/store/limit-counts.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -17,6 +18,8 @@ const turns = async (): Promise<void> => {
 function workers() {
   const clock = createFakeClock();
   const buckets = new LimitBuckets();
+  /** Where both workers count while the primary does not answer. */
+  const alone = new LimitBuckets();
   const listeners = new Map<number, (message: unknown) => void>();
   const state = { isSlow: false, waiting: [] as (() => void)[], gone: new Set<number>(), stored: [] as readonly ForeignCount[] };
   const pass = (deliver: () => void): void => {
@@ -43,9 +46,9 @@ function workers() {
         return own.map((count) => ({ ...count, member: 'other', ageMs: 0 }));
       },
     };
-    return workersLimits(link, clock, localLimits(clock), counts);
+    return workersLimits(link, clock, localLimits(clock, alone), counts);
   };
-  return { clock, buckets, primary, state, one: worker(1), two: worker(2) };
+  return { clock, buckets, alone, primary, state, one: worker(1), two: worker(2) };
 }
 
 const isAdmitted = async (taking: ReturnType<ReturnType<typeof workers>['one']['take']>): Promise<boolean> =>
@@ -100,6 +103,62 @@ test('where the primary does not answer a worker counts alone, and what came too
   assert.ok(await isAdmitted(two.take(CLAIMS, ONE)));
   assert.ok(await isAdmitted(two.take(CLAIMS, ONE)));
   assert.equal((await two.take(CLAIMS, ONE)).refusal?.kind, 'concurrency');
+});
+
+/** What a request takes, and gives back; undefined where it is refused. */
+async function ticketOf(limits: Limits): Promise<LimitTicket | undefined> {
+  const { refusal, by = limits } = await limits.take(CLAIMS, ONE);
+  return refusal === undefined ? new LimitTicket(by, CLAIMS, ONE) : undefined;
+}
+
+test('a place that a worker took alone is given back where it was taken, however long the primary is silent', async () => {
+  const { clock, one, two, state, buckets } = workers();
+  const held = await ticketOf(two);
+  assert.ok(held);
+  state.isSlow = true;
+  for (let times = 0; times < 10; times += 1) {
+    const asked = ticketOf(one);
+    clock.advance(1_000);
+    const ticket = await asked;
+    assert.ok(ticket, `request ${times} of a client that sends one at a time`);
+    ticket.release();
+    clock.advance(30_000);
+  }
+  state.isSlow = false;
+  for (const deliver of state.waiting.splice(0)) deliver();
+  await turns();
+  const [, bucket] = [...buckets.entries()][0] ?? [];
+  assert.equal(bucket?.inFlight, 1, 'the place of the other worker is its own');
+});
+
+test('a law: whenever the primary is slow, quick or slow again, every place that was taken is free in the end', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom('take', 'end', 'slow', 'quick', 'wait'), { maxLength: 40 }), async (steps) => {
+      const { clock, one, two, state, buckets, alone } = workers();
+      const asked: Promise<LimitTicket | undefined>[] = [];
+      const end = async (ticket: Promise<LimitTicket | undefined> | undefined): Promise<void> => (await ticket)?.release();
+      const deliver = (): void => {
+        for (const each of state.waiting.splice(0)) each();
+      };
+      for (const [at, step] of steps.entries()) {
+        if (step === 'take') asked.push(ticketOf(at % 2 === 0 ? one : two));
+        else if (step === 'end') void end(asked.shift());
+        else if (step === 'wait') clock.advance(1_000);
+        else state.isSlow = step === 'slow';
+        if (step === 'quick') deliver();
+        await turns();
+      }
+      state.isSlow = false;
+      deliver();
+      await turns();
+      clock.advance(1_000);
+      await Promise.all(asked.map(end));
+      await turns();
+      for (const counted of [buckets, alone])
+        for (const [name, { inFlight }] of counted.entries()) assert.equal(inFlight, 0, name);
+    }),
+    { numRuns: 100 },
+  );
 });
 
 test('counts of other gateways come through a worker; without one, or without its store, the round fails', async () => {

@@ -51,7 +51,7 @@ const FATES: readonly (readonly [string, Evidence, string])[] = [
   ['answered while the disk stalled: nothing later is there', STALLED, 'unflushed'],
   ['answered while the disk stalled, open on disk', { ...STALLED, rows: [FREE] }, 'interrupted'],
   ['nothing of a short life is there', { ...NOTHING_DURABLE, rows: [] }, 'unflushed'],
-  ['missing, though something answered later is there', { ...STALLED, durableAtMs: LONG_AGO + WINDOW_MS + 1 }, 'violation'],
+  ['missing, though something that came later is there', { ...STALLED, durableAtMs: LONG_AGO + WINDOW_MS + 1 }, 'violation'],
   ['missing for longer than any disk stalls', { ...STALLED, answeredAtMs: KILL - STALL_MS - 1, durableAtMs: 0 }, 'violation'],
   ['two rows', { ...GOOD, rows: [ROW, ROW] }, 'violation'],
   ['sent upstream twice', { ...GOOD, received: 2 }, 'violation'],

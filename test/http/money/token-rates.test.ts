@@ -26,6 +26,14 @@ test('a rate begins at 50 tokens a second, follows what is settled, and ignores 
   assert.equal(rates.of('d', 'm'), 50, 'another Channel has a rate of its own');
 });
 
+test('answers of a few words, which wait for longer than they take, hardly move the rate', () => {
+  const rates = new TokenRates();
+  for (let n = 0; n < 100; n++) rates.learn('c', 'm', 2, 1_000);
+  assert.ok(rates.of('c', 'm') > 45, `${rates.of('c', 'm')}: who then leaves an answer would get its reasoning for a tenth`);
+  for (let n = 0; n < 100; n++) rates.learn('c', 'm', 256, 64_000);
+  assert.ok(rates.of('c', 'm') < 5, 'a model that is slow is learnt as before');
+});
+
 test('the larger of what was counted and what the time holds, up to the cap; what is on top is reasoning', () => {
   const counted = { input: 10, output: 2, estimated: true };
   const time = { rate: 50, ms: 20_000 };

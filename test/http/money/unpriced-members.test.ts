@@ -117,6 +117,19 @@ test('a member is refused where one Channel of the model would charge for it, be
   assert.equal(await asked(gateway, owner, 'responses', 'both', { service_tier: 'flex' }), '200 1');
 });
 
+test('a compaction asks for such a member as its conversation does', async (t) => {
+  const { gateway, owner } = await gatewayOf(t, 'refuse');
+  const compact = (model: string) =>
+    gateway.post(owner, '/v1/responses/compact', { model, input: 'good morning', service_tier: 'priority' });
+  const refused = await compact('bare-responses');
+  assert.equal(refused.status, 403);
+  const { error } = JSON.parse(await refused.text());
+  assert.equal(error.message, 'The model bare-responses has no price for service_tier "priority".');
+  assert.equal(error.param, 'service_tier');
+  assert.equal(gateway.simulator.requests.length, 0, 'nothing was sent');
+  assert.equal((await compact('responses')).status, 200);
+});
+
 test('a refusal repeats a hundred characters of what a client wrote, and no more', async (t) => {
   const { gateway, owner } = await gatewayOf(t, 'refuse');
   const refused = (service_tier: string) => asked(gateway, owner, 'chat', 'bare-chat_completion', { service_tier });

@@ -58,6 +58,36 @@ test('on loopback a name that somebody made to mean this machine is refused, and
   assert.deepEqual(JSON.parse(refused.body), { error: 'answers to these hosts only: localhost, 127.0.0.1, [::1]' });
 });
 
+test('who asks for the metrics while they are made shares the next run, which knows what was counted since', async () => {
+  let begun = 0;
+  const first = Promise.withResolvers<void>();
+  const metrics = async () => {
+    begun += 1;
+    if (begun === 1) await first.promise;
+    if (begun === 2) throw new Error('a worker did not report its metrics');
+    return { type: 'text/plain', text: `mizu_up ${begun}\n` };
+  };
+  // The last of the pipelined requests tells that those in front of it are there.
+  const health = async () => {
+    first.resolve();
+    return await reports.health();
+  };
+  const server = createOperationsServer({ ...reports, metrics, health }, createLogger('silent'));
+  const port = await server.listen('127.0.0.1', 0);
+  try {
+    const alone = askAs('localhost', port, '127.0.0.1');
+    while (begun === 0) await new Promise(setImmediate);
+    const asked = `${'GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(50)}GET /healthz HTTP/1.0\r\n\r\n`;
+    const answers = await text(connect(port, '127.0.0.1').end(asked));
+    assert.equal((await alone).body, 'mizu_up 1\n');
+    assert.equal(answers.match(/HTTP\/1\.1 503 /g)?.length, 50);
+    assert.equal(begun, 2);
+    assert.equal((await askAs('localhost', port, '127.0.0.1')).body, 'mizu_up 3\n', 'one that failed is asked for again');
+  } finally {
+    await server.close();
+  }
+});
+
 test('a health check of HTTP/1.0, which names no host, is answered', async () => {
   const server = createOperationsServer(reports, createLogger('silent'));
   const port = await server.listen('127.0.0.1', 0);

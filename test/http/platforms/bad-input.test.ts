@@ -31,6 +31,25 @@ test('a clock that is an hour off is put right by the service’s own, and the r
   }
 });
 
+test('a date that no service can mean is not learnt: the next Channel answers, and the next request goes well', async (t) => {
+  for (const date of ['+275760-09-13T00:00:00Z', '-271821-04-20T00:00:00Z', 'Fri, 31 Dec 10000 23:59:59 GMT', 'now']) {
+    const raw = {
+      status: 403,
+      headers: { 'x-amzn-errortype': 'InvalidSignatureException', date, 'content-type': 'application/json' },
+      body: '{"message":"Signature expired"}',
+    };
+    const script: Script = { raw, times: 100, match: ({ headers }) => headers['x-amz-date'] !== undefined };
+    const health = { refused_cooldown_ms: 1 };
+    const { ask: asked, gateway } = await rig(t, BEDROCK, { simulator: { script }, second: true, health });
+    const first = await asked();
+    assert.equal(first.status, 200, first.text);
+    assert.equal(first.row?.channelId, 'two', date);
+    assert.equal(first.attempts[0]?.[0], 'InvalidSignatureException');
+    assert.equal((await asked()).status, 200);
+    assert.doesNotMatch(gateway.logLines.join(''), /RangeError/);
+  }
+});
+
 test('keys that are not known, or signed for another region, are named', async (t) => {
   const other = { accepted: () => [{ ...AWS_KEYS, accessKeyId: 'AKIDOTHER' }] };
   await failsOver(t, BEDROCK, { clouds: { aws: other } }, 'UnrecognizedClientException', /security token .* is invalid/);
@@ -144,6 +163,24 @@ test('a token endpoint that answers with a page, redirects, breaks or says nothi
     if (raw === undefined) continue;
     const script = { raw, times: 100, match: ({ path }: { path: string }) => path === '/token' };
     await failsOver(t, VERTEX, { simulator: { script } }, code, words);
+  }
+});
+
+test('an address with a secret in its query, or as its user, is named without', async (t) => {
+  const source = createServer((_request, response) => void response.end('{}')).listen(0, '127.0.0.1');
+  await once(source, 'listening');
+  t.after(() => source.close());
+  const address = source.address();
+  const host = `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  const url = `http://user:USERSECRET@${host}/issuer?code=QUERYSECRET`;
+  const issuer = { workload_identity: { audience: 'a', url: `http://${host}/token`, token_url: url, token_field: 'value' } };
+  for (const [form, credentials] of [
+    [VERTEX, issuer],
+    [BEDROCK, { container: { url } }],
+  ] as const) {
+    const { ask: asked } = await rig(t, form, { options: { credentials } });
+    const { attempts } = await asked();
+    assert.deepEqual([attempts[0]?.[0], attempts[0]?.[1].split(' ')[0]], ['credential_unreadable', `http://${host}/issuer`]);
   }
 });
 

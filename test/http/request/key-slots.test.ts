@@ -153,3 +153,22 @@ test('F26: connections that are opened at the same moment are counted like other
   assert.equal(seen.filter((outcome) => outcome === 'open').length, 2);
   for (const ws of sockets) ws.terminate();
 });
+
+test('of many clients that leave at once while their keys are looked up, none leaves anything behind', async (t) => {
+  await using gateway = await gatewayWith({});
+  const { leavers } = gateway.running.gateway;
+  const lookups = holdLookups(gateway);
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: ${KEY}\r\ncontent-length: 50000\r\n\r\n{`;
+  const clients = Array.from({ length: 20 }, () => connectSocket(Number(new URL(gateway.url).port), '127.0.0.1'));
+  for (const client of clients) client.on('error', () => undefined).write(head);
+  await eventually(() => lookups.waiting === clients.length, 'all are looked up');
+  // One of those that left is let go of in a turn: the calls of these hear of it after their keys were found.
+  for (let n = 0; n < 50_000; n++) leavers.do(() => undefined);
+  const left = t.mock.method(leavers, 'do').mock;
+  for (const client of clients) client.resetAndDestroy();
+  await eventually(() => left.callCount() === clients.length, 'all have left');
+  assert.ok(leavers.waiting > clients.length);
+  lookups.letGo();
+  await eventually(() => leavers.waiting === 0, 'all are let go of');
+  await eventually(() => slots(gateway).size === 0, 'nothing counts against the key');
+});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
-import type { Steps } from '../../../src/codecs/steps.ts';
+import { atOnce, type Steps } from '../../../src/codecs/steps.ts';
 import { isLarge, LargeWork } from '../../../src/http/request/large-work.ts';
 
 /** Steps of some three milliseconds each, told by name as they are done. */
@@ -58,6 +58,23 @@ test('whoever has left is worked for no further, and a step that throws ends its
   };
   await assert.rejects(work.run(broken()), /broken/);
   assert.equal(await work.run(busy('after', 1, told)), 'after');
+});
+
+test('what follows work that has used up its turn has one of its own', async () => {
+  const work = new LargeWork();
+  const told: string[] = [];
+  // The last step is as long as two.
+  const long = function* (): Steps<string> {
+    yield;
+    return atOnce(busy('step', 2, told));
+  };
+  const turn = nextTurn().then(() => told.push('turn'));
+  await Promise.all([work.run(long()).then(() => told.push('what follows')), turn]);
+  assert.deepEqual(told, ['step', 'step', 'turn', 'what follows']);
+  const gone = new AbortController();
+  const left = work.run(long(), gone.signal);
+  gone.abort(new Error('gone'));
+  await assert.rejects(left, /gone/, 'it has left before the work was handed on');
 });
 
 test('a small body is done at once', () => {

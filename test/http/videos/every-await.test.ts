@@ -5,7 +5,7 @@
 import { test } from 'node:test';
 import { faultsOf } from '../../support/exchange-law.ts';
 import { exchangeRig } from '../../support/exchange-rig.ts';
-import { runVideo, VIDEO_MEMBERS } from '../../support/video-law.ts';
+import { runVideo, unsaidOf, VIDEO_MEMBERS } from '../../support/video-law.ts';
 
 const SAMPLED = 6;
 /** It left the task `submitting` for ever. */
@@ -16,7 +16,14 @@ const seed = Number(process.env['MIZU_SEED'] ?? Date.now() % 1_000_000);
 test('whatever breaks at an await: a video is made, submitted and paid for at most once', async (t) => {
   const rig = await exchangeRig('lmdb', 'batched', VIDEO_MEMBERS);
   t.after(() => rig.close());
-  const faults = faultsOf(await runVideo(rig, new Map()));
+  const points = await runVideo(rig, new Map());
+  const faults = faultsOf(points);
+  const unsaid = unsaidOf(points);
+  if (unsaid.length < 3) throw new Error(`the worker changes nothing: ${unsaid.join(' ')}`);
+  for (const id of unsaid)
+    await t.test(`unsaid at ${id}`, async () => {
+      await runVideo(rig, new Map([[id, 'unsaid']]));
+    });
   await t.test('throw at store.videos.change#1', async () => {
     await runVideo(rig, ONCE_LOST);
   });

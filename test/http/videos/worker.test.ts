@@ -157,6 +157,31 @@ test('F31: what an upstream said to a submission is written when the store is ba
   assert.equal((await gateway.until(lost.body.id, 'unknown')).body.billing.status, 'held');
 });
 
+test('F31: a store that made a change and did not say so has made it: no task stays in submission, or is submitted twice', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const { videos } = gateway.store;
+  const change = videos.change.bind(videos);
+  const unsaid = new Set<string>();
+  t.mock.method(videos, 'change', async (...asked: Parameters<typeof change>) => {
+    const [id, { event }] = asked;
+    const changed = await change(...asked);
+    if (unsaid.has(`${id} ${event}`)) return changed;
+    unsaid.add(`${id} ${event}`);
+    throw new StoreError('unavailable', 'the connection broke; whether the change was made is not known');
+  });
+  const made = await gateway.create({ model: 'hailuo', prompt: 'p' }, 'unsaid');
+  assert.equal((await gateway.until(made.body.id, 'succeeded')).body.billing.status, 'settled');
+  assert.equal(gateway.submissions(), 1);
+  assert.deepEqual(
+    [...unsaid].map((one) => one.split(' ')[1]),
+    ['submit', 'accept', 'succeed'],
+  );
+  const ends = (): number => gateway.logLines.filter(({ msg }) => msg === 'video ended').length;
+  for (let tries = 0; ends() === 0 && tries < 400; tries += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.equal(ends(), 1);
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
+});
+
 test('polls that decide nothing are written together, each told when it is on disk or why it is not', async () => {
   const written: (readonly NextPoll[])[] = [];
   let fails = false;

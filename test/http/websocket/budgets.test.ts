@@ -1,11 +1,14 @@
 /** What a WebSocket keeps is bounded: turns for the next turn, messages that are not finished, connections. */
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { MessageMeter } from '../../../src/http/websocket/message-meter.ts';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
+import { beginMessage, endMessage, fakeUpstream } from '../../support/fake-upstream.ts';
 import {
   channel,
   eventually,
@@ -118,6 +121,43 @@ test('unfinished messages of one key are bounded together: the connection that g
   for (const client of [first, other]) client.ws.close();
   await Promise.all([first.closed, second.closed, other.closed]);
   await eventually(() => slots(gateway).bytes === 0);
+});
+
+test('a turn that waited for the end of the one before, on a connection that takes no more, leaves nothing behind', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => {
+    const stream = beginMessage(socket, 'x'.repeat(300_000));
+    finish = () => endMessage(stream);
+  });
+  let finish = (): void => assert.fail('the upstream has not been asked');
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    websocket: { unfinished_bytes: 250_000 },
+  });
+  const sockets: Socket[] = [];
+  const onSocket = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', onSocket);
+  const client = await connect(gateway);
+  unsubscribe('net.server.socket', onSocket);
+  const own = sockets[0] ?? assert.fail('a socket of the gateway');
+  client.send({ type: 'response.create', model: 'm', input: 'hi' });
+  await client.next(({ type }) => type === 'response.output_text.delta');
+  // As where the client does not read: the end of the turn has been written, and waits.
+  own.cork();
+  finish();
+  await eventually(() => own.writableLength > 1024 * 1024, 'the end of the turn waits for its client');
+  client.send({ type: 'response.create', model: 'm', input: 'y'.repeat(100_000) });
+  await eventually(() => slots(gateway).bytes > 100_000, 'the next turn waits');
+  const waiting = slots(gateway).bytes;
+  client.ws.send('{"type":"response.create","input":"', { fin: false });
+  for (let sent = 0; sent < 300_000; sent += 10_000) client.ws.send('x'.repeat(10_000), { fin: false });
+  await eventually(() => slots(gateway).bytes > waiting + 250_000, 'the message that is too much has arrived');
+  own.uncork();
+  await client.closed;
+  await eventually(() => gateway.store.settled.length === 1, 'its row');
+  assert.equal(upstream.requests.length, 1, 'the next turn was not begun');
+  await eventually(() => slots(gateway).size === 0, 'all of what it held is given back');
 });
 
 test('an unfinished message counts in limits.key_body_bytes, too', async () => {

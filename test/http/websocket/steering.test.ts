@@ -8,6 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Script } from '../../../src/simulator/script.ts';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { startEchoUpstream } from '../../slow/faults/support/echo-upstream.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
 import { eventually, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 import { connect, type ServerEvent, type SocketClient } from './socket-client.ts';
 
@@ -377,13 +378,8 @@ const beginText = (ws: WebSocket) => {
   say(ws, 'response.output_text.delta', { ...at, delta: 'half a' });
 };
 
-test('long steers that are accepted while the client reads nothing wait for it, and the connection stays', async () => {
-  let accepted = 0;
-  using upstream = await socketUpstream((ws, { type, input }) => {
-    if (type === 'response.create') beginText(ws);
-    else say(ws, 'response.steer.accepted', { steer: { id: `steer_${accepted++}`, previous_response_id: 'resp_up', input } });
-  });
-  await using gateway = await testGateway(configOf(upstream.url));
+/** A client that reads no further than the first words, and then sends three steers of five megabytes. */
+async function steerUnread(gateway: Parameters<typeof connect>[0]) {
   const client = await connect(gateway);
   client.send(create());
   const { id } = responseOf(await client.next(isType('response.created')));
@@ -391,6 +387,17 @@ test('long steers that are accepted while the client reads nothing wait for it, 
   client.ws.pause();
   const inputs = ['a', 'b', 'c'].map((letter) => letter.repeat(5 * 1024 * 1024));
   for (const input of inputs) client.send({ type: 'response.steer', previous_response_id: id, input });
+  return { client, inputs };
+}
+
+test('long steers that are accepted while the client reads nothing wait for it, and the connection stays', async () => {
+  let accepted = 0;
+  using upstream = await socketUpstream((ws, { type, input }) => {
+    if (type === 'response.create') beginText(ws);
+    else say(ws, 'response.steer.accepted', { steer: { id: `steer_${accepted++}`, previous_response_id: 'resp_up', input } });
+  });
+  await using gateway = await testGateway(configOf(upstream.url));
+  const { client, inputs } = await steerUnread(gateway);
   await eventually(() => accepted === 3, 'the upstream has accepted them');
   client.ws.ping();
   await sleep(300);
@@ -399,6 +406,31 @@ test('long steers that are accepted while the client reads nothing wait for it, 
     const { steer } = await client.next(isType('response.steer.accepted'));
     assert.ok((steer as { input: string }).input === input, `of ${input[0]}`);
   }
+});
+
+test('an upstream that waits until the client has read what it accepted is not silent: the answer is whole, and paid for', async () => {
+  let accepted = 0;
+  using upstream = await socketUpstream((ws, { type, input }) => {
+    if (type === 'response.create') beginText(ws);
+    else {
+      say(ws, 'response.steer.accepted', { steer: { id: `steer_${accepted++}`, previous_response_id: 'resp_up', input } });
+      if (accepted === 3) say(ws, 'response.completed', { response: response('completed', 'half a') });
+    }
+  });
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf(upstream.url, { timeouts: { idle_ms: 1000 } }), { clock });
+  const { client } = await steerUnread(gateway);
+  await eventually(() => accepted === 3, 'the upstream has accepted them');
+  // The gateway reads what it can meanwhile.
+  await sleep(300);
+  clock.advance(2500);
+  await sleep(50);
+  assert.equal(gateway.store.settled.length, 0, 'the turn waits for its client');
+  client.ws.resume();
+  assert.equal((await client.next(ENDED)).type, 'response.completed');
+  const [row] = await rowsOf(gateway, 1);
+  assert.equal(row?.status, 'success');
+  assert.equal(row?.charge?.total, 7_000n);
 });
 
 test('long steers that come to nothing together all come back, and the connection stays', async () => {
@@ -426,6 +458,38 @@ test('long steers that come to nothing together all come back, and the connectio
   client.send(create());
   assert.equal(textOf(responseOf(await client.next(isType('response.completed')))), 'well again');
 });
+
+const AGAIN: readonly (readonly [string, object])[] = [
+  ['the same end', { type: 'response.completed', response: { ...response('completed', 'turn 0'), id: 'resp_0' } }],
+  ['its end under the older name', { type: 'response.done', response: { ...response('completed', 'turn 0'), id: 'resp_0' } }],
+  ['the older name of the end alone', { type: 'response.done' }],
+];
+
+for (const [what, end] of AGAIN) {
+  for (const when of ['before', 'within'] as const) {
+    test(`an upstream says ${what} once more ${when} the next answer: each turn has its own, and is paid once`, async () => {
+      using upstream = await socketUpstream((ws, _message, turn) => {
+        const named = (status: string, text?: string) => ({ response: { ...response(status, text), id: `resp_${turn}` } });
+        if (turn === 1 && when === 'before') ws.send(JSON.stringify(end));
+        say(ws, 'response.created', named('in_progress'));
+        if (turn === 1 && when === 'within' && 'response' in end) ws.send(JSON.stringify(end));
+        say(ws, 'response.completed', named('completed', `turn ${turn}`));
+      });
+      await using gateway = await testGateway(configOf(upstream.url));
+      const client = await connect(gateway);
+      for (const text of ['turn 0', 'turn 1', 'turn 2']) {
+        const end = (await client.turn(create())).at(-1);
+        assert.equal(end?.type, 'response.completed');
+        assert.equal(textOf(responseOf(end)), text);
+      }
+      assert.deepEqual(
+        (await rowsOf(gateway, 3)).map(({ charge }) => charge?.total),
+        [7_000n, 7_000n, 7_000n],
+      );
+      assert.equal(upstream.opened(), 1);
+    });
+  }
+}
 
 test('a connection whose time is over is replaced, and the turn is asked again on a new one', async () => {
   using upstream = await socketUpstream((ws, _message, turn) => {

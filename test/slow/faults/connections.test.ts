@@ -11,7 +11,7 @@ import { ask, folderFor, start } from './support/demonstration.ts';
 import { chunk, exchange, GOOD, rig, STREAM_HEAD } from './support/rig.ts';
 
 test('F31, F38: no file descriptor left: it stays alive, refuses by waiting, and serves again', async (t) => {
-  const { child, url } = await start(t, folderFor(t), 96);
+  const { child, url } = await start(t, folderFor(t), { files: 96 });
   assert.equal((await ask(url, false)).status, 200);
   const sockets: Socket[] = Array.from({ length: 300 }, () => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');

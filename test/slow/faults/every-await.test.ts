@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ENGINES } from '../../support/engines.ts';
 import { CASES, discover, faultsOf, run } from '../../support/exchange-law.ts';
 import { exchangeRig } from '../../support/exchange-rig.ts';
-import { runVideo, VIDEO_MEMBERS } from '../../support/video-law.ts';
+import { runVideo, unsaidOf, VIDEO_MEMBERS } from '../../support/video-law.ts';
 import { existsSync } from 'node:fs';
 
 const noServer = existsSync('/usr/lib/postgresql') ? false : 'no PostgreSQL server: install the package postgresql';
@@ -19,6 +19,10 @@ for (const engine of ENGINES) {
     for (const { point, mode } of faultsOf(points))
       await t.test(`${mode} at ${point.id}`, async () => {
         await runVideo(rig, new Map([[point.id, mode]]));
+      });
+    for (const id of unsaidOf(points))
+      await t.test(`unsaid at ${id}`, async () => {
+        await runVideo(rig, new Map([[id, 'unsaid']]));
       });
   });
   for (const durability of ['batched', 'strict'] as const) {

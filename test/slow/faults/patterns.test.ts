@@ -69,8 +69,10 @@ function weaknessOf(pattern: Pattern): string | undefined {
 }
 
 test('quadratic and exponential patterns are found out', () => {
-  for (const expression of [/\s+$/, /(a|b)*c.*d/, /^bearer(?: +(.*))?$/i])
-    assert.ok(weaknessOf({ place: 'here', expression }), String(expression));
+  const repeated = [/\s+$/, /(a|b)*c.*d/, /^bearer(?: +(.*))?$/i, /\bab[\w-]{8,}\.c/];
+  // Only behind a beginning of their own.
+  const led = [/^(["'])[^"']*\s[^"']*\1/, /^(?:a|\{(?:b|"c"\s*:?\s*)?)?$/];
+  for (const expression of [...repeated, ...led]) assert.ok(weaknessOf({ place: 'here', expression }), String(expression));
   for (const expression of [/^\s*a/, /"[^"]*"/g]) assert.equal(weaknessOf({ place: 'here', expression }), undefined);
 });
 

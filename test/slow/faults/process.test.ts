@@ -1,7 +1,11 @@
 /** E4 30, 34, 39, 41: the process itself under failure. Real processes, the built-in demonstration as upstream. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitFor } from '../../support/processes.ts';
+import { smallDisk } from '../../support/small-disk.ts';
 import { ask, folderFor, start, verify } from './support/demonstration.ts';
 import { CLIENTS, chunk, exchange, GOOD, rig, STREAM_HEAD } from './support/rig.ts';
 
@@ -32,6 +36,58 @@ test('F41: a log that nobody reads any more ends nothing', async (t) => {
     await response.text();
   }
   assert.equal(child.exitCode, null);
+});
+
+test('F41: a log that is open, and read by nobody, holds up neither requests nor the end', async (t) => {
+  const { child, url } = await start(t, folderFor(t));
+  const { stderr } = child;
+  assert.ok(stderr !== null);
+  stderr.removeAllListeners('data');
+  stderr.pause();
+  // More than the system keeps for a reader.
+  for (let round = 0; round < 60; round++) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(url, false)));
+    for (const answer of answers) {
+      assert.equal(answer.status, 200);
+      await answer.text();
+    }
+  }
+  const before = performance.now();
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.deepEqual(await gone, [0, null]);
+  const ms = performance.now() - before;
+  assert.ok(ms > 900 && ms < 5_000, `it ended within ${ms} ms: the last lines are tried for a second`);
+});
+
+test('F41: a log on a disk that is full ends nothing, goes on when there is room, and tells how much is missing', async (t) => {
+  const disk = smallDisk(t, '1m');
+  if (disk === undefined) return;
+  const [log, filler] = [join(disk, 'log'), join(disk, 'filler')];
+  const { child, url } = await start(t, folderFor(t), { log });
+  const fill = (): void => assert.throws(() => writeFileSync(filler, Buffer.alloc(2 * 1024 * 1024)), /ENOSPC/);
+  assert.equal((await ask(url, false)).status, 200);
+  fill();
+  for (let n = 0; n < 40; n++) {
+    const response = await ask(url, n % 2 === 0, n % 4 === 3 ? 'no-such-model' : 'demo-chat');
+    assert.equal(response.status, n % 4 === 3 ? 404 : 200, `request ${n}`);
+    await response.text();
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  assert.equal(child.exitCode, null);
+  const full = statSync(log).size;
+  rmSync(filler);
+  await (await ask(url, false)).text();
+  await waitFor(
+    () => (statSync(log).size > full ? true : undefined),
+    () => 'the log never went on',
+  );
+  for (const line of readFileSync(log, 'utf8').trim().split('\n')) JSON.parse(line);
+  fill();
+  await (await ask(url, false)).text();
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.deepEqual(await gone, [0, null]);
 });
 
 test('F39: SIGTERM under load: every request that was accepted gets its whole answer, and the exit is clean', async (t) => {

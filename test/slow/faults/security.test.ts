@@ -272,6 +272,10 @@ test('F15: one tenant cannot shut a Channel for the others by what it sends', as
       402,
       '{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 30104.","code":402}}',
     ],
+    [
+      429,
+      '{"error":{"message":"Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 45678. The input or output tokens must be reduced in order to run successfully.","type":"tokens","code":"rate_limit_exceeded"}}',
+    ],
   ] as const) {
     r.answer = refuse(code, text);
     for (let n = 0; n < 10; n++) await exchange(r, 'chat', 'messages', true);

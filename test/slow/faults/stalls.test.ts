@@ -17,6 +17,8 @@ import { flood, leastTurn, request } from './support/flood.ts';
 const TRIES = 4;
 const CLIENTS = 1_000;
 const LEAVING_MS = 20;
+/** That many connections are opened at once: a thousand might wait so long on a busy machine that their headers come too late. */
+const OPENED_AT_ONCE = 100;
 
 test('F16: a thousand clients that leave in mid-stream at once stall nobody', async (t) => {
   await withRig({ limits: { key_exchanges: 2 * CLIENTS } }, async (rig) => {
@@ -34,10 +36,11 @@ test('F16: a thousand clients that leave in mid-stream at once stall nobody', as
     for (let tried = 0; tried < TRIES && least > LEAVING_MS; tried++) {
       const pieces = [{ type: 'text' as const, text: 'one two three four five six seven eight nine ten '.repeat(20) }];
       rig.simulator.enqueue({ reply: { pieces }, pace: { ms: 2_000 }, times: CLIENTS });
-      const sockets = await Promise.all(Array.from({ length: CLIENTS }, open));
+      const sockets: Socket[] = [];
+      while (sockets.length < CLIENTS) sockets.push(...(await Promise.all(Array.from({ length: OPENED_AT_ONCE }, open))));
       const longest = await rig.longestTurn(async () => {
         for (const socket of sockets) socket.destroy();
-        while ((await rig.held('leaving_clients')) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+        while ((await rig.inFlight()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
         await new Promise((resolve) => setTimeout(resolve, 200));
       });
       least = Math.min(least, longest);

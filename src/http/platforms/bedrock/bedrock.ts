@@ -83,6 +83,8 @@ function namesProfile(body: string): boolean {
 
 /** A clock that is further off than this has its signatures refused. */
 const SKEW_MS = 240_000;
+/** The dates of HTTP have years of four digits. One beyond what a date can hold would fail every signature from then on. */
+const DATES = { from: 0, to: Date.UTC(9999, 0) } as const;
 const SKEWED = /^(invalidsignatureexception|signaturedoesnotmatch|requestexpired|requesttimetooskewed)$/i;
 const UNSIGNED = /^(expiredtoken(exception)?|unrecognizedclientexception|invalidclienttokenid)$/i;
 
@@ -131,6 +133,7 @@ class Signing {
   #learnSkew({ headers }: UpstreamAnswer): boolean {
     const { date } = headers;
     const theirs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
+    if (!(theirs >= DATES.from && theirs < DATES.to)) return false;
     const skew = theirs - this.#means.clock.now();
     if (!(Math.abs(skew - this.#skewMs) > SKEW_MS)) return false;
     this.#skewMs = skew;

@@ -4,7 +4,7 @@
  */
 import { readSecretFile } from '../secret-file.ts';
 import type { JsonObject } from '../../../codecs/canonical/json.ts';
-import { askEndpoint, askJson, type Outside } from '../ask-endpoint.ts';
+import { askEndpoint, askJson, isToken, nameOf, type Outside, withoutToken } from '../ask-endpoint.ts';
 import { credentialError } from '../credential-error.ts';
 import type { Means } from '../platform.ts';
 import type { Fresh } from '../renewed.ts';
@@ -77,7 +77,7 @@ async function instanceKeys({ url: origin }: Source<'instance'>, outside: Outsid
     headers: { 'x-aws-ec2-metadata-token-ttl-seconds': METADATA_TOKEN_S },
   };
   const token = (await askEndpoint(put, outside)).trim();
-  if (!/^[\x21-\x7e]+$/.test(token)) throw credentialError('unreadable', `${put.url} answered without a token`);
+  if (!isToken(token)) throw withoutToken(put.url);
   const headers = { 'x-aws-ec2-metadata-token': token };
   const list = `${origin}/latest/meta-data/iam/security-credentials/`;
   const role = (await askEndpoint({ url: list, headers, secrets: [token] }, outside)).split('\n')[0]?.trim() ?? '';
@@ -88,13 +88,10 @@ async function instanceKeys({ url: origin }: Source<'instance'>, outside: Outsid
 
 function keysOf(json: JsonObject, url: string): Fresh<AwsKeys> {
   const { Code: code, AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, Token: sessionToken, Expiration: end } = json;
-  if (typeof code === 'string' && code !== 'Success') throw credentialError('refused', `${url} answered ${code.slice(0, 100)}`);
+  if (typeof code === 'string' && code !== 'Success')
+    throw credentialError('refused', `${nameOf(url)} answered ${code.slice(0, 100)}`);
   const expiresAtMs = typeof end === 'string' ? Date.parse(end) : Number.NaN;
-  const isWhole = isText(accessKeyId) && isText(secretAccessKey) && isText(sessionToken) && !Number.isNaN(expiresAtMs);
-  if (!isWhole) throw credentialError('unreadable', `${url} answered without keys`);
+  const isWhole = isToken(accessKeyId) && isToken(secretAccessKey) && isToken(sessionToken) && !Number.isNaN(expiresAtMs);
+  if (!isWhole) throw credentialError('unreadable', `${nameOf(url)} answered without keys`);
   return { value: { accessKeyId, secretAccessKey, sessionToken }, expiresAtMs };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }

@@ -4,8 +4,7 @@
  */
 import { createSign } from 'node:crypto';
 import type { JsonObject } from '../../../codecs/canonical/json.ts';
-import { accessToken, askEndpoint, askJson, type Outside } from '../ask-endpoint.ts';
-import { credentialError } from '../credential-error.ts';
+import { accessToken, askEndpoint, askJson, isToken, type Outside, withoutToken } from '../ask-endpoint.ts';
 import type { Means } from '../platform.ts';
 import type { Fresh } from '../renewed.ts';
 import { readSecretFile } from '../secret-file.ts';
@@ -78,9 +77,9 @@ async function subjectToken(source: Source<'workload_identity'>, outside: Outsid
   if (tokenFile !== undefined) return await readSecretFile(tokenFile);
   const asked = { url, headers, secrets: Object.values(headers) };
   const token = tokenField === undefined ? await askEndpoint(asked, outside) : (await askJson(asked, outside))[tokenField];
-  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token.trim()))
-    throw credentialError('unreadable', `${url} answered without a token`);
-  return token.trim();
+  const subject = typeof token === 'string' ? token.trim() : token;
+  if (!isToken(subject)) throw withoutToken(url);
+  return subject;
 }
 
 /** The token of the service account that the federated one may act as. */
@@ -96,7 +95,6 @@ async function lentToken(
   const json: JsonObject = await askJson({ url, method: 'POST', headers, body, secrets: [token] }, outside);
   const { accessToken: value, expireTime: end } = json;
   const expiresAtMs = typeof end === 'string' ? Date.parse(end) : Number.NaN;
-  if (typeof value !== 'string' || value === '' || Number.isNaN(expiresAtMs))
-    throw credentialError('unreadable', `${url} answered without a token`);
+  if (!isToken(value) || Number.isNaN(expiresAtMs)) throw withoutToken(url);
   return { value, expiresAtMs };
 }

@@ -20,9 +20,16 @@ export function folderFor(t: TestContext): string {
   return folder;
 }
 
+export interface StartOptions {
+  /** How many files the process may have open. */
+  readonly files?: number;
+  /** The file of its log. Default: a pipe to us. */
+  readonly log?: string;
+}
+
 /** The demonstration as a process in `folder`; killed when the test is over. */
-export async function start(t: TestContext, folder: string, limit?: number): Promise<Started> {
-  const script = `${limit === undefined ? '' : `ulimit -n ${limit}; `}exec "$0" "$1" serve`;
+export async function start(t: TestContext, folder: string, { files, log }: StartOptions = {}): Promise<Started> {
+  const script = `${files === undefined ? '' : `ulimit -n ${files}; `}exec "$0" "$1" serve${log === undefined ? '' : ` 2>'${log}'`}`;
   const child = spawn('/bin/sh', ['-c', script, process.execPath, MAIN], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', PORT: '0' },

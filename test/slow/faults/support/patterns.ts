@@ -3,6 +3,7 @@
  * beginning that lets it begin and an end that makes it fail. Reads TypeScript as far as finding literals needs.
  */
 import { globSync, readFileSync } from 'node:fs';
+import fc from 'fast-check';
 
 export interface Pattern {
   readonly place: string;
@@ -112,11 +113,48 @@ export interface Attack {
 }
 
 /** What repeated beginnings, middles and ends of the pattern's own words look like. */
-export function attacksOn({ source }: RegExp): Attack[] {
+export function attacksOn({ source, flags }: RegExp): Attack[] {
   const words = wordsOf(source);
-  const pieces = new Set([...ORDINARY, ...words, ...words.flatMap((word) => [`${word}a`, `${word} `, `${word}0`])]);
-  const heads = new Set(['', words.join(''), ...words.slice(0, 6)]);
+  // The hyphen: a word begins behind it, and classes of words hold it.
+  const grown = words.flatMap((word) => [`${word}a`, `${word} `, `${word}0`, `-${word}`, `.${word}`]);
+  const pieces = new Set([...ORDINARY, ...words, ...grown]);
+  const heads = new Set(['', words.join(''), ...words.slice(0, 6), ...beginningsOf(source, flags)]);
   return [...heads].flatMap((head) => [...pieces].flatMap((piece) => ENDINGS.map((tail) => ({ head, piece, tail }))));
+}
+
+const REPEATED = /^(?:[*+]|\{\d+,\})/;
+
+/** Texts that lead the pattern into each of its repetitions. */
+function beginningsOf(source: string, flags: string): string[] {
+  const found: string[] = [];
+  /** Of each group that is open, and of the pattern: where it begins, and what of it leads here, without the ways beside. */
+  const open = [{ from: 0, lead: '' }];
+  for (let at = 0; at < source.length; ) {
+    const [token] = /^(?:\\.|\[(?:[^\]\\]|\\.)*\]|\((?:\?(?:<?[=!]|:))?|.)/s.exec(source.slice(at)) ?? [''];
+    const group = open.at(-1) ?? { from: 0, lead: '' };
+    if (REPEATED.test(source.slice(at)))
+      found.push(...textsOf(open.map(({ lead }) => lead).join('') + ')'.repeat(open.length - 1), flags));
+    if (token.startsWith('(')) open.push({ from: at, lead: token });
+    else if (token === '|') group.lead = source.charAt(group.from) === '(' ? '(?:' : '';
+    else if (token === ')') {
+      open.pop();
+      const outer = open.at(-1);
+      if (outer !== undefined) outer.lead += source.slice(group.from, at + 1);
+    } else group.lead += token;
+    at += token.length;
+  }
+  return found;
+}
+
+/** Of what `fast-check` can follow: it knows neither what looks ahead nor what looks back. */
+function textsOf(source: string, flags: string): string[] {
+  const bare = source.replace(/^\^/, '').replace(/\(\?<?[=!](?:[^()\\]|\\.)*\)|\\[bB]/g, '');
+  try {
+    const texts = fc.stringMatching(new RegExp(`^(?:${bare})$`, flags.replace(/[^sui]/g, '')), { size: 'xsmall' });
+    return fc.sample(texts, { numRuns: 3, seed: 1 });
+  } catch {
+    return [];
+  }
 }
 
 /** The literal runs of a pattern: what it can be led on with. */

@@ -7,7 +7,10 @@ const gateway = await VideoGateway.start({ after: (close) => void closing.push(c
 await gateway.addAccount('attacker', '100000', 'sk-mizu-test');
 const watch = new TurnWatch();
 process.on('message', async (asked: 'watch' | 'longest' | 'close') => {
-  if (asked === 'watch') process.send?.(watch.start());
+  if (asked === 'watch') {
+    watch.start();
+    process.send?.(0);
+  }
   if (asked === 'longest') process.send?.(watch.stop());
   if (asked !== 'close') return;
   for (const close of closing) if (typeof close === 'function') await close();
