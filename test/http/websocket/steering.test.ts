@@ -459,20 +459,22 @@ test('long steers that come to nothing together all come back, and the connectio
   assert.equal(textOf(responseOf(await client.next(isType('response.completed')))), 'well again');
 });
 
-const AGAIN: readonly (readonly [string, object])[] = [
-  ['the same end', { type: 'response.completed', response: { ...response('completed', 'turn 0'), id: 'resp_0' } }],
-  ['its end under the older name', { type: 'response.done', response: { ...response('completed', 'turn 0'), id: 'resp_0' } }],
-  ['the older name of the end alone', { type: 'response.done' }],
+const FIRST_END = { ...response('completed', 'turn 0'), id: 'resp_0' };
+// An end that names no response, within an answer, is that answer's.
+const AGAIN: readonly (readonly [string, object, readonly ('before' | 'within')[]])[] = [
+  ['the same end', { type: 'response.completed', response: FIRST_END }, ['before', 'within']],
+  ['its end under the older name', { type: 'response.done', response: FIRST_END }, ['before', 'within']],
+  ['the older name of the end alone', { type: 'response.done' }, ['before']],
 ];
 
-for (const [what, end] of AGAIN) {
-  for (const when of ['before', 'within'] as const) {
+for (const [what, end, times] of AGAIN) {
+  for (const when of times) {
     test(`an upstream says ${what} once more ${when} the next answer: each turn has its own, and is paid once`, async () => {
       using upstream = await socketUpstream((ws, _message, turn) => {
         const named = (status: string, text?: string) => ({ response: { ...response(status, text), id: `resp_${turn}` } });
         if (turn === 1 && when === 'before') ws.send(JSON.stringify(end));
         say(ws, 'response.created', named('in_progress'));
-        if (turn === 1 && when === 'within' && 'response' in end) ws.send(JSON.stringify(end));
+        if (turn === 1 && when === 'within') ws.send(JSON.stringify(end));
         say(ws, 'response.completed', named('completed', `turn ${turn}`));
       });
       await using gateway = await testGateway(configOf(upstream.url));
