@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { complaints, readLedger } from './ledger.ts';
 import { type Running, runShares } from './runner.ts';
+import { isWhole } from './sampled.ts';
 import { misused, scriptOptions } from './script-options.ts';
 import { dearest } from './slowest.ts';
 
@@ -33,7 +34,7 @@ const slow = (files: readonly string[], hands: number, env: Readonly<Record<stri
  */
 const SUITES: Readonly<Record<string, Suite>> = {
   // Two hands more than the cores of a small machine, since tests of silence wait.
-  fast: { files: ['test/**/*.test.ts'], hands: 4, patience: 300_000, limit: 600_000 },
+  fast: { files: ['test/**/*.test.ts'], hands: 4, patience: 300_000, limit: isWhole ? 1_100_000 : 600_000 },
   browser: slow(['test/slow/browser/*.test.ts'], 2),
   examples: slow(['test/slow/{examples,documents}.test.ts'], 1),
   linear: { ...slow(['test/slow/linear/*.test.ts'], 2), limit: 1_400_000 },
