@@ -81,14 +81,32 @@ class Level {
     return missing <= 0 ? 0 : Math.ceil(missing / perMinute);
   }
 
-  add(count: number): void {
-    this.#full = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, this.#full + count * MINUTE_MS));
+  /** After {@link drain}: `count` was taken under a limit of `under`, and the limit is `perMinute` now. */
+  add(count: number, under: number | undefined, perMinute: number | undefined): void {
+    const full = carried(this.#full, count * MINUTE_MS, under, perMinute);
+    this.#full = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, full));
+  }
+
+  /** After {@link drain} at the limit that was. */
+  change(under: number | undefined, perMinute: number | undefined): void {
+    this.#full = carried(0, this.#full, under, perMinute);
   }
 
   standing(perMinute: number): Standing {
     const remaining = Math.max(0, Math.floor((perMinute * MINUTE_MS - this.#full) / MINUTE_MS));
     return { limit: perMinute, remaining, resetMs: Math.ceil(this.#full / perMinute) };
   }
+}
+
+/**
+ * How full a bucket is when `more` of it was taken under another limit. Where that was higher, as much stays taken as this bucket
+ * holds, and what is beyond is paid in the time that it would have been: who took a million under a limit of a million would
+ * else be refused for half a day under one of a thousand.
+ */
+function carried(full: number, more: number, under: number | undefined, perMinute: number | undefined): number {
+  if (perMinute === undefined || (under !== undefined && under <= perMinute)) return full + more;
+  const inTime = full + (under === undefined ? 0 : Math.trunc(more * (perMinute / under)));
+  return more < 0 ? inTime : Math.max(inTime, Math.min(full + more, perMinute * MINUTE_MS));
 }
 
 export class Bucket {
@@ -130,11 +148,22 @@ export class Bucket {
     return longest(waits);
   }
 
-  add({ requests, tokens }: Demand): void {
-    this.requests.add(requests);
-    this.tokens.add(tokens);
+  add({ requests, tokens }: Demand, under: RateLimits): void {
+    this.addElsewhere({ requests, tokens }, under);
     this.takenRequests += requests;
     this.takenTokens += tokens;
+  }
+
+  addElsewhere({ requests, tokens }: Demand, under: RateLimits): void {
+    this.requests.add(requests, under.requestsPerMinute, this.limits.requestsPerMinute);
+    this.tokens.add(tokens, under.tokensPerMinute, this.limits.tokensPerMinute);
+  }
+
+  /** After {@link drain}. */
+  change(limits: RateLimits): void {
+    this.requests.change(this.limits.requestsPerMinute, limits.requestsPerMinute);
+    this.tokens.change(this.limits.tokensPerMinute, limits.tokensPerMinute);
+    this.limits = limits;
   }
 }
 
@@ -153,7 +182,7 @@ export class LimitBuckets {
     const refusal = longest(held.flatMap(({ scope, bucket }) => bucket.refusal(scope, demand) ?? []));
     if (refusal !== undefined) return { refusal, standings: standingsOf(held) };
     for (const { bucket } of held) {
-      bucket.add(demand);
+      bucket.add(demand, bucket.limits);
       bucket.inFlight += 1;
     }
     return { standings: standingsOf(held) };
@@ -165,7 +194,7 @@ export class LimitBuckets {
       // Its limits may have been changed since it was taken of.
       const bucket = this.#buckets.get(name) ?? this.#make(name, limits, nowMs);
       bucket.drain(nowMs);
-      bucket.add(demand);
+      bucket.add(demand, limits);
     }
   }
 
@@ -181,8 +210,7 @@ export class LimitBuckets {
   takenElsewhere(name: string, limits: RateLimits, demand: Demand, nowMs: number): void {
     const bucket = this.#buckets.get(name) ?? this.#make(name, limits, nowMs);
     bucket.drain(nowMs);
-    bucket.requests.add(demand.requests);
-    bucket.tokens.add(demand.tokens);
+    bucket.addElsewhere(demand, limits);
   }
 
   /** How many requests others are answering: of every bucket that is not named, none. */
@@ -196,9 +224,8 @@ export class LimitBuckets {
 
   #current({ bucket: name, limits }: Claim, nowMs: number): Bucket {
     const bucket = this.#buckets.get(name) ?? this.#make(name, limits, nowMs);
-    // Drained at the rate of now: what was taken stays taken where an operator changes a limit.
-    bucket.limits = limits;
     bucket.drain(nowMs);
+    bucket.change(limits);
     return bucket;
   }
 
