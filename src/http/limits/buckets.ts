@@ -6,6 +6,7 @@
  * minute, and that may overflow, since what an answer takes is known only at its end. While it is overflowing, in debt, nothing
  * is admitted. So of N a minute at most N + N × t / 60 s are admitted in any time t, and beyond that only what was admitted last.
  */
+import { defined } from '../../codecs/defined.ts';
 import type { RateLimits } from '../../store/rate-limits.ts';
 
 export type LimitScope = 'key' | 'account' | 'model' | 'class';
@@ -81,10 +82,12 @@ class Level {
     return missing <= 0 ? 0 : Math.ceil(missing / perMinute);
   }
 
-  /** After {@link drain}: `count` was taken under a limit of `under`, and the limit is `perMinute` now. */
-  add(count: number, under: number | undefined, perMinute: number | undefined): void {
+  /** After {@link drain}: `count` was taken under a limit of `under`, and the limit is `perMinute` now. Gives what of it counts. */
+  add(count: number, under: number | undefined, perMinute: number | undefined): number {
     const full = carried(this.#full, count * MINUTE_MS, under, perMinute);
+    const counted = Math.ceil((full - this.#full) / MINUTE_MS);
     this.#full = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, full));
+    return counted;
   }
 
   /** After {@link drain} at the limit that was. */
@@ -109,8 +112,19 @@ function carried(full: number, more: number, under: number | undefined, perMinut
   return more < 0 ? inTime : Math.max(inTime, Math.min(full + more, perMinute * MINUTE_MS));
 }
 
+/** Of each kind the higher limit; none is higher than any. */
+export function higherOf(one: RateLimits, other: RateLimits): RateLimits {
+  const higher = (name: 'requestsPerMinute' | 'tokensPerMinute'): number | undefined => {
+    const [a, b] = [one[name], other[name]];
+    return a === undefined || b === undefined ? undefined : Math.max(a, b);
+  };
+  return defined({ requestsPerMinute: higher('requestsPerMinute'), tokensPerMinute: higher('tokensPerMinute') });
+}
+
 export class Bucket {
   limits: RateLimits;
+  /** What others have not been told yet was taken under these limits, or under lower ones. */
+  under: RateLimits;
   readonly requests = new Level();
   readonly tokens = new Level();
   /** Being answered here. */
@@ -123,6 +137,7 @@ export class Bucket {
 
   constructor(limits: RateLimits) {
     this.limits = limits;
+    this.under = limits;
   }
 
   drain(nowMs: number): void {
@@ -148,21 +163,24 @@ export class Bucket {
     return longest(waits);
   }
 
-  add({ requests, tokens }: Demand, under: RateLimits): void {
-    this.addElsewhere({ requests, tokens }, under);
+  add(demand: Demand, under: RateLimits): void {
+    const { requests, tokens } = this.addElsewhere(demand, under);
     this.takenRequests += requests;
     this.takenTokens += tokens;
   }
 
-  addElsewhere({ requests, tokens }: Demand, under: RateLimits): void {
-    this.requests.add(requests, under.requestsPerMinute, this.limits.requestsPerMinute);
-    this.tokens.add(tokens, under.tokensPerMinute, this.limits.tokensPerMinute);
+  addElsewhere({ requests, tokens }: Demand, under: RateLimits): Demand {
+    return {
+      requests: this.requests.add(requests, under.requestsPerMinute, this.limits.requestsPerMinute),
+      tokens: this.tokens.add(tokens, under.tokensPerMinute, this.limits.tokensPerMinute),
+    };
   }
 
   /** After {@link drain}. */
   change(limits: RateLimits): void {
     this.requests.change(this.limits.requestsPerMinute, limits.requestsPerMinute);
     this.tokens.change(this.limits.tokensPerMinute, limits.tokensPerMinute);
+    if (limits !== this.limits) this.under = higherOf(this.under, limits);
     this.limits = limits;
   }
 }
