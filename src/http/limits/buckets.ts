@@ -82,7 +82,9 @@ class Level {
     return missing <= 0 ? 0 : Math.ceil(missing / perMinute);
   }
 
-  /** After {@link drain}: `count` was taken under a limit of `under`, and the limit is `perMinute` now. Gives what of it counts. */
+  /**
+   * After {@link drain}: `count` was taken under a limit of `under`, and the limit is `perMinute` now. Gives what of it counts.
+   */
   add(count: number, under: number | undefined, perMinute: number | undefined): number {
     const full = carried(this.#full, count * MINUTE_MS, under, perMinute);
     const counted = Math.ceil((full - this.#full) / MINUTE_MS);
