@@ -7,7 +7,7 @@ import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
-import { type ImageAnswer, type ImageUsage, type MadeImage, pictureOf } from './answer.ts';
+import { type ImageAnswer, type ImageUsage, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
 import { UntilAnswer } from './until-answer.ts';
 import { errorIn } from './upstream.ts';
 import { withClientUsage } from './usage.ts';
@@ -37,18 +37,19 @@ export function nativeEvents(options: NativeEventOptions): Stage<Frame, ImageAns
     if (!COMPLETED.test(type)) return undefined;
     const counts = !hasPicture(json);
     if (counts && told.length === 0 && refused !== undefined) throw refused;
-    return counts && told.length > 0 ? readCount(told, json, options) : readCompletion(json, text, options);
+    return counts && told.length > 0 ? readCount(told, json, options) : readCompletion(told, json, text, options);
   });
 }
 
-function readCompletion(json: JsonObject, text: string, options: NativeEventOptions): ImageAnswer {
+function readCompletion(told: readonly MadeImage[], json: JsonObject, text: string, options: NativeEventOptions): ImageAnswer {
   const image = readImage(json);
+  const images = withoutRepeats([...told, image]);
   // The text goes on where it is all that a client reads: the picture as it came, and a time.
   const isSame = image.data === undefined || image.data === json['b64_json'];
-  const isNative = options.splices && isSame && typeof json['created_at'] === 'number';
+  const isNative = options.splices && isSame && images.length === 1 && typeof json['created_at'] === 'number';
   const kept = isNative ? withClientUsage(text, json['usage']) : undefined;
   return {
-    images: [image],
+    images,
     ...readTotals(json, options),
     ...(kept === undefined ? {} : { native: { form: 'event', text: kept } }),
   };
@@ -56,7 +57,7 @@ function readCompletion(json: JsonObject, text: string, options: NativeEventOpti
 
 /** The completion of a stream whose pictures came before it. */
 function readCount(images: readonly MadeImage[], json: JsonObject, options: NativeEventOptions): ImageAnswer {
-  return { images, ...readTotals(json, options) };
+  return { images: withoutRepeats(images), ...readTotals(json, options) };
 }
 
 function readTotals(json: JsonObject, options: NativeEventOptions): Pick<ImageAnswer, 'created' | 'usage'> {

@@ -6,6 +6,7 @@
  * minute, and that may overflow, since what an answer takes is known only at its end. While it is overflowing, in debt, nothing
  * is admitted. So of N a minute at most N + N × t / 60 s are admitted in any time t, and beyond that only what was admitted last.
  */
+import { defined } from '../../codecs/defined.ts';
 import type { RateLimits } from '../../store/rate-limits.ts';
 
 export type LimitScope = 'key' | 'account' | 'model' | 'class';
@@ -81,8 +82,19 @@ class Level {
     return missing <= 0 ? 0 : Math.ceil(missing / perMinute);
   }
 
-  add(count: number): void {
-    this.#full = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, this.#full + count * MINUTE_MS));
+  /**
+   * After {@link drain}: `count` was taken under a limit of `under`, and the limit is `perMinute` now. Gives what of it counts.
+   */
+  add(count: number, under: number | undefined, perMinute: number | undefined): number {
+    const full = carried(this.#full, count * MINUTE_MS, under, perMinute);
+    const counted = Math.ceil((full - this.#full) / MINUTE_MS);
+    this.#full = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, full));
+    return counted;
+  }
+
+  /** After {@link drain} at the limit that was. */
+  change(under: number | undefined, perMinute: number | undefined): void {
+    this.#full = carried(0, this.#full, under, perMinute);
   }
 
   standing(perMinute: number): Standing {
@@ -91,8 +103,30 @@ class Level {
   }
 }
 
+/**
+ * How full a bucket is when `more` of it was taken under another limit. Where that was higher, as much stays taken as this bucket
+ * holds, and what is beyond is paid in the time that it would have been: who took a million under a limit of a million would
+ * else be refused for half a day under one of a thousand.
+ */
+function carried(full: number, more: number, under: number | undefined, perMinute: number | undefined): number {
+  if (perMinute === undefined || (under !== undefined && under <= perMinute)) return full + more;
+  const inTime = full + (under === undefined ? 0 : Math.trunc(more * (perMinute / under)));
+  return more < 0 ? inTime : Math.max(inTime, Math.min(full + more, perMinute * MINUTE_MS));
+}
+
+/** Of each kind the higher limit; none is higher than any. */
+export function higherOf(one: RateLimits, other: RateLimits): RateLimits {
+  const higher = (name: 'requestsPerMinute' | 'tokensPerMinute'): number | undefined => {
+    const [a, b] = [one[name], other[name]];
+    return a === undefined || b === undefined ? undefined : Math.max(a, b);
+  };
+  return defined({ requestsPerMinute: higher('requestsPerMinute'), tokensPerMinute: higher('tokensPerMinute') });
+}
+
 export class Bucket {
   limits: RateLimits;
+  /** What others have not been told yet was taken under these limits, or under lower ones. */
+  under: RateLimits;
   readonly requests = new Level();
   readonly tokens = new Level();
   /** Being answered here. */
@@ -105,6 +139,7 @@ export class Bucket {
 
   constructor(limits: RateLimits) {
     this.limits = limits;
+    this.under = limits;
   }
 
   drain(nowMs: number): void {
@@ -130,11 +165,25 @@ export class Bucket {
     return longest(waits);
   }
 
-  add({ requests, tokens }: Demand): void {
-    this.requests.add(requests);
-    this.tokens.add(tokens);
+  add(demand: Demand, under: RateLimits): void {
+    const { requests, tokens } = this.addElsewhere(demand, under);
     this.takenRequests += requests;
     this.takenTokens += tokens;
+  }
+
+  addElsewhere({ requests, tokens }: Demand, under: RateLimits): Demand {
+    return {
+      requests: this.requests.add(requests, under.requestsPerMinute, this.limits.requestsPerMinute),
+      tokens: this.tokens.add(tokens, under.tokensPerMinute, this.limits.tokensPerMinute),
+    };
+  }
+
+  /** After {@link drain}. */
+  change(limits: RateLimits): void {
+    this.requests.change(this.limits.requestsPerMinute, limits.requestsPerMinute);
+    this.tokens.change(this.limits.tokensPerMinute, limits.tokensPerMinute);
+    if (limits !== this.limits) this.under = higherOf(this.under, limits);
+    this.limits = limits;
   }
 }
 
@@ -153,7 +202,7 @@ export class LimitBuckets {
     const refusal = longest(held.flatMap(({ scope, bucket }) => bucket.refusal(scope, demand) ?? []));
     if (refusal !== undefined) return { refusal, standings: standingsOf(held) };
     for (const { bucket } of held) {
-      bucket.add(demand);
+      bucket.add(demand, bucket.limits);
       bucket.inFlight += 1;
     }
     return { standings: standingsOf(held) };
@@ -165,7 +214,7 @@ export class LimitBuckets {
       // Its limits may have been changed since it was taken of.
       const bucket = this.#buckets.get(name) ?? this.#make(name, limits, nowMs);
       bucket.drain(nowMs);
-      bucket.add(demand);
+      bucket.add(demand, limits);
     }
   }
 
@@ -181,8 +230,7 @@ export class LimitBuckets {
   takenElsewhere(name: string, limits: RateLimits, demand: Demand, nowMs: number): void {
     const bucket = this.#buckets.get(name) ?? this.#make(name, limits, nowMs);
     bucket.drain(nowMs);
-    bucket.requests.add(demand.requests);
-    bucket.tokens.add(demand.tokens);
+    bucket.addElsewhere(demand, limits);
   }
 
   /** How many requests others are answering: of every bucket that is not named, none. */
@@ -196,9 +244,8 @@ export class LimitBuckets {
 
   #current({ bucket: name, limits }: Claim, nowMs: number): Bucket {
     const bucket = this.#buckets.get(name) ?? this.#make(name, limits, nowMs);
-    // Drained at the rate of now: what was taken stays taken where an operator changes a limit.
-    bucket.limits = limits;
     bucket.drain(nowMs);
+    bucket.change(limits);
     return bucket;
   }
 

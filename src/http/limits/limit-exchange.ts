@@ -4,9 +4,10 @@
  */
 import type { Logger } from 'pino';
 import type { ForeignCount, LimitCount, LimitCounts } from '../../store/limit-counts.ts';
+import type { RateLimits } from '../../store/rate-limits.ts';
 import { defined } from '../../codecs/defined.ts';
 import type { Clock } from '../../streams/clock.ts';
-import type { Bucket, LimitBuckets } from './buckets.ts';
+import { type Bucket, higherOf, type LimitBuckets } from './buckets.ts';
 
 const EXCHANGE_MS = 1_000;
 /** Counts that were not written for this long begin anew: others may have forgotten where they stood. */
@@ -29,6 +30,8 @@ interface Written {
   readonly tokens: number;
   readonly inFlight: number;
   readonly atMs: number;
+  readonly limits: RateLimits;
+  readonly under: RateLimits;
 }
 
 interface Seen {
@@ -64,7 +67,11 @@ export class LimitExchange {
       this.#member,
       [...written].map(([name, count]) => countOf(name, count)),
     );
-    for (const [name, count] of written) this.#written.set(name, count);
+    for (const [name, count] of written) {
+      this.#written.set(name, count);
+      // They may have been changed while they were written.
+      count.bucket.under = higherOf(count.limits, count.bucket.limits);
+    }
     for (const [name, { bucket, atMs }] of this.#written)
       if (nowMs - atMs > REMEMBER_MS && bucket.inFlight === 0) this.#written.delete(name);
     this.#take(others, this.#now());
@@ -109,6 +116,8 @@ export class LimitExchange {
       tokens: bucket.takenTokens - baseTokens,
       inFlight: bucket.inFlight,
       atMs: nowMs,
+      limits: bucket.limits,
+      under: bucket.under,
     };
   }
 
@@ -132,8 +141,8 @@ export class LimitExchange {
   }
 }
 
-function countOf(name: string, { bucket, since, requests, tokens, inFlight }: Written): LimitCount {
-  return { bucket: name, since, requests, tokens, inFlight, ...limitsOf(bucket.limits) };
+function countOf(name: string, { since, requests, tokens, inFlight, under }: Written): LimitCount {
+  return { bucket: name, since, requests, tokens, inFlight, ...limitsOf(under) };
 }
 
 function limitsOf({ requestsPerMinute, tokensPerMinute }: Pick<LimitCount, 'requestsPerMinute' | 'tokensPerMinute'>) {

@@ -18,6 +18,8 @@ export interface RetentionOptions {
 
 /** Not at the start, which has more urgent work. */
 const FIRST_MS = 60_000;
+/** When a store that could not be read at the start is asked again. What is newest much later may be of this process. */
+const AGAIN_MS = 1_000;
 const INTERVAL_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -29,8 +31,16 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: Timer;
-  /** Before requests may write rows under a clock that is wrong. A store that cannot be read now is asked again later. */
-  let anchor: Promise<Anchor | undefined> = newestRow(store, clock).catch(() => undefined);
+  let again: Timer | undefined;
+  let anchor: Promise<Anchor | undefined>;
+  /** Before requests may write rows under a clock that is wrong. */
+  const look = (): void => {
+    anchor = newestRow(store, clock).catch(() => {
+      if (!stopped) again = clock.setTimeout(look, AGAIN_MS);
+      return undefined;
+    });
+  };
+  look();
   const prune = async (): Promise<void> => {
     try {
       const known = (await anchor) ?? (await newestRow(store, clock));
@@ -55,6 +65,7 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
   return async () => {
     stopped = true;
     timer.cancel();
+    again?.cancel();
     await anchor;
     await running;
   };

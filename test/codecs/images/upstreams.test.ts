@@ -346,6 +346,16 @@ test('Ark and MiniMax streams: each picture in an event of its own, then a compl
     assert.throws(() => decode(native, text), isUpstreamFault, text);
   }
   assert.throws(() => decode(native, `${refused}${completed(usage)}`), /may be sensitive/);
+
+  // What is told twice is one picture, and costs one; what the completion brings itself stands beside those before it.
+  const urls = (text: string) => decode(native, text).images.map(({ url }) => url);
+  const [a, b] = ['https://x.test/a.png', 'https://x.test/b.png'];
+  const whole = (url: string) => made('image_generation.completed', { url, created_at: 9, usage });
+  assert.deepEqual(urls(`${picture}${picture}${completed(usage)}`), [a]);
+  assert.deepEqual(urls(`${picture}${whole(a)}`), [a]);
+  assert.deepEqual(urls(`${picture}${whole(b)}`), [a, b]);
+  const [first, second] = encodeImageEvents('generation', decode(native, `${picture}${whole(b)}`), 1);
+  assert.deepEqual([JSON.parse(first?.data ?? '').url, JSON.parse(second?.data ?? '').url], [a, b]);
 });
 
 test('pictures that were refused among others of one answer are left out; only refusals are a refusal', () => {

@@ -197,3 +197,42 @@ test('buckets that are empty again are forgotten', () => {
   for (let id = 0; id < 20_000; id++) take(id, id * 10);
   assert.ok(buckets.size <= 2_048, `${buckets.size} buckets`);
 });
+
+test('a limit that is lowered shuts nobody out for more than two minutes longer than the old one would have', () => {
+  const demand = { requests: 1, tokens: 10 };
+  const after = fc.record({ ms: fc.nat(90_000), used: fc.nat(500_000), isElsewhere: fc.boolean() });
+  fc.assert(
+    fc.property(
+      fc.tuple(perMinute, perMinute),
+      fc.tuple(perMinute, perMinute),
+      fc.array(fc.nat(400_000), { maxLength: 30 }),
+      fc.array(after, { maxLength: 5 }),
+      fc.nat(7_200_000),
+      (requests, tokens, before, afterwards, restMs) => {
+        const claims = (at: 'max' | 'min'): [Claim] => {
+          const limits = { requestsPerMinute: Math[at](...requests), tokensPerMinute: Math[at](...tokens) };
+          return [{ scope: 'key', bucket: 'key:a', limits }];
+        };
+        const wait = (isLowered: boolean): number => {
+          const buckets = new LimitBuckets();
+          let nowMs = 1;
+          for (const used of before) {
+            if (buckets.take(claims('max'), demand, nowMs).refusal !== undefined) continue;
+            buckets.adjust(claims('max'), { requests: 0, tokens: used - demand.tokens }, nowMs);
+            buckets.leave(claims('max'));
+          }
+          const asked = claims(isLowered ? 'min' : 'max');
+          buckets.take(asked, { requests: 0, tokens: 0 }, nowMs);
+          for (const { ms, used, isElsewhere } of afterwards) {
+            nowMs += ms;
+            if (isElsewhere) buckets.takenElsewhere('key:a', claims('max')[0].limits, { requests: 1, tokens: used }, nowMs);
+            else buckets.adjust(claims('max'), { requests: 0, tokens: used }, nowMs);
+          }
+          return buckets.take(asked, demand, nowMs + restMs).refusal?.waitMs ?? 0;
+        };
+        assert.ok(wait(true) <= wait(false) + 120_000, `${wait(true)} ms, where it were ${wait(false)}`);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -184,6 +184,34 @@ test('places are counted over all machines, and those of a machine that is gone 
   assert.ok(two.take(limits) && two.take(limits));
 });
 
+test('a limit that is lowered shuts nobody out on any machine for more than two minutes, whenever what was taken before is told', async () => {
+  const high = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000 };
+  const low = { requestsPerMinute: 1_000, tokensPerMinute: 1_000 };
+  const amounts = fc.array(fc.integer({ min: 1, max: 100_000 }), { maxLength: 3 });
+  const property = fc.asyncProperty(amounts, amounts, amounts, fc.boolean(), async (told, untold, late, isMet) => {
+    const { clock, machines, round } = group(2);
+    const [one, two] = machines;
+    assert.ok(one !== undefined && two !== undefined);
+    await round();
+    const take = (tokens: number): void => {
+      assert.ok(one.take(high, tokens));
+      one.leave(high);
+    };
+    for (const tokens of told) take(tokens);
+    if (isMet && two.take(high)) two.leave(high);
+    await round();
+    for (const tokens of untold) take(tokens);
+    for (const machine of machines) if (machine.take(low)) machine.leave(low);
+    for (const tokens of late) one.used(high, tokens);
+    for (let second = 0; second < 125; second++) {
+      await round();
+      clock.advance(1_000);
+    }
+    for (const [index, machine] of machines.entries()) assert.ok(machine.take(low, 1), `machine ${index}`);
+  });
+  await fc.assert(property, { numRuns: 60 });
+});
+
 test('whatever a machine misses, forgets or begins anew, every request is counted by the others once', async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('take' as const), count: fc.integer({ min: 1, max: 5 }) }),

@@ -172,3 +172,61 @@ test('neither are vectors, compactions and pictures', async (t) => {
   });
   await fc.assert(property, { numRuns: 120 });
 });
+
+/** An answer with one search, whole and in events, with this usage. */
+const SEARCHED: Readonly<Record<'messages' | 'responses', (usage: JsonValue) => { whole: JsonObject; events: JsonObject[] }>> = {
+  messages(usage) {
+    const blocks: JsonObject[] = [
+      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} },
+      { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] },
+      { type: 'text', text: 'found' },
+    ];
+    const whole = { id: 'm', type: 'message', role: 'assistant', model: 'up', content: blocks, stop_reason: 'end_turn', usage };
+    const events = blocks.flatMap((block, index): JsonObject[] => [
+      { type: 'content_block_start', index, content_block: block },
+      { type: 'content_block_stop', index },
+    ]);
+    const start = { type: 'message_start', message: { ...whole, content: [], stop_reason: null } };
+    const delta = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage };
+    return { whole, events: [start, ...events, delta, { type: 'message_stop' }] };
+  },
+  responses(usage) {
+    const output: JsonObject[] = [
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } },
+      { type: 'message', id: 'm', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'found' }] },
+    ];
+    const whole = { id: 'r', object: 'response', created_at: 1, status: 'completed', model: 'up', output, usage };
+    const items = output.flatMap((item, at): JsonObject[] => [
+      { type: 'response.output_item.added', output_index: at, item: { ...item, content: [] } },
+      { type: 'response.output_item.done', output_index: at, item },
+    ]);
+    const created = { type: 'response.created', response: { ...whole, status: 'in_progress', output: [], usage: null } };
+    return { whole, events: [created, ...items, { type: 'response.completed', response: whole }] };
+  },
+};
+
+test('a search that ran is paid once, whatever is reported, towards every client', async (t) => {
+  const types = ['messages', 'responses'] as const;
+  const gateway = await moneyGateway(t, {
+    models: Object.fromEntries(types.map((type) => [type, { price: { input: '0', output: '0', web_search: '10' } }])),
+    channels: types.map((type) => ({ id: type, type, base_url: 'SIMULATOR', api_key: 'k', models: [type] })),
+  });
+  const usages: readonly JsonValue[] = [null, {}, { input_tokens: 0, output_tokens: 0 }, { input_tokens: 7, output_tokens: 3 }];
+  for (const type of types) {
+    for (const client of ['chat', 'responses', 'messages'] as const) {
+      for (const usage of usages) {
+        for (const stream of [false, true]) {
+          const { whole, events } = SEARCHED[type](usage);
+          const streamed = { raw: { headers: { 'content-type': 'text/event-stream' }, body: sse(...events) } };
+          const owner = await gateway.owner(10n ** 12n);
+          gateway.simulator.enqueue(stream ? streamed : json(whole));
+          const answer = await gateway.post(owner, CLIENTS[client].path, CLIENTS[client].ask(type, stream));
+          const text = await answer.text();
+          const [row] = await gateway.settled(owner, 1);
+          const told = `${client}, ${type}, ${stream}, ${JSON.stringify(usage)}: ${text}`;
+          assert.deepEqual([row?.status, row?.charge?.total], ['success', 10_000_000n], told);
+        }
+      }
+    }
+  }
+});

@@ -120,6 +120,40 @@ eachStore((engine) => {
   });
 });
 
+test('F34: a store that cannot be read at the start is asked again at once, before rows of a wrong clock stand in it', async (t) => {
+  const clock = createFakeClock();
+  const store = await openStore(t, { clock: { ...realClock, now: clock.now } });
+  const owner = await funded(store, 1_000n);
+  const settle = async (id: string): Promise<void> => {
+    void store.settlements.settle({ entry: entry(owner, id, 1n) });
+    await store.settlements.flush();
+  };
+  await settle('first');
+  clock.jump(31 * DAY);
+  let isAway = true;
+  const requestLog: Store['requestLog'] = {
+    ...store.requestLog,
+    list: (...asked) => (isAway ? Promise.reject(new Error('away')) : store.requestLog.list(...asked)),
+  };
+  const lines: string[] = [];
+  const log = createLogger('error', { write: (line: string) => void lines.push(line) });
+  const stop = startRetention({ config: sourceOf(1), store: { ...store, requestLog }, clock, log });
+  for (let seconds = 0; seconds < 10; seconds += 1) {
+    clock.advance(1_000);
+    await settled();
+  }
+  isAway = false;
+  clock.advance(1_000);
+  await settled();
+  await settle('second');
+  clock.advance(MINUTE);
+  await settled();
+  assert.deepEqual((await store.requestLog.list()).map(({ exchangeId }) => exchangeId).sort(), ['first', 'second']);
+  assert.deepEqual(lines, []);
+  await stop();
+  assert.equal(clock.pending, 0);
+});
+
 test('a look that fails is logged and tried again in an hour; to stop waits for the look under way', async (t) => {
   const clock = createFakeClock();
   const store = await openStore(t);

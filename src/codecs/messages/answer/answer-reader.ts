@@ -58,6 +58,8 @@ export class AnswerReader implements BlockHost {
   }
 
   end(stop: WireStop, out: CanonicalEvent[]): void {
+    // An upstream that reports no usage behind them ran them all the same.
+    if (this.#usage.hasUnreadCalls) this.readUsage({}, false, out);
     out.push({ type: 'response.end', outcome: decodeStop(stop, this.#calledTool) });
   }
 }

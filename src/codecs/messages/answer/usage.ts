@@ -54,6 +54,12 @@ export class UsageReader {
   #isOutputGuessed = false;
   /** Calls of metered server tools since a report counted them. */
   readonly #calls = new Map<string, number>();
+  #hasUnreadCalls = false;
+
+  /** Calls that no usage tells yet. */
+  get hasUnreadCalls(): boolean {
+    return this.#hasUnreadCalls;
+  }
 
   /** The latest report counts no output itself. */
   get isOutputOlder(): boolean {
@@ -64,6 +70,7 @@ export class UsageReader {
    * The usage with `report` included; undefined while there were only placeholders. `isStart`: it is that of message_start.
    */
   read(report: JsonObject, isStart = false): Usage | undefined {
+    this.#hasUnreadCalls = false;
     const counted = countOf(report['output_tokens']);
     const isOutputKept = counted === 0 && !this.#isOutputGuessed && isPositive(this.#known.get('output_tokens'));
     this.#isOutputOlder = counted === undefined || isOutputKept;
@@ -95,6 +102,7 @@ export class UsageReader {
   /** A call of a server tool: counted here until a report counts it, since compatible servers have no `server_tool_use`. */
   called(name: string): void {
     if (!METERED.has(name)) return;
+    this.#hasUnreadCalls = true;
     for (const [tool, calls] of this.#meters ?? []) this.#calls.set(tool, calls);
     this.#meters = undefined;
     this.#known.delete('server_tool_use');

@@ -111,12 +111,14 @@ export function errorOf(body: JsonValue | undefined, text: string): GatewayError
 }
 
 /**
- * Undefined where the response reports none: null, absent and placeholder zeros are not usage. `output`: the items of the answer,
- * where a stream had more than its terminal repeats.
+ * Undefined where the response reports none: null, absent and placeholder zeros are not usage. Calls of server tools in a good
+ * answer are counted all the same: they ran. `output`: the items of the answer, where a stream had more than its terminal
+ * repeats.
  */
 export function readUsage(response: JsonObject, output = outputOf(response)): Usage | undefined {
-  const wire = response['usage'];
-  if (!isObject(wire)) return undefined;
+  const given = response['usage'];
+  if (!isObject(given) && !isGood(response)) return undefined;
+  const wire = isObject(given) ? given : {};
   const inputGiven = wire['input_tokens_details'] ?? wire['prompt_tokens_details'];
   const outputGiven = wire['output_tokens_details'] ?? wire['completion_tokens_details'];
   const inputDetails = isObject(inputGiven) ? inputGiven : {};
@@ -148,6 +150,10 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
     ...contradiction(total, (cacheRead ?? 0) + totalCacheWrite(written)),
   };
   return isPlaceholder(usage) ? undefined : usage;
+}
+
+function isGood({ status, error }: JsonObject): boolean {
+  return status !== 'failed' && status !== 'cancelled' && (error === undefined || error === null);
 }
 
 function outputOf({ output }: JsonObject): readonly JsonValue[] {
