@@ -109,6 +109,8 @@ export class GatewayServer {
     // Other expectations may be ignored (RFC 9110, 10.1.1).
     this.server.on('checkExpectation', onRequest);
     this.server.on('connect', (_request, socket: Duplex) => {
+      // Node has taken its own listener off: without one a client that resets the connection ends the process.
+      socket.on('error', () => socket.destroy());
       this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
     });
     this.server.on('drop', () => this.#gateway.metrics.connectionDropped());

@@ -104,6 +104,37 @@ test('F19, F20: what never reaches an endpoint is answered in words, with a requ
   assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
+test('a client that resets its connection at any moment of whatever it sends ends nothing but its own connection', async (t) => {
+  await using gateway = await testGateway(file);
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): void => void uncaught.push(error);
+  process.on('uncaughtException', note);
+  t.after(() => process.off('uncaughtException', note));
+  const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n';
+  const asked = [
+    'CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n',
+    'GARBAGE\r\n\r\n',
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${upgrade}\r\n`,
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${upgrade}\r\n`,
+    request('/v1/messages', 'expect: 100-continue\r\n'),
+    request('/v1/messages').slice(0, -5),
+    'GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n',
+  ];
+  for (const bytes of asked) {
+    for (let turns = 0; turns < 40; turns++) {
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.write(bytes);
+      for (let turn = 0; turn < turns % 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+      socket.resetAndDestroy();
+    }
+  }
+  assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
+  await eventually(() => gateway.running.gateway.inFlight.count === 0, 'that nothing is in flight');
+  assert.deepEqual(uncaught, []);
+});
+
 test('F19, F20: an answer that is out before its request turns out to be unreadable still arrives, once', async () => {
   await using gateway = await testGateway(file);
   const head = (line: string, encoding: string): string =>
