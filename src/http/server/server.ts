@@ -111,17 +111,38 @@ export class GatewayServer {
     this.server.on('connect', (_request, socket: Duplex) => {
       // Node has taken its own listener off: without one a client that resets the connection ends the process.
       socket.on('error', () => socket.destroy());
-      this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
+      if (this.#owesNothing(socket))
+        this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
     });
     this.server.on('drop', () => this.#gateway.metrics.connectionDropped());
     this.server.on('clientError', (error, socket: Socket) => this.#refuse(error, socket));
-    this.server.on('upgrade', (request, socket, head) => void this.#sockets.upgrade(request, socket, head));
+    this.server.on('upgrade', (request, socket, head) => {
+      if (this.#owesNothing(socket)) void this.#sockets.upgrade(request, socket, head);
+    });
+  }
+
+  /**
+   * A connection that is handed over takes no more answers of HTTP. One that still owes some, to requests that were pipelined in
+   * front, is cut.
+   */
+  #owesNothing(socket: Duplex): boolean {
+    const owed = this.#responses.on(socket).some(({ response }) => !response.writableEnded || response.socket === null);
+    if (!owed) return true;
+    // Node forgets those whose turn to be answered has not come: what they hold would never be given back.
+    socket.once('close', () => {
+      for (const { response, gone } of [...this.#responses.on(socket)]) {
+        gone.abort(clientGone());
+        response.emit('close');
+      }
+    });
+    socket.destroy();
+    return false;
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
-    response.on('close', () => {
+    response.once('close', () => {
       this.#responses.remove(place);
       if (!response.writableFinished) this.#gateway.leavers.do(() => open.gone.abort(clientGone()));
       // Its headers may have promised to keep the connection before the drain began.

@@ -135,6 +135,28 @@ test('a client that resets its connection at any moment of whatever it sends end
   assert.deepEqual(uncaught, []);
 });
 
+test('requests that are pipelined in front of a CONNECT or an upgrade give back what they hold, and are let go of', async (t) => {
+  const silent = await fakeUpstream(() => undefined);
+  t.after(() => silent.close());
+  await using gateway = await testGateway({ channels: [channel(silent.url)], models: MODELS });
+  const { keySlots, inFlight } = gateway.running.gateway;
+  const asked = request('/v1/messages').replace('connection: close\r\n', '');
+  const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n\r\n';
+  const last = [
+    'CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n',
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${upgrade}`,
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${upgrade}`,
+  ];
+  for (const bytes of last) {
+    const answer = await raw(gateway.url, asked.repeat(3) + bytes, { ms: 5_000 });
+    assert.equal(answer, '', 'no answer stands in the place of another');
+    await eventually(() => inFlight.count === 0, 'the upstreams are let go');
+    await eventually(() => keySlots.size === 0, 'nothing is held');
+  }
+  await eventually(() => silent.sockets.size === 0, 'no upstream goes on');
+  assert.match(await raw(gateway.url, `GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n${last[0]}`), /^HTTP\/1\.1 200 .*HTTP\/1\.1 405 /s);
+});
+
 test('F19, F20: an answer that is out before its request turns out to be unreadable still arrives, once', async () => {
   await using gateway = await testGateway(file);
   const head = (line: string, encoding: string): string =>
