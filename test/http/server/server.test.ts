@@ -319,6 +319,28 @@ test('F19: a body over the limit is refused while it is sent, and the client can
   assert.match(asked, /^HTTP\/1\.1 413 /, 'refused before the body was sent');
 });
 
+test('a refusal that closes its connection is read by a client that still sends a small body', async () => {
+  await using gateway = await testGateway(file);
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const broken: unknown[] = [];
+  let answer = '';
+  socket.on('error', (error) => broken.push(error));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  const bytes = request('/v1/messages', 'host: y\r\n', ' '.repeat(4_000));
+  socket.write(bytes.slice(0, -4_000));
+  for (let sent = 0; sent < 4_000; sent += 200) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    socket.write(bytes.slice(-200));
+  }
+  socket.on('data', (chunk) => {
+    answer += String(chunk);
+  });
+  await closed;
+  assert.deepEqual(broken, []);
+  assert.match(answer, /^HTTP\/1\.1 400 .*more than one Host/s);
+});
+
 test('F18: a body that is slow or stops is answered, not waited for', async () => {
   await using gateway = await testGateway({ ...file, limits: { body_ms: 80 } });
   const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 100\r\n\r\n{"mod`;
