@@ -6,7 +6,7 @@
  */
 import { errors } from 'undici';
 import { LARGE_EVENT } from '../../codecs/answers/large-events.ts';
-import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { skipSpace } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
@@ -231,6 +231,7 @@ export class SocketLink implements UpstreamLink {
       return;
     }
     if (isOfEnded(connection, current, event)) return;
+    if (connection.ended.size > 0 && !current.turn.begun && event === undefined && isOfItem(bytes)) return;
     const refused = event === undefined || current.turn.begun ? undefined : refusalIn(event);
     if (refused !== undefined && current.again !== undefined && codeOf(refused) === LIMIT_REACHED) {
       // Nothing was done for this turn.
@@ -313,6 +314,12 @@ function isOfEnded({ ended }: Connection, { responseId }: Current, event: JsonOb
   const id = idIn(event);
   if (id !== undefined) return ended.has(id);
   return type === 'response.done' && event?.['response'] === undefined && responseId === undefined;
+}
+
+/** Something of an item, which no answer begins with: ahead of one it belongs to an answer before. */
+function isOfItem(bytes: Buffer): boolean {
+  const event = bytes.length < LARGE_EVENT ? tryJson(bytes.toString()) : undefined;
+  return isObject(event) && (event['output_index'] !== undefined || event['item_id'] !== undefined);
 }
 
 function codeOf({ error }: JsonObject): unknown {

@@ -465,6 +465,7 @@ const AGAIN: readonly (readonly [string, object, readonly ('before' | 'within')[
   ['the same end', { type: 'response.completed', response: FIRST_END }, ['before', 'within']],
   ['its end under the older name', { type: 'response.done', response: FIRST_END }, ['before', 'within']],
   ['the older name of the end alone', { type: 'response.done' }, ['before']],
+  ['words', { type: 'response.output_text.delta', item_id: 'msg_0', output_index: 0, content_index: 0, delta: '!' }, ['before']],
 ];
 
 for (const [what, end, times] of AGAIN) {
