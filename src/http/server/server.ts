@@ -9,7 +9,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { clientGone, shuttingDown } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { listenOn } from './listen.ts';
-import { OpenResponses } from './open-responses.ts';
+import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
@@ -32,6 +32,8 @@ export class GatewayServer {
   readonly #handlers: Handlers;
   readonly #sockets: ResponsesSockets;
   readonly #responses = new OpenResponses();
+  /** Connections on which something unreadable came, behind requests that are still being answered. */
+  readonly #ending = new WeakSet<Socket>();
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
@@ -162,11 +164,24 @@ export class GatewayServer {
       socket.destroy();
       return;
     }
-    const begun = this.#responses.on(socket).filter(({ response }) => response.headersSent);
+    const open = this.#responses.on(socket);
+    const last = open.findLast(({ response }) => response.req.complete && !response.writableFinished);
+    if (last !== undefined) {
+      this.#endBehind(socket, last);
+      return;
+    }
+    const begun = open.filter(({ response }) => response.headersSent);
     if (begun.length === 0) this.#answerUnread(socket, unreadable(error));
     else if (begun.every(({ response }) => isWholeAnswer(response))) endLingering(socket, this.#gateway.clock);
     // In the middle of a response an error would be read as part of it.
     else socket.destroy();
+  }
+
+  /** What was asked in front of something unreadable is answered first. */
+  #endBehind(socket: Socket, { response }: OpenResponse): void {
+    if (this.#ending.has(socket)) return;
+    this.#ending.add(socket);
+    response.once('close', () => (socket.destroyed ? undefined : endLingering(socket, this.#gateway.clock)));
   }
 
   #answerUnread(socket: Duplex, error: GatewayError): void {

@@ -319,6 +319,35 @@ test('F19: a body over the limit is refused while it is sent, and the client can
   assert.match(asked, /^HTTP\/1\.1 413 /, 'refused before the body was sent');
 });
 
+test('what is asked in front of something unreadable is answered whole and in its order, and then the connection ends', async (t) => {
+  const slow = await fakeUpstream(async (asked) => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    if (asked.body.includes('"stream":true')) sayMessages('all of it')(asked);
+    else await jsonAnswer(200, wholeMessage('fine'))(asked);
+  });
+  t.after(() => slow.close());
+  await using gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const kept = (payload: object, key = KEY): string =>
+    request('/v1/messages', '', JSON.stringify(payload)).replace('connection: close\r\n', '').replace(KEY, key);
+  const whole = kept(ask());
+  const stream = kept(ask({ stream: true }));
+  const lines: readonly [string, readonly RegExp[]][] = [
+    [whole, [/ 200 .*fine/s]],
+    [stream, [/ 200 .*message_stop/s]],
+    [whole + kept(ask(), 'sk-none') + stream, [/ 200 .*fine/s, / 401 /, / 200 .*message_stop/s]],
+  ];
+  for (const [asked, answers] of lines) {
+    for (const rest of ['GARBAGE\r\n\r\n', 'POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n']) {
+      const told = (await raw(gateway.url, asked + rest, { ms: 5_000 })).split('HTTP/1.1').slice(1);
+      for (const [index, answer] of answers.entries()) assert.match(told[index] ?? '', answer, rest);
+      assert.ok(told.length <= answers.length + 1, rest);
+    }
+  }
+  const { settled } = gateway.store;
+  await eventually(() => settled.length === 8, 'each has its row');
+  for (const { clientGone } of settled) assert.equal(clientGone, undefined);
+});
+
 test('a refusal that closes its connection is read by a client that still sends a small body', async () => {
   await using gateway = await testGateway(file);
   const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
