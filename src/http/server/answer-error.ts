@@ -33,7 +33,8 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
   const body = bodyOf(gateway, refusal);
   const retryAfter = retryAfterSeconds(error);
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
-  if (request.complete || (error.code !== 'request_timeout' && isSmall(request))) {
+  const isKept = response.getHeader('connection') !== 'close' && error.code !== 'request_timeout';
+  if (request.complete || (isKept && isSmall(request))) {
     writeAnswer(response, { status: error.status, body, headers });
     return;
   }

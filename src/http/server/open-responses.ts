@@ -3,7 +3,7 @@
  * old tables keep finished exchanges alive until the next full collection.
  */
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 export interface OpenResponse {
   readonly response: ServerResponse;
@@ -17,7 +17,7 @@ export class OpenResponses {
   /**
    * By connection: mostly one, more where requests are pipelined. An entry a connection, not an exchange, and emptied with it.
    */
-  readonly #ofSocket = new WeakMap<Socket, OpenResponse[]>();
+  readonly #ofSocket = new WeakMap<Duplex, OpenResponse[]>();
 
   get size(): number {
     return this.#slots.length - this.#free.length;
@@ -45,7 +45,7 @@ export class OpenResponses {
   }
 
   /** Those of one connection, however many others there are. */
-  on(socket: Socket): readonly OpenResponse[] {
+  on(socket: Duplex): readonly OpenResponse[] {
     return this.#ofSocket.get(socket) ?? [];
   }
 

@@ -9,7 +9,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { clientGone, shuttingDown } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { listenOn } from './listen.ts';
-import { OpenResponses } from './open-responses.ts';
+import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
@@ -32,6 +32,8 @@ export class GatewayServer {
   readonly #handlers: Handlers;
   readonly #sockets: ResponsesSockets;
   readonly #responses = new OpenResponses();
+  /** Connections on which something unreadable came, behind requests that are still being answered. */
+  readonly #ending = new WeakSet<Socket>();
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
@@ -109,17 +111,40 @@ export class GatewayServer {
     // Other expectations may be ignored (RFC 9110, 10.1.1).
     this.server.on('checkExpectation', onRequest);
     this.server.on('connect', (_request, socket: Duplex) => {
-      this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
+      // Node has taken its own listener off: without one a client that resets the connection ends the process.
+      socket.on('error', () => socket.destroy());
+      if (this.#owesNothing(socket))
+        this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
     });
     this.server.on('drop', () => this.#gateway.metrics.connectionDropped());
     this.server.on('clientError', (error, socket: Socket) => this.#refuse(error, socket));
-    this.server.on('upgrade', (request, socket, head) => void this.#sockets.upgrade(request, socket, head));
+    this.server.on('upgrade', (request, socket, head) => {
+      if (this.#owesNothing(socket)) void this.#sockets.upgrade(request, socket, head);
+    });
+  }
+
+  /**
+   * A connection that is handed over takes no more answers of HTTP. One that still owes some, to requests that were pipelined in
+   * front, is cut.
+   */
+  #owesNothing(socket: Duplex): boolean {
+    const owed = this.#responses.on(socket).some(({ response }) => !response.writableEnded || response.socket === null);
+    if (!owed) return true;
+    // Node forgets those whose turn to be answered has not come: what they hold would never be given back.
+    socket.once('close', () => {
+      for (const { response, gone } of [...this.#responses.on(socket)]) {
+        gone.abort(clientGone());
+        response.emit('close');
+      }
+    });
+    socket.destroy();
+    return false;
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
-    response.on('close', () => {
+    response.once('close', () => {
       this.#responses.remove(place);
       if (!response.writableFinished) this.#gateway.leavers.do(() => open.gone.abort(clientGone()));
       // Its headers may have promised to keep the connection before the drain began.
@@ -139,11 +164,24 @@ export class GatewayServer {
       socket.destroy();
       return;
     }
-    const begun = this.#responses.on(socket).filter(({ response }) => response.headersSent);
+    const open = this.#responses.on(socket);
+    const last = open.findLast(({ response }) => response.req.complete && !response.writableFinished);
+    if (last !== undefined) {
+      this.#endBehind(socket, last);
+      return;
+    }
+    const begun = open.filter(({ response }) => response.headersSent);
     if (begun.length === 0) this.#answerUnread(socket, unreadable(error));
     else if (begun.every(({ response }) => isWholeAnswer(response))) endLingering(socket, this.#gateway.clock);
     // In the middle of a response an error would be read as part of it.
     else socket.destroy();
+  }
+
+  /** What was asked in front of something unreadable is answered first. */
+  #endBehind(socket: Socket, { response }: OpenResponse): void {
+    if (this.#ending.has(socket)) return;
+    this.#ending.add(socket);
+    response.once('close', () => (socket.destroyed ? undefined : endLingering(socket, this.#gateway.clock)));
   }
 
   #answerUnread(socket: Duplex, error: GatewayError): void {

@@ -57,6 +57,7 @@ interface ReadTurn {
   readonly streamId: string | undefined;
   /** What the message takes, until its turn is over. */
   readonly slot: KeySlot;
+  readonly turn: AbortController;
 }
 
 export class Session {
@@ -218,7 +219,7 @@ export class Session {
       if (event.kind === 'cancel') this.#cancel();
       else if (event.kind === 'steer')
         isTaken = this.#steering.steer({ event, slot }, this.#state === 'busy', this.#continuation.lastId);
-      else isTaken = this.#begin({ event, streamId, slot });
+      else isTaken = this.#begin({ event, streamId, slot, turn: new AbortController() });
     } catch (thrown) {
       this.#tell(toGatewayError(thrown), streamId);
     } finally {
@@ -230,10 +231,9 @@ export class Session {
   #begin(turn: ReadTurn): boolean {
     const { event, streamId } = turn;
     if (event.kind === 'append' && this.#version === 'v2') throw invalidEvent('response.append is not supported.', 'type');
-    if (this.#state === 'busy' || this.#state === 'queued') {
+    if (this.#state === 'busy' || this.#state === 'queued')
       throw new GatewayError('websocket_busy', 'A response is being generated on this connection: wait for its end.');
-    }
-    if (this.#state === 'draining' || this.#state === 'closed') throw shuttingDown();
+    if (this.#state !== 'idle' && this.#state !== 'settling') throw shuttingDown();
     if (this.#isSpent) {
       // Nothing was done for this turn, so the client can repeat it on a new connection (known failure W11).
       this.#tell(limitReached(), streamId);
@@ -257,29 +257,30 @@ export class Session {
     if (this.#state !== 'idle' || this.#isSpent) return false;
     const { gateway, keyId } = this.#options;
     const slot = gateway.keySlots.hold(keyId, gateway.config.current().limits.key);
-    this.#start({ event: { kind: 'create', text, json, envelope: json }, streamId, slot });
+    const event = { kind: 'create', text, json, envelope: json } as const;
+    this.#start({ event, streamId, slot, turn: new AbortController() });
     return true;
   }
 
-  #start(turn: ReadTurn): void {
+  #start(read: ReadTurn): void {
     this.#turns += 1;
     const isIdle = this.#state === 'idle';
     this.#move('turn');
-    if (isIdle) void this.#run(turn);
-    else this.#queued = turn;
+    if (isIdle) void this.#run(read);
+    else this.#queued = read;
   }
 
   #cancel(): void {
-    if (this.#state !== 'busy') {
+    const running = this.#state === 'busy' || this.#state === 'draining' ? this.#turn : undefined;
+    const turn = this.#state === 'queued' ? this.#queued?.turn : running;
+    if (turn === undefined)
       throw new GatewayError('response_cancel_not_active', 'No response is being generated on this connection.');
-    }
-    this.abortTurn(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
+    turn.abort(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
   }
 
   /** One turn from its authentication to its settled end. Never rejects. */
-  async #run({ event, streamId, slot }: ReadTurn): Promise<void> {
+  async #run({ event, streamId, slot, turn }: ReadTurn): Promise<void> {
     const { gateway, codec, ws } = this.#options;
-    const turn = new AbortController();
     this.#turn = turn;
     this.#queued = undefined;
     const call = this.#callContext(turn.signal);
@@ -304,9 +305,8 @@ export class Session {
       });
     } catch (thrown) {
       failure = toGatewayError(thrown);
-      if (failure.code === 'internal_error') {
+      if (failure.code === 'internal_error')
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
-      }
       refuseCall(call, failure);
     } finally {
       const isTold = this.#steering.turnEnded();
@@ -326,7 +326,7 @@ export class Session {
       else this.#steering.goOn();
       // The key is not valid any more, and what the connection retains belongs to it.
       if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');
-      else if (this.#state === 'draining') ws.close(CLOSE.goingAway, 'shutting down');
+      else if (this.#state === 'leaving') ws.close(CLOSE.goingAway, 'shutting down');
     }
   }
 

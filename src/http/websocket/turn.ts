@@ -9,6 +9,7 @@ import { identify } from '../request/authenticate.ts';
 import type { JsonBody } from '../request/body.ts';
 import type { KeySlot } from '../request/key-slots.ts';
 import { Committed, type Reply } from '../exchange/reply.ts';
+import { goneBecause } from '../errors.ts';
 import type { CallContext } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import type { PastTurn } from '../history/past-turn.ts';
@@ -53,6 +54,8 @@ const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
 export async function answerTurn(options: TurnOptions): Promise<void> {
   const { call } = options;
   const principal = await identify(call);
+  // It was cancelled while it waited for the turn before it: nothing is asked, reserved or counted.
+  if (call.gone.aborted) throw goneBecause(call.gone);
   const place = call.gateway.keySlots.acquire(principal.key.id, 0, call.config.limits.key);
   try {
     await answerFor(principal, options);

@@ -6,7 +6,7 @@
  */
 import { errors } from 'undici';
 import { LARGE_EVENT } from '../../codecs/answers/large-events.ts';
-import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { skipSpace } from '../../codecs/json/text.ts';
 import type { Steps } from '../../codecs/steps.ts';
@@ -45,13 +45,15 @@ export interface LinkOptions {
 /** A socket that has been idle for longer is not trusted with a turn. */
 const IDLE_MS = 60_000;
 const PATH = '/responses';
+/** Longer ids are not remembered. */
+const MAX_ID = 4096;
 const LIMIT_REACHED = 'websocket_connection_limit_reached';
 
 interface Connection {
   readonly socket: UpstreamSocket;
   readonly channel: Channel;
-  /** The upstream's id of the last response that ended on it. */
-  endedId?: string | undefined;
+  /** The upstream's ids of the responses that ended on it: no more than a client has turns. */
+  readonly ended: Set<string>;
 }
 
 /** The answer that is being read. */
@@ -148,7 +150,7 @@ export class SocketLink implements UpstreamLink {
         call.follow(upstreams.open(channel, outgoing, asking).head);
         return;
       }
-      const connection: Connection = { socket, channel };
+      const connection: Connection = { socket, channel, ended: new Set() };
       this.#connection = connection;
       socket.listen({
         onMessage: (bytes) => this.#onMessage(connection, bytes),
@@ -229,6 +231,7 @@ export class SocketLink implements UpstreamLink {
       return;
     }
     if (isOfEnded(connection, current, event)) return;
+    if (connection.ended.size > 0 && !current.turn.begun && event === undefined && isOfItem(bytes)) return;
     const refused = event === undefined || current.turn.begun ? undefined : refusalIn(event);
     if (refused !== undefined && current.again !== undefined && codeOf(refused) === LIMIT_REACHED) {
       // Nothing was done for this turn.
@@ -239,7 +242,8 @@ export class SocketLink implements UpstreamLink {
     if (type === 'response.created') noteId(current, event);
     current.turn.feed(bytes, refused);
     if (typeof type !== 'string' || !ENDINGS.has(type)) return;
-    connection.endedId = idIn(event) ?? current.responseId;
+    const id = idIn(event) ?? current.responseId;
+    if (id !== undefined && id.length <= MAX_ID) connection.ended.add(id);
     this.#ended(connection, current);
     // A response that failed has no successor.
     if (FAILED.has(type)) this.#options.listener().onLost();
@@ -301,14 +305,21 @@ function idIn(event: JsonObject | undefined): string | undefined {
 }
 
 /**
- * The end of the answer before, told once more: it is nothing of this one, which it would end with words that are read and paid
+ * The end of an answer before, told once more: it is nothing of this one, which it would end with words that are read and paid
  * for already. An upstream that calls all its responses the same says where the next one begins.
  */
-function isOfEnded({ endedId }: Connection, { responseId }: Current, event: JsonObject | undefined): boolean {
+function isOfEnded({ ended }: Connection, { responseId }: Current, event: JsonObject | undefined): boolean {
   const type = event?.['type'];
-  if (endedId === undefined || responseId === endedId || type === 'response.created') return false;
-  const isBare = type === 'response.done' && event?.['response'] === undefined && responseId === undefined;
-  return isBare || idIn(event) === endedId;
+  if (ended.size === 0 || (responseId !== undefined && ended.has(responseId)) || type === 'response.created') return false;
+  const id = idIn(event);
+  if (id !== undefined) return ended.has(id);
+  return type === 'response.done' && event?.['response'] === undefined && responseId === undefined;
+}
+
+/** Something of an item, which no answer begins with: ahead of one it belongs to an answer before. */
+function isOfItem(bytes: Buffer): boolean {
+  const event = bytes.length < LARGE_EVENT ? tryJson(bytes.toString()) : undefined;
+  return isObject(event) && (event['output_index'] !== undefined || event['item_id'] !== undefined);
 }
 
 function codeOf({ error }: JsonObject): unknown {

@@ -104,6 +104,59 @@ test('F19, F20: what never reaches an endpoint is answered in words, with a requ
   assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
+test('a client that resets its connection at any moment of whatever it sends ends nothing but its own connection', async (t) => {
+  await using gateway = await testGateway(file);
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): void => void uncaught.push(error);
+  process.on('uncaughtException', note);
+  t.after(() => process.off('uncaughtException', note));
+  const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n';
+  const asked = [
+    'CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n',
+    'GARBAGE\r\n\r\n',
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${upgrade}\r\n`,
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${upgrade}\r\n`,
+    request('/v1/messages', 'expect: 100-continue\r\n'),
+    request('/v1/messages').slice(0, -5),
+    'GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n',
+  ];
+  for (const bytes of asked) {
+    for (let turns = 0; turns < 40; turns++) {
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.write(bytes);
+      for (let turn = 0; turn < turns % 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+      socket.resetAndDestroy();
+    }
+  }
+  assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
+  await eventually(() => gateway.running.gateway.inFlight.count === 0, 'that nothing is in flight');
+  assert.deepEqual(uncaught, []);
+});
+
+test('requests that are pipelined in front of a CONNECT or an upgrade give back what they hold, and are let go of', async (t) => {
+  const silent = await fakeUpstream(() => undefined);
+  t.after(() => silent.close());
+  await using gateway = await testGateway({ channels: [channel(silent.url)], models: MODELS });
+  const { keySlots, inFlight } = gateway.running.gateway;
+  const asked = request('/v1/messages').replace('connection: close\r\n', '');
+  const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n\r\n';
+  const last = [
+    'CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n',
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${upgrade}`,
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${upgrade}`,
+  ];
+  for (const bytes of last) {
+    const answer = await raw(gateway.url, asked.repeat(3) + bytes, { ms: 5_000 });
+    assert.equal(answer, '', 'no answer stands in the place of another');
+    await eventually(() => inFlight.count === 0, 'the upstreams are let go');
+    await eventually(() => keySlots.size === 0, 'nothing is held');
+  }
+  await eventually(() => silent.sockets.size === 0, 'no upstream goes on');
+  assert.match(await raw(gateway.url, `GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n${last[0]}`), /^HTTP\/1\.1 200 .*HTTP\/1\.1 405 /s);
+});
+
 test('F19, F20: an answer that is out before its request turns out to be unreadable still arrives, once', async () => {
   await using gateway = await testGateway(file);
   const head = (line: string, encoding: string): string =>
@@ -264,6 +317,57 @@ test('F19: a body over the limit is refused while it is sent, and the client can
     { ms: 300 },
   );
   assert.match(asked, /^HTTP\/1\.1 413 /, 'refused before the body was sent');
+});
+
+test('what is asked in front of something unreadable is answered whole and in its order, and then the connection ends', async (t) => {
+  const slow = await fakeUpstream(async (asked) => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    if (asked.body.includes('"stream":true')) sayMessages('all of it')(asked);
+    else await jsonAnswer(200, wholeMessage('fine'))(asked);
+  });
+  t.after(() => slow.close());
+  await using gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const kept = (payload: object, key = KEY): string =>
+    request('/v1/messages', '', JSON.stringify(payload)).replace('connection: close\r\n', '').replace(KEY, key);
+  const whole = kept(ask());
+  const stream = kept(ask({ stream: true }));
+  const lines: readonly [string, readonly RegExp[]][] = [
+    [whole, [/ 200 .*fine/s]],
+    [stream, [/ 200 .*message_stop/s]],
+    [whole + kept(ask(), 'sk-none') + stream, [/ 200 .*fine/s, / 401 /, / 200 .*message_stop/s]],
+  ];
+  for (const [asked, answers] of lines) {
+    for (const rest of ['GARBAGE\r\n\r\n', 'POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n']) {
+      const told = (await raw(gateway.url, asked + rest, { ms: 5_000 })).split('HTTP/1.1').slice(1);
+      for (const [index, answer] of answers.entries()) assert.match(told[index] ?? '', answer, rest);
+      assert.ok(told.length <= answers.length + 1, rest);
+    }
+  }
+  const { settled } = gateway.store;
+  await eventually(() => settled.length === 8, 'each has its row');
+  for (const { clientGone } of settled) assert.equal(clientGone, undefined);
+});
+
+test('a refusal that closes its connection is read by a client that still sends a small body', async () => {
+  await using gateway = await testGateway(file);
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const broken: unknown[] = [];
+  let answer = '';
+  socket.on('error', (error) => broken.push(error));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  const bytes = request('/v1/messages', 'host: y\r\n', ' '.repeat(4_000));
+  socket.write(bytes.slice(0, -4_000));
+  for (let sent = 0; sent < 4_000; sent += 200) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    socket.write(bytes.slice(-200));
+  }
+  socket.on('data', (chunk) => {
+    answer += String(chunk);
+  });
+  await closed;
+  assert.deepEqual(broken, []);
+  assert.match(answer, /^HTTP\/1\.1 400 .*more than one Host/s);
 });
 
 test('F18: a body that is slow or stops is answered, not waited for', async () => {

@@ -540,6 +540,70 @@ test('response.cancel ends the turn in its own words; the connection goes on', a
   assert.deepEqual([errorOf(nothing).code, nothing['stream_id']], ['response_cancel_not_active', 'lane']);
 });
 
+test('response.cancel ends a turn that waits for the one before it to be settled: nobody is asked for it', async () => {
+  await using gateway = await testGateway(configOf());
+  const counted = Promise.withResolvers<number>();
+  Object.assign(gateway.running.gateway.tokenizer, { count: () => counted.promise });
+  const client = await connect(gateway);
+  simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'a b c' }], usage: null } });
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+  client.send(create({ stream_id: 'next' }));
+  client.send({ type: 'response.cancel' });
+  client.send(create({ stream_id: 'third' }));
+  const busy = await client.next();
+  assert.deepEqual([errorOf(busy).code, busy['stream_id']], ['websocket_busy', 'third']);
+  counted.resolve(3);
+  const end = await client.next();
+  assert.deepEqual([errorOf(end).code, end['stream_id']], ['cancelled', 'next']);
+  client.send({ type: 'response.cancel' });
+  assert.equal(errorOf(await client.next()).code, 'response_cancel_not_active');
+  await eventually(() => gateway.store.settled.length === 2, 'each has its row');
+  assert.deepEqual(
+    gateway.store.settled.map(({ status, errorCode, attempts }) => [status, errorCode, attempts.length]),
+    [
+      ['success', undefined, 1],
+      ['error', 'client_closed_request', 0],
+    ],
+  );
+  assert.equal(simulator.requests.length, 1);
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+});
+
+test('response.cancel ends the turn that a draining connection still answers, and nothing once its end is out', async () => {
+  for (const isCancelled of [true, false]) {
+    const gateway = await testGateway(configOf());
+    const counted = Promise.withResolvers<number>();
+    if (!isCancelled) Object.assign(gateway.running.gateway.tokenizer, { count: () => counted.promise });
+    const client = await connect(gateway);
+    simulator.enqueue({
+      reply: { pieces: [{ type: 'text', text: 'a b c d e f g h i j k l m' }], usage: null },
+      pace: { ms: 20 },
+    });
+    client.send(create());
+    await client.next(({ type }) => type === 'response.output_text.delta');
+    const stopped = gateway.running.stop();
+    if (isCancelled) {
+      client.send({ type: 'response.cancel' });
+      const end = await client.next(({ type }) => type === 'response.failed' || type === 'error');
+      assert.equal((end['response'] as { error: { code: string } } | undefined)?.error.code, 'cancelled', JSON.stringify(end));
+      await eventually(() => simulator.requests.at(-1)?.state === 'left', 'the upstream is let go');
+    } else {
+      await client.next(({ type }) => type === 'response.completed');
+      client.send({ type: 'response.cancel' });
+      assert.equal(errorOf(await client.next()).code, 'response_cancel_not_active');
+      counted.resolve(3);
+    }
+    assert.equal((await client.closed).code, 1001);
+    await stopped;
+    assert.deepEqual(
+      gateway.store.settled.map(({ status, errorCode }) => [status, errorCode]),
+      [['success', isCancelled ? 'client_closed_request' : undefined]],
+    );
+    await gateway[Symbol.asyncDispose]();
+    simulator.reset();
+  }
+});
+
 test('W6: an upstream that dies in mid-turn ends in response.failed, a refused one in an error frame; both can be retried', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);

@@ -465,31 +465,38 @@ const AGAIN: readonly (readonly [string, object, readonly ('before' | 'within')[
   ['the same end', { type: 'response.completed', response: FIRST_END }, ['before', 'within']],
   ['its end under the older name', { type: 'response.done', response: FIRST_END }, ['before', 'within']],
   ['the older name of the end alone', { type: 'response.done' }, ['before']],
+  ['words', { type: 'response.output_text.delta', item_id: 'msg_0', output_index: 0, content_index: 0, delta: '!' }, ['before']],
 ];
 
 for (const [what, end, times] of AGAIN) {
-  for (const when of times) {
-    test(`an upstream says ${what} once more ${when} the next answer: each turn has its own, and is paid once`, async () => {
-      using upstream = await socketUpstream((ws, _message, turn) => {
-        const named = (status: string, text?: string) => ({ response: { ...response(status, text), id: `resp_${turn}` } });
-        if (turn === 1 && when === 'before') ws.send(JSON.stringify(end));
-        say(ws, 'response.created', named('in_progress'));
-        if (turn === 1 && when === 'within') ws.send(JSON.stringify(end));
-        say(ws, 'response.completed', named('completed', `turn ${turn}`));
+  for (const [late, next] of [
+    [1, 'the next answer'],
+    [2, 'the answer after that'],
+  ] as const) {
+    for (const when of times) {
+      test(`an upstream says ${what} once more ${when} ${next}: each turn has its own, and is paid once`, async () => {
+        using upstream = await socketUpstream((ws, _message, turn) => {
+          const named = (status: string, text?: string) => ({ response: { ...response(status, text), id: `resp_${turn}` } });
+          if (turn === late && when === 'before') ws.send(JSON.stringify(end));
+          say(ws, 'response.created', named('in_progress'));
+          if (turn === late && when === 'within') ws.send(JSON.stringify(end));
+          say(ws, 'response.completed', named('completed', `turn ${turn}`));
+        });
+        await using gateway = await testGateway(configOf(upstream.url));
+        const client = await connect(gateway);
+        const texts = ['turn 0', 'turn 1', 'turn 2', 'turn 3'];
+        for (const text of texts) {
+          const end = (await client.turn(create())).at(-1);
+          assert.equal(end?.type, 'response.completed');
+          assert.equal(textOf(responseOf(end)), text);
+        }
+        assert.deepEqual(
+          (await rowsOf(gateway, texts.length)).map(({ charge }) => charge?.total),
+          texts.map(() => 7_000n),
+        );
+        assert.equal(upstream.opened(), 1);
       });
-      await using gateway = await testGateway(configOf(upstream.url));
-      const client = await connect(gateway);
-      for (const text of ['turn 0', 'turn 1', 'turn 2']) {
-        const end = (await client.turn(create())).at(-1);
-        assert.equal(end?.type, 'response.completed');
-        assert.equal(textOf(responseOf(end)), text);
-      }
-      assert.deepEqual(
-        (await rowsOf(gateway, 3)).map(({ charge }) => charge?.total),
-        [7_000n, 7_000n, 7_000n],
-      );
-      assert.equal(upstream.opened(), 1);
-    });
+    }
   }
 }
 
