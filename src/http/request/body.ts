@@ -14,10 +14,10 @@ import { MAX_BARE, scanInSteps } from '../../codecs/json/scan.ts';
 import type { Ends } from '../../codecs/json/text.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { SmallChunks } from '../../streams/small-chunks.ts';
 import { clientGone } from '../errors.ts';
 import type { Limits } from '../config/config.ts';
 import type { LargeWork } from './large-work.ts';
-import { SmallChunks } from './small-chunks.ts';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -231,7 +231,7 @@ function collect(
         );
       }
     };
-    const chunks = new SmallChunks(take);
+    const chunks = new SmallChunks<Buffer>(take);
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       orRefuse(() => {

@@ -1,6 +1,6 @@
 /**
- * Small chunks of a body are handed on together. A client may send each byte in a chunk of its own, and what each of them takes
- * as an object is some hundred times its byte.
+ * Small chunks of a body are handed on together. A client or an upstream may send each byte in a chunk of its own, and what each
+ * of them takes as an object is some hundred times its byte.
  */
 
 /** Larger ones are handed on as they are. */
@@ -9,18 +9,18 @@ const BLOCK_BYTES = 32 * 1024;
 /** So many are, whatever their size: bodies mostly come in few. */
 const FEW = 64;
 
-export class SmallChunks {
-  readonly #take: (chunk: Buffer) => void;
+export class SmallChunks<Chunk extends Uint8Array> {
+  readonly #take: (chunk: Chunk | Buffer) => void;
   #block: Buffer | undefined;
   #used = 0;
   #few = FEW;
 
-  constructor(take: (chunk: Buffer) => void) {
+  constructor(take: (chunk: Chunk | Buffer) => void) {
     this.#take = take;
   }
 
   /** Throws what the taker throws. */
-  add(chunk: Buffer): void {
+  add(chunk: Chunk): void {
     const isSmall = chunk.length <= SMALL_BYTES;
     if (!isSmall || this.#used + chunk.length > BLOCK_BYTES) this.flush();
     if (!isSmall || this.#few > 0) {
@@ -29,7 +29,8 @@ export class SmallChunks {
       return;
     }
     this.#block ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    this.#used += chunk.copy(this.#block, this.#used);
+    this.#block.set(chunk, this.#used);
+    this.#used += chunk.length;
   }
 
   /** Hands on what waits. */
