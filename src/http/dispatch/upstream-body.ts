@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import type { BodyReader } from '../../streams/body-source.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { SmallChunks } from '../../streams/small-chunks.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
 import { isLarge, type LargeWork } from '../request/large-work.ts';
@@ -102,19 +103,24 @@ interface Received {
 
 async function read(body: BodyReader, maxBytes: number): Promise<Received> {
   const chunks: Uint8Array[] = [];
+  const gathered = new SmallChunks((bytes) => void chunks.push(bytes));
   let size = 0;
   for (;;) {
     const batch = body.take();
-    if (batch === null) return { chunks, size, cut: false };
+    if (batch === null) {
+      gathered.flush();
+      return { chunks, size, cut: false };
+    }
     if (batch === undefined) await body.wait();
     else
       for (const bytes of batch) {
         size += bytes.length;
         if (size > maxBytes) {
           body.cancel();
+          gathered.flush();
           return { chunks: [...chunks, bytes.subarray(0, bytes.length - (size - maxBytes))], size: maxBytes, cut: true };
         }
-        chunks.push(bytes);
+        gathered.add(bytes);
       }
   }
 }

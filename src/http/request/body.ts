@@ -14,6 +14,7 @@ import { MAX_BARE, scanInSteps } from '../../codecs/json/scan.ts';
 import type { Ends } from '../../codecs/json/text.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { SmallChunks } from '../../streams/small-chunks.ts';
 import { clientGone } from '../errors.ts';
 import type { Limits } from '../config/config.ts';
 import type { LargeWork } from './large-work.ts';
@@ -230,11 +231,12 @@ function collect(
         );
       }
     };
+    const chunks = new SmallChunks<Buffer>(take);
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       orRefuse(() => {
         checkSize(size, limits);
-        take(chunk);
+        chunks.add(chunk);
       });
     };
     let received = 0;
@@ -242,7 +244,11 @@ function collect(
       received += chunk.length;
       orRefuse(() => checkSize(received, limits));
     };
-    const onEnd = (): void => settle(undefined);
+    const onEnd = (): void =>
+      orRefuse(() => {
+        chunks.flush();
+        settle(undefined);
+      });
     const onBroken = (cause?: unknown): void => {
       if (!request.complete) settle(clientGone(cause));
     };

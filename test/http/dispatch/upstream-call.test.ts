@@ -12,6 +12,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { type Dispatcher, Pool } from 'undici';
 import type { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
 import { headerOf, UpstreamCall } from '../../../src/http/dispatch/upstream-call.ts';
+import type { BodyReader } from '../../../src/streams/body-source.ts';
 import { readErrorText, readWhole } from '../../../src/http/dispatch/upstream-body.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { StreamError } from '../../../src/streams/stream-error.ts';
@@ -338,4 +339,26 @@ test('of a header that was sent twice the first value counts; one that was not s
   assert.equal(headerOf({ 'x-a': '3' }, 'x-a'), '3');
   assert.equal(headerOf({ 'x-a': [] }, 'x-a'), '');
   assert.equal(headerOf({}, 'x-a'), '');
+});
+
+test('a whole answer whose every byte came in a chunk of its own takes the memory of its bytes', async () => {
+  let left = 2_000_000;
+  const heapBytes = (): number => process.memoryUsage().heapUsed;
+  const before = heapBytes();
+  let taken = 0;
+  const reader: BodyReader = {
+    take() {
+      taken = heapBytes() - before;
+      const size = Math.min(left, 10_000);
+      left -= size;
+      return size === 0 ? null : Array.from({ length: size }, () => new Uint8Array([0x20]));
+    },
+    wait: async () => undefined,
+    ready: (wake) => wake(),
+    cancel: () => undefined,
+    finish: () => undefined,
+  };
+  const body = reader as ReceivedBody;
+  assert.equal((await readWhole({ headers: {}, body }, 2_000_000)).length, 2_000_000);
+  assert.ok(taken < 150_000_000, `${taken} bytes`);
 });

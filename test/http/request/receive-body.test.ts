@@ -29,10 +29,11 @@ interface ReceiverOptions {
    * by then.
    */
   readonly before?: (request: IncomingMessage) => Promise<void>;
+  readonly maxBytes?: number;
 }
 
 /** A server that receives bodies, on a clock that stands still. */
-async function receiver({ take, before = () => setImmediate() }: ReceiverOptions = {}) {
+async function receiver({ take, before = () => setImmediate(), maxBytes = MAX_BYTES }: ReceiverOptions = {}) {
   const clock = createFakeClock();
   const outcomes: Outcome[] = [];
   const sockets = new Set<Socket>();
@@ -40,7 +41,7 @@ async function receiver({ take, before = () => setImmediate() }: ReceiverOptions
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     await before(request);
     begun += 1;
-    const limits = { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS };
+    const limits = { maxBytes, timeoutMs: TIMEOUT_MS };
     let waited = false;
     try {
       const chunks: Buffer[] = [];
@@ -290,4 +291,24 @@ test('the whole of a body is one buffer, of however many pieces', async () => {
     socket.destroy();
     server.close();
   }
+});
+
+test('a body whose every byte is a chunk of its own is handed over in few pieces, whole and in order', async () => {
+  let pieces = 0;
+  const bytes: Buffer[] = [];
+  const take = (chunk: Buffer): void => {
+    pieces += 1;
+    bytes.push(chunk);
+  };
+  await using server = await receiver({ take, maxBytes: 1_000_000 });
+  const { socket } = server.open();
+  const text = Array.from({ length: 60_000 }, (_, index) => String(index % 10)).join('');
+  const large = 'x'.repeat(5_000);
+  const chunked = (some: string): string => [...some].map((byte) => `1\r\n${byte}\r\n`).join('');
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
+  await server.begun(1);
+  socket.write(`${chunked(text)}${large.length.toString(16)}\r\n${large}\r\n${chunked(text)}0\r\n\r\n`);
+  await server.over(1);
+  assert.ok(Buffer.concat(bytes).toString() === text + large + text);
+  assert.ok(pieces < 80, `${pieces} pieces`);
 });
