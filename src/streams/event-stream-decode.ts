@@ -3,9 +3,11 @@
  * (https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html describes the framing): a prelude of two lengths
  * with its checksum, headers, payload, and a checksum of all of it. Knows no service and no event.
  *
- * What has arrived of a message is kept in pieces and joined once, so a message of N bytes costs O(N) however it is cut.
+ * What has arrived of a message is kept in pieces and joined once, so a message of N bytes costs O(N) however it is cut, in time
+ * and in memory.
  */
 import { crc32 } from 'node:zlib';
+import { SmallChunks } from './small-chunks.ts';
 import type { Stage } from './stage.ts';
 import { StreamError } from './stream-error.ts';
 
@@ -25,6 +27,8 @@ const PRELUDE_BYTES = 12;
 const MAX_HEADERS_BYTES = 128 * 1024;
 /** The prelude and the checksum at the end. */
 const FRAMING_BYTES = 16;
+/** A message that arrives in more pieces is gathered: each of them takes some hundred bytes beside its own. */
+const MOST_PIECES = 64;
 
 /** Throws StreamError with reason `truncated_event`, `event_too_large` or `damaged_event`. */
 export function eventStreamDecode(options: EventStreamDecodeOptions): Stage<Uint8Array, EventStreamMessage> {
@@ -35,6 +39,7 @@ class EventStreamDecoder implements Stage<Uint8Array, EventStreamMessage> {
   readonly ended = false;
   readonly #maxBytes: number;
   #pieces: Uint8Array[] = [];
+  #gathered: SmallChunks<Uint8Array> | undefined;
   #held = 0;
   /** How much must be there before anything can be read: a prelude, or the message that it announced. */
   #wanted = PRELUDE_BYTES;
@@ -46,7 +51,8 @@ class EventStreamDecoder implements Stage<Uint8Array, EventStreamMessage> {
 
   push(bytes: Uint8Array, out: EventStreamMessage[]): void {
     if (bytes.length === 0) return;
-    this.#pieces.push(bytes);
+    if (this.#pieces.length < MOST_PIECES) this.#pieces.push(bytes);
+    else this.#gather(bytes);
     this.#held += bytes.length;
     while (this.#held >= this.#wanted) {
       const joined = this.#joined();
@@ -68,7 +74,14 @@ class EventStreamDecoder implements Stage<Uint8Array, EventStreamMessage> {
     if (this.#held > 0) throw new StreamError('truncated_event', `the stream ended ${this.#held} bytes into a message`);
   }
 
+  #gather(bytes: Uint8Array): void {
+    this.#gathered ??= new SmallChunks((piece) => void this.#pieces.push(piece));
+    this.#gathered.add(bytes);
+  }
+
   #joined(): Buffer {
+    this.#gathered?.flush();
+    this.#gathered = undefined;
     const [only] = this.#pieces;
     const joined =
       this.#pieces.length === 1 && only !== undefined

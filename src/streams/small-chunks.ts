@@ -36,8 +36,11 @@ export class SmallChunks<Chunk extends Uint8Array> {
   /** Hands on what waits. */
   flush(): void {
     const some = this.#block?.subarray(0, this.#used);
-    this.#block = undefined;
+    if (some === undefined || some.length === 0) return;
+    const isFull = some.length > BLOCK_BYTES / 2;
+    if (isFull) this.#block = undefined;
     this.#used = 0;
-    if (some !== undefined && some.length > 0) this.#take(some);
+    // A byte between two larger chunks, again and again, must not keep a block each time.
+    this.#take(isFull ? some : Buffer.from(some));
   }
 }

@@ -3,6 +3,7 @@
  * failure.
  */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
@@ -98,6 +99,21 @@ test('any byte that is wrong is found, and what came before it stays', () => {
       assert.deepEqual(plain(read), plain(decode([bytesOf(sent.slice(0, whole))]).read));
     }),
   );
+});
+
+test('a message in pieces of a byte each is kept in pieces of many bytes', (t) => {
+  const body = randomBytes(300_000);
+  const bytes = Buffer.concat([codec.encode({ headers: {}, body }), codec.encode({ headers: {}, body: body.subarray(0, 9) })]);
+  const joined = t.mock.method(Buffer, 'concat').mock;
+  const { read, failure } = decode(Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1)));
+  assert.equal(failure, undefined);
+  assert.deepEqual(
+    read.map(({ payload }) => payload.length),
+    [body.length, 9],
+  );
+  assert.ok(read[0] !== undefined && body.equals(read[0].payload));
+  const most = Math.max(...joined.calls.map(({ arguments: [pieces] }) => pieces.length));
+  assert.ok(most > 1 && most < 200, `${most} pieces`);
 });
 
 test('a message over the bound is refused by its prelude, before it has arrived', () => {

@@ -7,6 +7,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
 import { textOf } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { SmallChunks } from '../../streams/small-chunks.ts';
 import { credentialError } from './credential-error.ts';
 
 export interface EndpointRequest {
@@ -92,12 +93,14 @@ export function withoutToken(url: string): GatewayError {
 
 async function readBounded(body: AsyncIterable<Uint8Array>, name: string): Promise<string> {
   const chunks: Uint8Array[] = [];
+  const gathered = new SmallChunks<Uint8Array>((bytes) => void chunks.push(bytes));
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
     if (size > MAX_BYTES) throw credentialError('unreadable', `${name} answered with more than ${MAX_BYTES} bytes`);
-    chunks.push(chunk);
+    gathered.add(chunk);
   }
+  gathered.flush();
   return Buffer.concat(chunks).toString('utf8');
 }
 
