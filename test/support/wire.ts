@@ -6,6 +6,7 @@ import type { Item } from '../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
+import { shownUsage, type Usage } from '../../src/codecs/canonical/usage.ts';
 import { singleEvents, singleFrames } from './runs.ts';
 import type {
   ClientCodec,
@@ -158,17 +159,15 @@ export function cutBytes(bytes: Uint8Array, fractions: readonly number[]): Uint8
 export function meaning(whole: Whole): unknown {
   return {
     items: whole.items.map(({ item, status }) => ({ ...withoutFacts(item), status })),
-    usage:
-      whole.usage === undefined
-        ? undefined
-        : {
-            input: whole.usage.input ?? 0,
-            cacheRead: whole.usage.cacheRead ?? 0,
-            output: whole.usage.output ?? 0,
-            reasoning: whole.usage.reasoning ?? 0,
-          },
+    usage: figuresOf(shownUsage(whole.usage)),
     outcome: outcomeMeaning(whole),
   };
+}
+
+function figuresOf(usage: Usage | undefined): unknown {
+  if (usage === undefined) return undefined;
+  const { input = 0, cacheRead = 0, output = 0, reasoning = 0 } = usage;
+  return { input, cacheRead, output, reasoning };
 }
 
 function outcomeMeaning({ outcome }: Whole): unknown {

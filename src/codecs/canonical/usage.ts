@@ -141,8 +141,20 @@ export function servedOf({ serviceTier, speed, geo }: Usage): Served | undefined
 
 /** True when no count is positive: zeros are placeholders, not usage. */
 export function isPlaceholder(usage: Usage): boolean {
-  const { output = 0, reasoning = 0, extra = [], images = 0, meters } = usage;
-  return totalInput(usage) + output + reasoning === 0 && extra.length === 0 && images === 0 && (meters?.size ?? 0) === 0;
+  return countsNoTokens(usage) && (usage.images ?? 0) === 0 && (usage.meters?.size ?? 0) === 0;
+}
+
+function countsNoTokens(usage: Usage): boolean {
+  const { output = 0, reasoning = 0, extra = [] } = usage;
+  return totalInput(usage) + output + reasoning === 0 && extra.length === 0;
+}
+
+/**
+ * What of a usage is shown to clients that read counts of tokens: undefined where no count is positive. Calls of server tools and
+ * images that were counted for the charge are no report, and zeros beside them would look like one.
+ */
+export function shownUsage(usage: Usage | undefined): Usage | undefined {
+  return usage === undefined || countsNoTokens(usage) ? undefined : usage;
 }
 
 /** True for usage members that hold a router's price (`cost`, `cost_details`, `cost_in_usd_ticks`). */

@@ -6,7 +6,7 @@
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
-import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import { mergeUsage, shownUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, OutFrame, ResponseContext } from '../../codec.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
@@ -110,7 +110,8 @@ export class ChatEncoder implements ClientEncoder {
     if (annotations.length > 0) this.#chunks.delta({ annotations });
     const finish = finishOf(outcome, hasCalls || this.#hasNativeCalls, this.#context);
     this.#chunks.write([{ index: 0, delta: {}, logprobs: null, ...finish }]);
-    if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunks.write([], writeTokenUsage(this.#usage));
+    const usage = shownUsage(this.#usage);
+    if (usage !== undefined && this.#context.request.includeUsage) this.#chunks.write([], writeTokenUsage(usage));
     out.push({ event: undefined, data: DONE });
   }
 

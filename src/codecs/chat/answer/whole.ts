@@ -7,7 +7,7 @@ import type { CanonicalEvent, Native, Step } from '../../canonical/event.ts';
 import type { Whole, WholeItem } from '../../canonical/fold.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
-import type { Served } from '../../canonical/usage.ts';
+import { type Served, shownUsage } from '../../canonical/usage.ts';
 import type { DecodeContext, ResponseContext } from '../../codec.ts';
 import { defined } from '../../defined.ts';
 import { without } from '../../entries.ts';
@@ -116,6 +116,7 @@ export function* encodeInSteps(whole: Whole, native: Native | undefined, context
     logprobs: sink.logprobs.length === 0 ? null : { content: sink.logprobs, refusal: null },
     ...finishOf(outcome, writer.hasCalls, context),
   };
+  const shown = shownUsage(usage);
   yield;
   return yield* writeInSteps({
     id: context.responseId,
@@ -123,7 +124,7 @@ export function* encodeInSteps(whole: Whole, native: Native | undefined, context
     created: context.createdAt,
     model: context.model,
     choices: [choice],
-    ...(usage === undefined ? {} : { usage: writeTokenUsage(usage) }),
+    ...(shown === undefined ? {} : { usage: writeTokenUsage(shown) }),
   });
 }
 

@@ -2,7 +2,7 @@
 import { type GatewayError, upstreamFault } from '../../canonical/error.ts';
 import type { CanonicalEvent, ItemEvent, Step } from '../../canonical/event.ts';
 import type { Outcome } from '../../canonical/outcome.ts';
-import { mergeUsage, type Usage } from '../../canonical/usage.ts';
+import { mergeUsage, shownUsage, type Usage } from '../../canonical/usage.ts';
 import type { ClientEncoder, OutFrame, ResponseContext } from '../../codec.ts';
 import { openAiErrorFrame } from '../../errors/openai.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
@@ -73,7 +73,8 @@ export class CompletionsEncoder implements ClientEncoder {
     }
     this.#endsAt = out.length;
     this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReason(outcome) }], null, out);
-    if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);
+    const usage = shownUsage(this.#usage);
+    if (usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(usage), out);
     out.push({ event: undefined, data: '[DONE]' });
     this.ended = true;
   }

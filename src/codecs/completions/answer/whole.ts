@@ -2,6 +2,7 @@
 import type { Whole } from '../../canonical/fold.ts';
 import type { Native } from '../../canonical/event.ts';
 import type { ResponseContext } from '../../codec.ts';
+import { shownUsage } from '../../canonical/usage.ts';
 import { writeTokenUsage } from '../../answers/token-usage.ts';
 import { AnswerLosses } from '../../answers/losses.ts';
 import { unfold } from '../../canonical/item-emitter.ts';
@@ -16,6 +17,7 @@ export function* encodeInSteps(whole: Whole, _native: Native | undefined, contex
   let text = '';
   const { items, usage } = new AnswerLosses('completions', responseLosses, context).keptWhole(whole);
   for (const [index, item] of items.entries()) for (const event of unfold(index, item)) text += writer.write(event).join('');
+  const shown = shownUsage(usage);
   yield;
   return yield* writeInSteps({
     id: context.responseId,
@@ -23,6 +25,6 @@ export function* encodeInSteps(whole: Whole, _native: Native | undefined, contex
     created: context.createdAt,
     model: context.model,
     choices: [{ text, index: 0, logprobs: null, finish_reason: finish }],
-    ...(usage === undefined ? {} : { usage: writeTokenUsage(usage) }),
+    ...(shown === undefined ? {} : { usage: writeTokenUsage(shown) }),
   });
 }

@@ -5,7 +5,7 @@
 import type { GatewayError } from '../../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import type { Incomplete, Outcome } from '../../canonical/outcome.ts';
-import { totalCacheWrite, totalInput, type Usage } from '../../canonical/usage.ts';
+import { shownUsage, totalCacheWrite, totalInput, type Usage } from '../../canonical/usage.ts';
 import { writtenFor } from '../../answers/token-usage.ts';
 import type { ResponseContext } from '../../codec.ts';
 import { NATIVE_REASON } from './outcome.ts';
@@ -84,6 +84,7 @@ export function finishedMembers(
 ): JsonObject {
   const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
   const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
+  const shown = shownUsage(usage);
   return {
     status,
     completed_at: status === 'completed' ? (context.now?.() ?? null) : null,
@@ -91,7 +92,7 @@ export function finishedMembers(
     incomplete_details: outcome.status === 'incomplete' ? incompleteDetails(outcome) : null,
     service_tier: tierOf(usage, asked),
     output,
-    usage: usage === undefined ? null : writeUsage(usage),
+    usage: shown === undefined ? null : writeUsage(shown),
     ...toolUsage(usage?.meters),
   };
 }
