@@ -34,7 +34,7 @@ import { type StorePlaces, storeVerbs } from './store.ts';
 import { SECRETS } from './secrets.ts';
 import { SPEND } from './spend.ts';
 import { SPEND_USERS } from './spend-users.ts';
-import { UsageError, type Verb, type VerbContext, verb } from './verb.ts';
+import { oneLine, UsageError, type Verb, type VerbContext, verb } from './verb.ts';
 import { VIDEOS } from './videos.ts';
 import { createMint } from '../http/mint.ts';
 import { isWorker } from '../http/workers/workers.ts';
@@ -135,7 +135,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv, termi
     return await runCommand(argv, env, terminal);
   } catch (error) {
     // `mizu logs | head` closes the pipe on purpose.
-    if (!isClosedPipe(error)) terminal.err(`mizu: ${errorText(error)}`);
+    // It may quote a file that others wrote.
+    if (!isClosedPipe(error)) terminal.err(`mizu: ${errorText(error).split('\n').map(oneLine).join('\n')}`);
     return error instanceof UsageError ? 2 : 1;
   }
 }

@@ -146,8 +146,9 @@ interface Rotated extends KeyView {
  * A new key with the restrictions of the old one, which ends at once or after `grace`. Spend windows begin anew; a sub-account
  * goes along where the old key ends at once. The same cause again goes on where an earlier try ended.
  */
-export async function rotateKey(context: VerbContext, { id, grace }: Static<typeof RotateKey>): Promise<Rotated> {
+export async function rotateKey(context: VerbContext, request: Static<typeof RotateKey>): Promise<Rotated> {
   const { cause } = context;
+  const { id, grace } = request;
   const { keys, ledger } = await context.store();
   const old = await existing(context, id);
   const earlier = await ledger.journal({ ref: cause.id });
@@ -156,12 +157,23 @@ export async function rotateKey(context: VerbContext, { id, grace }: Static<type
   if (before !== undefined && before.note !== note) throw refusedBy({ reason: 'cause_reused' });
   if (before === undefined && old.disabled)
     throw new RefusedError(`key ${id} is disabled: nothing is to be rotated`, 'conflict', 'key_disabled');
-  const later = grace === undefined ? undefined : graceEnd(grace, old, context);
-  const made = before?.keyId === undefined ? await keys.create(copyOf(old), { ...cause, note }) : undefined;
-  if (made?.ok === false) throw refusedBy(made.refusal, MEMBERS);
+  const changes = grace === undefined ? { disabled: true } : graceEnd(grace, old, context);
+  const replaces = { id, changes, ...defined({ note: cause.note }) };
+  const made = before === undefined ? await keys.create({ ...copyOf(old), replaces }, { ...cause, note }) : undefined;
+  if (made?.ok === false) {
+    // The same change, begun twice at once: the other one made it.
+    const isMade = (await ledger.journal({ ref: cause.id })).some(({ kind }) => kind === 'key_created');
+    if (isMade) return await rotateKey(context, request);
+    throw refusedBy(made.refusal, MEMBERS);
+  }
   const fresh = made?.value.key ?? (await existing(context, before?.keyId ?? ''));
-  if (!earlier.some(({ kind, keyId }) => kind === 'key_changed' && keyId === id)) {
-    const ended = await keys.change(id, later ?? { disabled: true, ...(old.subAccount ? { heir: fresh.id } : {}) }, cause);
+  // An older version made the key and ended the old one in two transactions, and may have come to the first alone.
+  if (made === undefined && !earlier.some(({ kind, keyId }) => kind === 'key_changed' && keyId === id)) {
+    const ended = await keys.change(
+      id,
+      { ...changes, ...(old.subAccount && grace === undefined ? { heir: fresh.id } : {}) },
+      cause,
+    );
     if (!ended.ok) throw refusedBy(ended.refusal, MEMBERS);
   }
   const { disabled, expiresAtMs } = await existing(context, id);

@@ -57,6 +57,10 @@ export interface NewKey {
   readonly secret?: string;
   /** When given, a model outside of it is refused. */
   readonly knownModels?: ReadonlySet<string>;
+  /**
+   * The key that it stands in for, which is changed so in the same transaction: two at once cannot both replace it. `note`: why.
+   */
+  readonly replaces?: { readonly id: string; readonly changes: KeyChanges; readonly note?: string };
 }
 
 /** `null` removes a restriction. */
@@ -74,7 +78,7 @@ export interface KeyChanges {
   readonly deleted?: true;
   /**
    * With `disabled`: the key whose sub-account gets what this one holds, in the same transaction. Of the same account, and with a
-   * sub-account of its own; absent: the wallet gets it.
+   * sub-account of its own; absent: the wallet gets it, or the key that is made in its place.
    */
   readonly heir?: string;
   readonly knownModels?: ReadonlySet<string>;
@@ -96,7 +100,12 @@ export interface Keys {
   create(
     key: NewKey,
     cause: Cause,
-  ): Promise<Result<{ readonly key: KeyRecord; readonly secret: string }, Invalid | UnknownAccount | ReusedCause>>;
+  ): Promise<
+    Result<
+      { readonly key: KeyRecord; readonly secret: string },
+      Invalid | UnknownAccount | UnknownKey | ReusedCause | { readonly reason: 'key_disabled' }
+    >
+  >;
   /**
    * Looks the token up by digest, compares in constant time, checks that it is neither disabled nor expired. No promise where the
    * engine need not wait for what it reads; it throws then where it would reject.

@@ -117,7 +117,7 @@ function useOf(entry: Entry, format: Format): Result<ReportedUse, string> {
   let wrong: string | undefined;
   const number = (name: string): number => {
     const value = entry[name] ?? 0;
-    const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value === '' ? 0 : value;
+    const count = typeof value === 'string' ? numberOf(value.trim()) : value;
     if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) return count;
     wrong ??= `${name} is no count`;
     return 0;
@@ -127,12 +127,19 @@ function useOf(entry: Entry, format: Format): Result<ReportedUse, string> {
   return wrong === undefined ? done({ day, model, counts }) : refused(wrong);
 }
 
-/** Seconds since the epoch, or an ISO 8601 day or time, as the UTC day that it is in. */
+/** Digits alone, with a point and zeros as data frames have it: a spreadsheet's `1.23E+07` was rounded. No text is none. */
+function numberOf(text: string): number {
+  return text === '' ? 0 : /^\d+(?:\.0*)?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+/** Seconds since the epoch, or an ISO 8601 day or time (UTC where it has no zone), as the UTC day that it is in. */
 function dayOfEntry(at: unknown): string | undefined {
   const text = typeof at === 'number' ? String(at) : at;
   if (typeof text !== 'string') return undefined;
   if (dayNumber(text) !== undefined) return text;
-  const ms = /^\d{9,11}$/.test(text) ? Number(text) * 1000 : /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
+  const hasDay = /^\d{4}-\d{2}-\d{2}T/.test(text) && dayNumber(text.slice(0, 10)) !== undefined;
+  const zone = /(?:z|[+-]\d{2}:\d{2})$/i.test(text) ? '' : 'Z';
+  const ms = /^\d{9,11}$/.test(text) ? Number(text) * 1000 : hasDay ? Date.parse(text + zone) : Number.NaN;
   return Number.isNaN(ms) ? undefined : dayName(Math.floor(ms / 86_400_000));
 }
 
@@ -177,6 +184,8 @@ function csvEntries(text: string): Result<readonly Entry[], string> {
   const [header, ...rows] = read.value;
   if (header === undefined) return refused('is empty');
   const names = header.map((name) => name.trim());
+  const twice = names.find((name, column) => name !== '' && names.indexOf(name) !== column);
+  if (twice !== undefined) return refused(`has the column ${twice} twice`);
   if (rows.length === 0)
     return FORMATS.some(({ columns }) => columns.every((name) => names.includes(name))) ? done([]) : refused(strangerOf(names));
   const short = rows.findIndex((row) => row.length !== names.length);

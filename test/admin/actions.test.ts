@@ -81,6 +81,32 @@ test('keys are rotated and deleted, and the envelope secret rotated: each once u
   assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
 });
 
+test('of rotations of one key that come at once one replaces it, and the others are told that it is done', async (t) => {
+  const gateway = await adminGateway(t);
+  await done(gateway, 'createAccount', 'accounts', { body: { name: 'ada', credit: '10' } });
+  const old = await done(gateway, 'createKey', 'keys', { body: { account: 'ada', limits: { total: '1' } } });
+  const rotate = (headers?: Record<string, string>) =>
+    gateway.ask(`keys/${old.id}/rotate`, { method: 'POST', body: {}, ...(headers === undefined ? {} : { headers }) });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => rotate()));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
+  assert.equal((await gateway.store.keys.list()).filter(({ disabled }) => !disabled).length, 1, 'one key has that limit');
+  for (const { status, json } of answers) if (status === 409) assert.equal(json.error.code, 'key_disabled');
+
+  const next = answers.find(({ status }) => status === 201)?.json.id;
+  const same = await Promise.all(
+    Array.from({ length: 3 }, () =>
+      gateway.ask(`keys/${next}/rotate`, { method: 'POST', body: {}, headers: { 'idempotency-key': 'once' } }),
+    ),
+  );
+  assert.deepEqual(
+    same.map(({ status }) => status),
+    [201, 201, 201],
+  );
+  assert.equal(new Set(same.map(({ json }) => json.id)).size, 1);
+  assert.equal(same.filter(({ json }) => json.key !== undefined).length, 1, 'shown once');
+  assert.equal((await gateway.store.keys.list()).length, 3);
+});
+
 test('a sub-account goes along with its key where the wallet is overdrawn, too', async (t) => {
   const gateway = await adminGateway(t);
   await done(gateway, 'createAccount', 'accounts', { body: { name: 'ada', credit: '10' } });

@@ -9,6 +9,7 @@ import { parseConfig } from '../../src/http/config/parse.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 import type { RequestLogEntry } from '../../src/store/request-log.ts';
 import type { Store } from '../../src/store/store.ts';
+import { readUsageReport } from '../../src/store/usage-report.ts';
 import { entry, FakeClock, funded, openStore, T0 } from '../store/support/store.ts';
 import { typed } from '../support/verbs.ts';
 
@@ -194,6 +195,29 @@ test('Anthropic: JSON and the console’s CSV, failures that reported, passes of
   );
 });
 
+const COLUMNS = 'start_time,model,input_tokens,output_tokens,num_model_requests';
+
+test('a time without a zone is UTC wherever the verb is typed; counts may be written as data frames write them', () => {
+  const zone = process.env['TZ'];
+  try {
+    for (const place of ['Asia/Tokyo', 'UTC', 'America/Los_Angeles']) {
+      process.env['TZ'] = place;
+      for (const time of ['2026-03-01T00:30:00', '2026-03-01T23:30:00', '2026-03-01T23:30:00Z', '2026-03-02T01:30:00+09:00']) {
+        const read = readUsageReport(`${COLUMNS}\n${time},m,12.0, 3 ,\n`);
+        const [use] = read.ok ? read.value.uses : [];
+        assert.deepEqual(
+          [use?.day, use?.counts.input, use?.counts.output, use?.counts.requests],
+          ['2026-03-01', 12, 3, 0],
+          place,
+        );
+      }
+    }
+  } finally {
+    if (zone === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = zone;
+  }
+});
+
 test('another vendor’s export, another Channel, and files that are none are refused in words', async (t) => {
   const store = await storeWith(t);
   const refusals: [string, string, RegExp][] = [
@@ -227,6 +251,17 @@ test('another vendor’s export, another Channel, and files that are none are re
       `start_time,model,input_tokens,output_tokens,num_model_requests\n${START},gpt-x,1\n`,
       /^usage line 2 has 3 fields, not 5$/,
     ],
+    ['oa', `${COLUMNS},model\n${START},gpt-x,1,1,1,gpt-y\n`, /^usage has the column model twice$/],
+    ...['0x2c', '1.23E+07', '1e2', '+1', '1,234', '-0', '1_0'].map((count): [string, string, RegExp] => [
+      'oa',
+      `${COLUMNS}\n${START},gpt-x,"${count}",1,1\n`,
+      /^usage entry 1: input_tokens is no count$/,
+    ]),
+    ...['2026-02-30T00:00:00Z', '2026-03-01T25:00:00Z', '2026-03-01 00:00'].map((time): [string, string, RegExp] => [
+      'oa',
+      `${COLUMNS}\n${time},gpt-x,1,1,1\n`,
+      /^usage entry 1: start_time is no time$/,
+    ]),
     // What stands behind a quotation mark that is no part of its field was left out, and the days of it agreed.
     ...['"gpt-x', 'gpt"x', '"gpt"x'].map((model): [string, string, RegExp] => [
       'oa',

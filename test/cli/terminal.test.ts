@@ -8,6 +8,7 @@ import { table, type VerbContext } from '../../src/cli/verb.ts';
 import type { AttemptEntry } from '../../src/store/request-log.ts';
 import type { Store } from '../../src/store/store.ts';
 import { entry, funded, openStore, T0 } from '../store/support/store.ts';
+import { command } from '../support/command.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { eventually } from '../support/test-gateway.ts';
 import { typed } from '../support/verbs.ts';
@@ -55,6 +56,13 @@ test('F42: mizu logs: models, errors and upstream words of anybody are one line 
   const [text = ''] = await run({}, true);
   assert.doesNotMatch(text, FORBIDDEN);
   assert.equal(JSON.parse(text).model, EVIL);
+});
+
+test('what a refusal quotes, of a file or of the line itself, is plain text too', async () => {
+  const { code, err } = await command([EVIL.replaceAll(/[\r\n]/g, '')]);
+  assert.equal(code, 2);
+  assert.doesNotMatch(err.replace(/\n$/, ''), FORBIDDEN);
+  assert.match(err, /m\\u001b\]0;owned\\u0007/);
 });
 
 test('mizu logs: as many rows as were asked for, over the pages of the store', async (t) => {

@@ -56,6 +56,8 @@ for (const { path, model, rest } of ENDPOINTS) {
       'Max_Tokens',
       'MAX_COMPLETION_TOKENS',
       'max_output_Tokens',
+      ...['N', 'Stream', 'STREAM_options', 'Messages', 'Input', 'INPUT', 'Prompt', 'System', 'ſystem', 'Instructions', 'Tools'],
+      ...['Functions', 'Web_Search_Options', 'Service_Tier', 'Speed', 'Inference_Geo'],
     ];
     const chosen = Object.fromEntries(names.map((name) => [name, EVIL]));
     await gateway.post(path, { ...chosen, model, ...rest, future: 1, ...chosen });

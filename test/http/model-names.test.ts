@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/codecs/canonical/error.ts';
-import { namingModel } from '../../src/codecs/errors/model-names.ts';
+import { namesOtherModels, namingModel } from '../../src/codecs/errors/model-names.ts';
 import { testGateway } from '../support/test-gateway.ts';
 import { formChannel, formsConfig, startVendors, upstreamForms } from '../support/upstream-forms.ts';
 
@@ -55,4 +55,30 @@ test('only the whole name is replaced, as often as it stands there', () => {
   const error = new GatewayError('upstream_error', 'nothing of it', { retryAfterMs: 5 });
   assert.equal(namingModel(error, 'x-1', 'y'), error);
   assert.equal(namingModel(new GatewayError('upstream_error', 'x-1', { retryAfterMs: 5 }), 'x-1', 'y').details.retryAfterMs, 5);
+});
+
+test('an error of another model than the one that was asked: by the names that vendors quote, and in no other text', () => {
+  const said = (status: number, text: string) => new GatewayError('upstream_error', 'No.', { upstream: { status, text } });
+  const body = (message: string) => JSON.stringify({ error: { message, model: 'other' }, model: 'other' });
+  const isOther = (text: string, status = 404) => namesOtherModels(said(status, body(text)), ['vendor/wire', 'logical']);
+  for (const quoted of ['`other`', "'other'", '"other"', '`wire-2`', '`x/wire/y`']) {
+    assert.ok(isOther(`The model ${quoted} does not exist`), quoted);
+    assert.ok(isOther(`You must be verified to use the model ${quoted}.`, 403), quoted);
+    assert.ok(!isOther(`The model ${quoted} does not exist`, 400), quoted);
+  }
+  assert.ok(isOther('model: other'));
+  for (const own of ['`logical`', '`vendor/wire`', "'wire'", '"logical"'])
+    for (const text of [`The model ${own} does not exist`, `${own} and model 'other'. The model ${own}`])
+      assert.ok(!isOther(text), text);
+  for (const none of [
+    'model: logical',
+    'model: logical. Try another.',
+    'Not found',
+    'The model does not exist',
+    'models/other is not found',
+    "the models 'a'",
+  ])
+    assert.ok(!isOther(none), none);
+  const path = 'Publisher Model `projects/p/locations/l/publishers/google/models/logical` was not found';
+  assert.ok(!isOther(path));
 });

@@ -199,6 +199,24 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual(await store.keys.balance(own.id), { source: 'sub_account', nanos: 0n, unlimited: false });
     assert.equal((await store.keys.balance(plain.id))?.unlimited, true);
     assert.deepEqual((await store.ledger.verify()).differences, []);
+
+    // A key that is replaced ends in the transaction that makes the next one: of several at once one does it, and moves the money.
+    const { account: next, key: old } = await funded(store, 1_000n, { subAccount: true });
+    ok(await store.keys.transfer(old.id, 400n, cause()));
+    const fresh = { accountId: next.id, name: 'next', subAccount: true };
+    const replaces = { id: old.id, changes: { disabled: true }, note: 'leaked' };
+    const many = await Promise.all([1, 2, 3].map((n) => store.keys.create({ ...fresh, replaces }, cause(`replace ${n}`))));
+    const [made, ...late] = many.toSorted((a, b) => Number(b.ok) - Number(a.ok));
+    assert.ok(made !== undefined);
+    assert.deepEqual(
+      late.map((one) => refusal(one).reason),
+      ['key_disabled', 'key_disabled'],
+    );
+    assert.equal((await store.keys.balance(ok(made).key.id))?.nanos, 400n);
+    const unknown = await store.keys.create({ ...fresh, replaces: { ...replaces, id: 'key_none' } }, cause());
+    assert.equal(refusal(unknown).reason, 'unknown_key');
+    assert.equal((await store.keys.list(next.id)).length, 2, 'nothing is left of what was refused');
+    assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
   });
 
   test('an unlimited account is never debited, and its usage is journaled', async (t) => {

@@ -13,3 +13,22 @@ export function namingModel(error: GatewayError, wire: string, logical: string):
   const message = error.message.replace(name, () => logical);
   return message === error.message ? error : new GatewayError(error.code, message, error.details);
 }
+
+/** How vendors quote a model that is not there, or not for this credential: `model "m"`, and Anthropic's `model: m`. */
+const NAMED_MODEL = /\bmodel\s+\\?["'`]([^"'`\s\\]{1,200})\\?["'`]|\bmodel: ([\w./:@-]{1,200})/gi;
+
+/**
+ * A 404 or 403 about other models than the one that is asked, such as that of an image tool: who wrote the request named them.
+ * `own`: the names of the one that is asked.
+ */
+export function namesOtherModels(error: GatewayError, own: readonly string[]): boolean {
+  const { status, text = '' } = error.details.upstream ?? {};
+  if (status !== 404 && status !== 403) return false;
+  const named = [...text.matchAll(NAMED_MODEL)].map(([, quoted, plain = '']) => quoted ?? plain.replace(/[.:]+$/, ''));
+  return named.length > 0 && !named.some((name) => own.some((one) => isSameModel(name, one)));
+}
+
+/** With the path that a router's name or a cloud's has in front of it. */
+function isSameModel(name: string, own: string): boolean {
+  return name === own || own.endsWith(`/${name}`) || (name.startsWith('projects/') && name.endsWith(`/models/${own}`));
+}

@@ -11,8 +11,12 @@ import { defined } from '../defined.ts';
 /** Members that choose upstreams or credentials. */
 const GATEWAY_MEMBERS: ReadonlySet<string> = new Set(['api_base', 'base_url', 'models', 'fallbacks', 'user_config']);
 
-/** Members that are forwarded, and decide where a request goes and what it may cost. */
-const DECISIVE: ReadonlySet<string> = new Set(['model', 'max_tokens', 'max_completion_tokens', 'max_output_tokens']);
+/** Members that are forwarded, and decide where a request goes, what it may cost and how it is answered. */
+const DECISIVE: ReadonlySet<string> = new Set([
+  ...['model', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'n', 'stream', 'stream_options'],
+  ...['messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'functions', 'web_search_options'],
+  ...['service_tier', 'speed', 'inference_geo'],
+]);
 
 /**
  * True for a member of a body that is meant for the gateway and never forwarded. Servers written in Go read `Model` as `model`,

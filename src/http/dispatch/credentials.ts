@@ -10,11 +10,17 @@ const MIN_KEY_CHARS = 8;
 /** Headers of an operator that hold a credential beside the key; what others hold may be a word that an error is about. */
 const CREDENTIAL_HEADER = /auth|cookie|credential|key|password|secret|token/i;
 
-/** What the headers hold of credentials: behind the scheme, in an `authorization`. */
+/** What a signed request says of its key, and the signature itself (AWS). */
+const SIGNED_WITH = /\b(?:Credential|Signature)=([^/,\s]+)/g;
+
+/** What the headers hold of credentials: behind the scheme, in an `authorization`; of a signature also its parts. */
 export function credentialsIn(headers: Iterable<readonly [name: string, value: string | null]>): string[] {
   const found: string[] = [];
-  for (const [name, value] of headers)
-    if (value !== null && CREDENTIAL_HEADER.test(name)) found.push(value.replace(/^(?:basic|bearer)\s+/i, ''));
+  for (const [name, value] of headers) {
+    if (value === null || !CREDENTIAL_HEADER.test(name)) continue;
+    found.push(value.replace(/^(?:basic|bearer)\s+/i, ''));
+    for (const [, part = ''] of value.matchAll(SIGNED_WITH)) found.push(part);
+  }
   return found;
 }
 

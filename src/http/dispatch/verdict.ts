@@ -34,9 +34,9 @@ export function verdictOf(error: GatewayError): Verdict {
  * A name in the request that the upstream does not have is as wrong as any other member, although its status is that of a missing
  * model.
  */
-function isRequestWrong(error: GatewayError): boolean {
-  const status = error.details.upstream?.status;
-  return isDeterministic(status) || (status === 404 && namesNothing(error.details.upstream?.text ?? ''));
+function isRequestWrong({ details: { upstream, byClient } }: GatewayError): boolean {
+  const status = upstream?.status;
+  return isDeterministic(status) || (status === 404 && (byClient === true || namesNothing(upstream?.text ?? '')));
 }
 
 /** An answer that we cannot express was a good one. */
@@ -98,11 +98,18 @@ export function failedAttempts(attempts: readonly AttemptEntry[]): readonly stri
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
   if (!isUpstreamFault(error) || error.details.byClient === true || blamesContent(error)) permit.nothing();
+  else if (status === 404 || (status === 403 && isOfModel(error))) permit.unknownModel();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
-  else if (status === 404) permit.unknownModel();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
   else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
   else permit.failed();
+}
+
+/** The credential is good, and this model is not for it (OpenAI, Bedrock): the Channel's other models go well. */
+const NO_ACCESS = /\b(access to|verified to use) (the )?model\b/i;
+
+function isOfModel({ details: { upstream } }: GatewayError): boolean {
+  return upstream?.code === 'model_not_found' || NO_ACCESS.test(upstream?.text ?? '');
 }
 
 const FLAGGED = /flagged_input|input was flagged|moderation_blocked|content_policy_violation/i;

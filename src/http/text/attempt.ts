@@ -3,7 +3,7 @@
  * upstream sends instead of an answer (an error status, an error event, HTML) becomes a GatewayError, which the attempt loop
  * judges.
  */
-import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
+import { byClient, type GatewayError, havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
 import type { Fold, Whole } from '../../codecs/canonical/fold.ts';
 import type { Opaque, Owner } from '../../codecs/canonical/opaque.ts';
@@ -11,7 +11,7 @@ import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import { namingMembers } from '../../codecs/errors/member-words.ts';
-import { namingModel } from '../../codecs/errors/model-names.ts';
+import { namesOtherModels, namingModel } from '../../codecs/errors/model-names.ts';
 import { type Answer, type Framing, readWhole, type Wording } from '../../codecs/pipeline.ts';
 import { atOnce, type Steps } from '../../codecs/steps.ts';
 import { stoppedStep, stoppingDecoder } from '../../codecs/answers/own-stops.ts';
@@ -167,7 +167,8 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
         link: options.link,
         stream: request.stream,
         goesOn: true,
-        decodeError: (refused) => namingMembers(codec.decodeError(refused), request, codec.dialect),
+        decodeError: (refused) =>
+          blamed(namingMembers(codec.decodeError(refused), request, codec.dialect), upstreamModel, request.model),
       },
       (head, timers) => {
         const context = decodeContext(call.gateway, goal, request, encoded);
@@ -191,7 +192,11 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
 
 /** It lasts as long as a stream: made where the request is in scope, it would keep that and the encoded body in memory. */
 function wordingOf(channel: Channel, lent: readonly string[] | undefined, upstreamModel: string, model: string): Wording {
-  return (error) => quotingNoCredentials(namingModel(error, upstreamModel, model), channel, lent);
+  return (error) => quotingNoCredentials(namingModel(blamed(error, upstreamModel, model), upstreamModel, model), channel, lent);
+}
+
+function blamed(error: GatewayError, upstreamModel: string, model: string): GatewayError {
+  return namesOtherModels(error, [upstreamModel, model]) ? byClient(error) : error;
 }
 
 interface Encoded {

@@ -3,13 +3,15 @@ import { who } from '../account-rules.ts';
 import type { Cause } from '../accounts.ts';
 import { changedKey, describeKeyChanges, checkedKey } from '../key-fields.ts';
 import { digestOf, KEY_PREFIX, newSecret } from '../key-rules.ts';
-import type { Balance, KeyChanges, KeyRecord, Keys } from '../keys.ts';
+import type { Balance, KeyChanges, KeyRecord, Keys, NewKey } from '../keys.ts';
 import { inRange } from '../money.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
 import { keyState } from '../stated.ts';
 import { type Bookkeeper, type Books, got, type Rule } from './books.ts';
+
+type Replaced = NonNullable<NewKey['replaces']>;
 
 export function keyChanges(keeper: Bookkeeper): Pick<Keys, 'create' | 'change' | 'transfer'> {
   const { clock, randomBytes } = keeper.options;
@@ -18,7 +20,7 @@ export function keyChanges(keeper: Bookkeeper): Pick<Keys, 'create' | 'change' |
       const atMs = clock.now();
       const checked = checkedKey(key);
       if (!checked.ok) return checked;
-      const { accountId, secret = newSecret(randomBytes(32)), subAccount = false } = key;
+      const { accountId, secret = newSecret(randomBytes(32)), subAccount = false, replaces } = key;
       const digest = digestOf(secret);
       const [prefix, last4] = [secret.slice(0, KEY_PREFIX.length + 4), secret.slice(-4)];
       const keyId = `key_${randomHex(randomBytes)}`;
@@ -29,8 +31,16 @@ export function keyChanges(keeper: Bookkeeper): Pick<Keys, 'create' | 'change' |
           return refused({ reason: 'unknown_account', account: accountId } as const);
         if ((yield* got(books.journaled(cause.id, 'key_created'))) !== undefined) return reused(cause);
         if (yield* got(books.isDigestTaken(digest))) return invalid('secret', 'is taken');
+        const wrong = replaces === undefined ? undefined : yield* irreplaceable(books, replaces, cause, atMs);
+        if (wrong !== undefined) return wrong;
         yield* got(books.addKey(record));
         books.note({ kind: 'key_created', ref: cause.id, accountId, keyId, atMs, state: keyState(record), ...who(cause) });
+        if (replaces !== undefined) {
+          const { id, changes, note } = replaces;
+          const heir = changes.disabled === true && subAccount ? { heir: keyId } : {};
+          const why = { id: cause.id, by: cause.by, ...(note === undefined ? {} : { note }) };
+          yield* change(books, id, { ...changes, ...heir }, why, atMs);
+        }
         return done({ key: record, secret });
       });
     },
@@ -42,6 +52,16 @@ export function keyChanges(keeper: Bookkeeper): Pick<Keys, 'create' | 'change' |
       return keeper.follow((books) => transfer(books, id, nanos, cause, clock.now()));
     },
   };
+}
+
+/** Why a key cannot be replaced; undefined where it can: nothing may be written before that is known. */
+function* irreplaceable(books: Books, { id, changes }: Replaced, cause: Cause, atMs: number) {
+  const key = yield* got(books.key(id));
+  if (key === undefined || key.deletedAtMs !== undefined) return unknown(id);
+  if (key.disabled) return refused({ reason: 'key_disabled' } as const);
+  if ((yield* got(books.journaled(cause.id, 'key_changed'))) !== undefined) return reused(cause);
+  const changed = changedKey(key, changes, atMs);
+  return changed.ok ? undefined : changed;
 }
 
 function* change(books: Books, id: string, changes: KeyChanges, cause: Cause, atMs: number) {

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
-import { quotingNoCredentials, withoutCredentials, withoutTokens } from '../../../src/http/dispatch/credentials.ts';
+import {
+  credentialsIn,
+  quotingNoCredentials,
+  withoutCredentials,
+  withoutTokens,
+} from '../../../src/http/dispatch/credentials.ts';
 
 const shown = (text: string): string => withoutTokens({ status: 400, headers: {}, text, receivedAtMs: 0 }).text;
 
@@ -60,4 +65,13 @@ test('a credential with quotation marks or slashes is left out of JSON, too, whe
 test('what only looks like a credential where it is escaped is left as it is', () => {
   const error = new GatewayError('upstream_error', 'failed', { param: 'x', upstream: { text: 'first\n1234567' } });
   assert.equal(quotingNoCredentials(error, holding('n1234567')).details.upstream?.text, 'first\n1234567');
+});
+
+test('of a signed request its signature and the id of its key are left out each by itself', () => {
+  const signature = '5f'.repeat(32);
+  const scope = '20260301/us-east-1/bedrock/aws4_request';
+  const value = `AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/${scope}, SignedHeaders=host;x-amz-date, Signature=${signature}`;
+  const lent = credentialsIn([['authorization', value]]);
+  const said = `key AKIAIOSFODNN7EXAMPLE of ${scope}: ${signature}; ${value}`;
+  assert.equal(withoutCredentials(said, holding('another secret'), lent), `key [redacted] of ${scope}: [redacted]; [redacted]`);
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  byClient,
   type ErrorDetails,
   GatewayError,
   notConvertible,
@@ -63,7 +64,17 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
     false,
     'nothing',
   ],
+  ['403 of a model', said(403, 'Project `proj_1` does not have access to model `m`'), 'next', false, 'unknownModel'],
+  [
+    '403 of an organisation',
+    said(403, 'Your organization must be verified to use the model `m`.'),
+    'next',
+    false,
+    'unknownModel',
+  ],
   ['404', said(404), 'next', false, 'unknownModel'],
+  ['404 of a tool’s model', byClient(said(404, 'The model `other` does not exist.')), 'deterministic', false, 'nothing'],
+  ['403 of a tool’s model', byClient(said(403, 'You must be verified to use the model `other`.')), 'next', false, 'nothing'],
   ['404 of a client’s name', said(404, "No file with id 'file_1'"), 'deterministic', false, 'nothing'],
   [
     '404 of an item',

@@ -266,6 +266,13 @@ test('F15: one tenant cannot shut a Channel for the others by what it sends', as
     ],
     [404, '{"error":{"message":"Conversation with id conv_x not found.","param":"conversation"}}'],
     [404, '{"error":{"message":"No such File object: file-x","param":"id"}}'],
+    [
+      404,
+      '{"error":{"message":"The model `gpt-image-99` does not exist or you do not have access to it.","code":"model_not_found"}}',
+    ],
+    [404, '{"type":"error","error":{"type":"not_found_error","message":"model: no-such-adviser"}}'],
+    [403, '{"error":{"message":"Your organization must be verified to use the model `gpt-image-1`.","code":null}}'],
+    [403, '{"error":{"message":"Project `proj_1` does not have access to model `gpt-image-1`","code":"model_not_found"}}'],
     [404, '{"error":{"message":"No allowed providers are available for the selected model.","code":404}}'],
     [404, '{"error":{"message":"No endpoints found that support image input","code":404}}'],
     [
