@@ -61,13 +61,14 @@ test('an error of another model than the one that was asked: by the names that v
   const said = (status: number, text: string) => new GatewayError('upstream_error', 'No.', { upstream: { status, text } });
   const body = (message: string) => JSON.stringify({ error: { message, model: 'other' }, model: 'other' });
   const isOther = (text: string, status = 404) => namesOtherModels(said(status, body(text)), ['vendor/wire', 'logical']);
-  for (const quoted of ['`other`', "'other'", '"other"', '`wire-2`', '`x/wire/y`']) {
+  for (const quoted of ['`other`', "'other'", '"other"', '`wire-2`', '`logical-2`', '`logical-mini`', '`x/wire/y`']) {
     assert.ok(isOther(`The model ${quoted} does not exist`), quoted);
     assert.ok(isOther(`You must be verified to use the model ${quoted}.`, 403), quoted);
     assert.ok(!isOther(`The model ${quoted} does not exist`, 400), quoted);
   }
   assert.ok(isOther('model: other'));
-  for (const own of ['`logical`', '`vendor/wire`', "'wire'", '"logical"'])
+  const snapshots = ['`logical-2025-08-07`', '`logical-001`', '`logical@20250514`', "'logical-v1:0'"];
+  for (const own of ['`logical`', '`vendor/wire`', "'wire'", '"logical"', ...snapshots])
     for (const text of [`The model ${own} does not exist`, `${own} and model 'other'. The model ${own}`])
       assert.ok(!isOther(text), text);
   for (const none of [

@@ -28,7 +28,13 @@ export function namesOtherModels(error: GatewayError, own: readonly string[]): b
   return named.length > 0 && !named.some((name) => own.some((one) => isSameModel(name, one)));
 }
 
-/** With the path that a router's name or a cloud's has in front of it. */
+/** With the path that a router's name or a cloud's has in front of it, or the snapshot that an alias stands for behind it. */
 function isSameModel(name: string, own: string): boolean {
-  return name === own || own.endsWith(`/${name}`) || (name.startsWith('projects/') && name.endsWith(`/models/${own}`));
+  const isPath = own.endsWith(`/${name}`) || (name.startsWith('projects/') && name.endsWith(`/models/${own}`));
+  return name === own || isPath || isSnapshot(name, own) || isSnapshot(own, name);
+}
+
+/** `gpt-5-2025-08-07` of `gpt-5`, and `-001`, `@20250514`, `-v1:0`; `gpt-5-2` would be another. */
+function isSnapshot(name: string, alias: string): boolean {
+  return name.startsWith(alias) && /^(?:[-@]\d{3,}|-v\d|:\d)/.test(name.slice(alias.length));
 }
