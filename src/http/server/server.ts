@@ -25,6 +25,12 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 const ABORT_GRACE_MS = 2_000;
 /** How long a drain leaves an idle connection open: a request may be on its way, and its answer announces `connection: close`. */
 const IDLE_GRACE_MS = 1_000;
+/**
+ * How many requests of one connection may be open: what it pipelines behind them is not read before some were answered. Each
+ * takes a hundred times the bytes that it was asked in. Node itself looks at the bytes of answers that wait, and there are none
+ * before they were made.
+ */
+const MOST_PIPELINED = 128;
 
 export class GatewayServer {
   readonly server: Server;
@@ -34,6 +40,8 @@ export class GatewayServer {
   readonly #responses = new OpenResponses();
   /** Connections on which something unreadable came, behind requests that are still being answered. */
   readonly #ending = new WeakSet<Socket>();
+  /** Connections that are not read for now, with what keeps them so. */
+  readonly #held = new WeakMap<Socket, () => void>();
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
@@ -144,16 +152,35 @@ export class GatewayServer {
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
+    if (this.#responses.on(request.socket).length > MOST_PIPELINED) this.#hold(request.socket);
     response.once('close', () => {
       this.#responses.remove(place);
+      this.#readAgain(request.socket);
       if (!response.writableFinished) this.#gateway.leavers.do(() => open.gone.abort(clientGone()));
       // Its headers may have promised to keep the connection before the drain began.
       if (this.#draining) this.#closeIfSilent(request.socket);
     });
     if (this.#draining) response.setHeader('connection', 'close');
     const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
-    const entered = this.#gateway.turns.enter();
+    const entered = this.#gateway.turns.enter(request.socket);
     void (entered === undefined ? serve() : entered.then(serve));
+  }
+
+  #hold(socket: Socket): void {
+    if (this.#held.has(socket)) return;
+    // Node reads on at the end of each request, and for the body of one.
+    const pause = (): void => void socket.pause();
+    this.#held.set(socket, pause);
+    socket.on('resume', pause);
+    pause();
+  }
+
+  #readAgain(socket: Socket): void {
+    const pause = this.#held.get(socket);
+    if (pause === undefined || this.#responses.on(socket).length > MOST_PIPELINED) return;
+    this.#held.delete(socket);
+    socket.off('resume', pause);
+    socket.resume();
   }
 
   /** What Node could not read as a request, or not in time. */
