@@ -26,11 +26,18 @@ const ABORT_GRACE_MS = 2_000;
 /** How long a drain leaves an idle connection open: a request may be on its way, and its answer announces `connection: close`. */
 const IDLE_GRACE_MS = 1_000;
 /**
- * How many requests of one connection may be open: what it pipelines behind them is not read before some were answered. Each
- * takes a hundred times the bytes that it was asked in. Node itself looks at the bytes of answers that wait, and there are none
- * before they were made.
+ * How many requests of one connection may wait for their turn of the event loop: what it pipelines behind them is not read for as
+ * long. Each takes a hundred times the bytes that it was asked in. Node itself looks at the bytes of answers that wait, and there
+ * are none yet. Those that are being served are not counted: that a client has left is seen only where it is read.
  */
-const MOST_PIPELINED = 128;
+const MOST_WAITING = 128;
+
+/** The requests of one connection that wait for their turn. */
+interface Line {
+  waiting: number;
+  /** Set while the connection is not read. */
+  pause?: (() => void) | undefined;
+}
 
 export class GatewayServer {
   readonly server: Server;
@@ -40,8 +47,7 @@ export class GatewayServer {
   readonly #responses = new OpenResponses();
   /** Connections on which something unreadable came, behind requests that are still being answered. */
   readonly #ending = new WeakSet<Socket>();
-  /** Connections that are not read for now, with what keeps them so. */
-  readonly #held = new WeakMap<Socket, () => void>();
+  readonly #lines = new WeakMap<Socket, Line>();
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
@@ -152,10 +158,8 @@ export class GatewayServer {
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
-    if (this.#responses.on(request.socket).length > MOST_PIPELINED) this.#hold(request.socket);
     response.once('close', () => {
       this.#responses.remove(place);
-      this.#readAgain(request.socket);
       if (!response.writableFinished) this.#gateway.leavers.do(() => open.gone.abort(clientGone()));
       // Its headers may have promised to keep the connection before the drain began.
       if (this.#draining) this.#closeIfSilent(request.socket);
@@ -163,23 +167,24 @@ export class GatewayServer {
     if (this.#draining) response.setHeader('connection', 'close');
     const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
     const entered = this.#gateway.turns.enter(request.socket);
-    void (entered === undefined ? serve() : entered.then(serve));
+    void (entered === undefined ? serve() : this.#wait(request.socket, entered).then(serve));
   }
 
-  #hold(socket: Socket): void {
-    if (this.#held.has(socket)) return;
-    // Node reads on at the end of each request, and for the body of one.
-    const pause = (): void => void socket.pause();
-    this.#held.set(socket, pause);
-    socket.on('resume', pause);
-    pause();
-  }
-
-  #readAgain(socket: Socket): void {
-    const pause = this.#held.get(socket);
-    if (pause === undefined || this.#responses.on(socket).length > MOST_PIPELINED) return;
-    this.#held.delete(socket);
-    socket.off('resume', pause);
+  async #wait(socket: Socket, entered: Promise<void>): Promise<void> {
+    const line = this.#lines.get(socket) ?? { waiting: 0 };
+    this.#lines.set(socket, line);
+    line.waiting += 1;
+    if (line.waiting > MOST_WAITING && line.pause === undefined) {
+      // Node reads on at the end of each request, and for the body of one.
+      line.pause = () => void socket.pause();
+      socket.on('resume', line.pause);
+      line.pause();
+    }
+    await entered;
+    line.waiting -= 1;
+    if (line.waiting > MOST_WAITING || line.pause === undefined) return;
+    socket.off('resume', line.pause);
+    line.pause = undefined;
     socket.resume();
   }
 
