@@ -176,9 +176,10 @@ export class GatewayServer {
     line.waiting += 1;
     if (line.waiting > MOST_WAITING && line.pause === undefined) {
       // Node reads on at the end of each request, and for the body of one.
-      line.pause = () => void socket.pause();
-      socket.on('resume', line.pause);
-      line.pause();
+      const pause = (): void => void socket.pause();
+      line.pause = pause;
+      socket.on('resume', pause);
+      pause();
     }
     await entered;
     line.waiting -= 1;
