@@ -1,8 +1,8 @@
 /**
  * What a turn of the event loop spends on the work of clients: on their requests, on large bodies, or on what their upstreams
  * say. Much may arrive in one turn, and streams that run already would wait for all of it. So whoever comes after some
- * milliseconds waits for a turn that follows. Those who wait are served in a circle, one piece of each party (a key), in order of
- * arrival: nobody is behind the crowd of another.
+ * milliseconds waits for a turn that follows. Those who wait are served in a circle, one piece of each party (a key, or a
+ * connection), in order of arrival: nobody is behind the crowd of another.
  *
  * While little happens it costs a look at the clock a piece, and an immediate each few milliseconds.
  */
@@ -18,7 +18,7 @@ interface Line {
 
 export class LoopTurns {
   /** The parties that wait. The first has the next piece, and goes to the end. */
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<unknown, Line>();
   #waiting = 0;
   /** When the time that is spent now is over. It may have begun a turn or more ago. */
   #until = 0;
@@ -36,13 +36,13 @@ export class LoopTurns {
   }
 
   /** A promise of a turn with time left; undefined where this one has some, and nobody else waits for it. */
-  enter(party = ''): Promise<void> | undefined {
+  enter(party: unknown = ''): Promise<void> | undefined {
     if (this.#hasTime()) return undefined;
     return new Promise((resolve) => this.#wait(party, resolve));
   }
 
   /** Does the work at once where {@link enter} would not wait, otherwise in a turn that follows. It may not throw. */
-  do(party: string, work: () => void): void {
+  do(party: unknown, work: () => void): void {
     if (this.#hasTime()) work();
     else this.#wait(party, work);
   }
@@ -68,7 +68,7 @@ export class LoopTurns {
     this.#serve();
   };
 
-  #wait(party: string, work: () => void): void {
+  #wait(party: unknown, work: () => void): void {
     this.#waiting += 1;
     const line = this.#lines.get(party);
     if (line === undefined) this.#lines.set(party, { works: [work], next: 0 });

@@ -11,6 +11,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   watch,
   writeFileSync,
@@ -48,6 +49,21 @@ function readConfigFile(path: string): string {
         : `the configuration file ${path} cannot be read (${code})`;
     throw new ConfigError([{ path: '', message }], code === 'ENOENT');
   }
+}
+
+/**
+ * For a gateway that runs: a pipe that nobody writes would stop it, and a device fill its memory. Throws {@link ConfigError}.
+ */
+function checkIsFile(path: string): void {
+  let found: Stats;
+  try {
+    found = statSync(path);
+  } catch {
+    // Reading it says why.
+    return;
+  }
+  if (!found.isFile() && !found.isDirectory())
+    throw new ConfigError([{ path: '', message: `the configuration file ${path} is no file, but a pipe or a device` }]);
 }
 
 /** A change that takes longer was killed in its middle, and holds nobody up. */
@@ -146,6 +162,7 @@ export class FileConfig implements ConfigSource {
 
   /** What the file holds now, which nothing uses yet. Throws {@link ConfigError}. */
   read(): Config {
+    checkIsFile(this.#path);
     return loadConfig(this.#path, this.#options, this.#config.revision);
   }
 
@@ -153,6 +170,7 @@ export class FileConfig implements ConfigSource {
   reload(): void {
     let config: Config;
     try {
+      checkIsFile(this.#path);
       config = loadConfig(this.#path, this.#options, this.#config.revision + 1);
     } catch (error) {
       this.#events.onRefused(error instanceof ConfigError ? error : new ConfigError([{ path: '', message: String(error) }]));

@@ -20,6 +20,11 @@ const VERSION = '13';
 const CLOSE_NORMAL = 1000;
 /** How long an upstream may take to close its side of a connection that was closed from here. */
 const CLOSE_MS = 5_000;
+/**
+ * What a message may be cut into, by its frames and by the network. Each piece takes some hundred bytes beside its own, until the
+ * message is whole: one of 64 MiB in pieces of a byte would fill the memory.
+ */
+const MAX_PIECES = 64 * 1024;
 
 /** What the upstream answered to the handshake. */
 export type Handshake =
@@ -48,6 +53,8 @@ export class UpstreamSocket {
   #held = false;
   /** What came behind a message that is still being read; undefined while none is. */
   #unread: Buffer[] | undefined;
+  /** The last ping that came while the upstream took nothing: only that one is answered then (RFC 6455, section 5.5.3). */
+  #unanswered: Buffer | undefined;
 
   /** A message of more than `maxMessageBytes` ends the connection. */
   constructor({ socket, headers }: Handshake & { readonly kind: 'open' }, maxMessageBytes: number, clock: Clock) {
@@ -79,12 +86,17 @@ export class UpstreamSocket {
     }
     this.#listener = listener;
     const socket = this.#socket;
-    const receiver = new Receiver({ isServer: false, maxPayload: this.#maxMessageBytes });
+    const receiver = new Receiver({
+      isServer: false,
+      maxPayload: this.#maxMessageBytes,
+      maxFragments: MAX_PIECES,
+      maxBufferedChunks: MAX_PIECES,
+    });
     receiver.on('message', (data: Buffer, isBinary: boolean) => {
       if (isBinary) this.#fail(new StreamError('damaged_event', 'a binary message'));
       else this.#deliver(data);
     });
-    receiver.on('ping', (data: Buffer) => this.#sender.pong(data, true));
+    receiver.on('ping', (data: Buffer) => this.#answer(data));
     receiver.on('conclude', () => this.#fail(closed()));
     receiver.on('error', (error: Error) => this.#fail(frameError(error, this.#maxMessageBytes)));
     receiver.on('drain', () => this.#goOn());
@@ -105,6 +117,22 @@ export class UpstreamSocket {
   #put(piece: string, isLast: boolean): void {
     if (this.#socket.destroyed) return;
     this.#sender.send(piece, { fin: isLast, mask: true, binary: false, compress: false });
+  }
+
+  #answer(ping: Buffer): void {
+    const socket = this.#socket;
+    if (!socket.writableNeedDrain) {
+      this.#sender.pong(ping, true);
+      return;
+    }
+    if (this.#unanswered === undefined) socket.once('drain', () => this.#answerLast());
+    this.#unanswered = ping;
+  }
+
+  #answerLast(): void {
+    const ping = this.#unanswered;
+    this.#unanswered = undefined;
+    if (ping !== undefined && !this.#socket.destroyed) this.#sender.pong(ping, true);
   }
 
   async #drained(): Promise<void> {

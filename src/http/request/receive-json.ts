@@ -22,7 +22,7 @@ export async function receiveJson(
   const { slot, weigh } = arriving instanceof Promise ? await arriving : arriving;
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: limits.bodyMs, weigh }, gateway.clock);
   slot.setWeight(bytes.length);
-  const entered = gateway.turns.enter();
+  const entered = gateway.turns.enter(request.socket);
   if (entered !== undefined) await entered;
   const weighed = valueLimit(limits, (values, characters) => slot.setWeight(bytes.length, values, characters));
   const parsed = parseJsonBodyInTurns(bytes, weighed, gateway.largeWork);

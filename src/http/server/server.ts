@@ -25,6 +25,19 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 const ABORT_GRACE_MS = 2_000;
 /** How long a drain leaves an idle connection open: a request may be on its way, and its answer announces `connection: close`. */
 const IDLE_GRACE_MS = 1_000;
+/**
+ * How many requests of one connection may wait for their turn of the event loop: what it pipelines behind them is not read for as
+ * long. Each takes a hundred times the bytes that it was asked in. Node itself looks at the bytes of answers that wait, and there
+ * are none yet. Those that are being served are not counted: that a client has left is seen only where it is read.
+ */
+const MOST_WAITING = 128;
+
+/** The requests of one connection that wait for their turn. */
+interface Line {
+  waiting: number;
+  /** Set while the connection is not read. */
+  pause?: (() => void) | undefined;
+}
 
 export class GatewayServer {
   readonly server: Server;
@@ -34,6 +47,7 @@ export class GatewayServer {
   readonly #responses = new OpenResponses();
   /** Connections on which something unreadable came, behind requests that are still being answered. */
   readonly #ending = new WeakSet<Socket>();
+  readonly #lines = new WeakMap<Socket, Line>();
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
@@ -152,8 +166,27 @@ export class GatewayServer {
     });
     if (this.#draining) response.setHeader('connection', 'close');
     const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
-    const entered = this.#gateway.turns.enter();
-    void (entered === undefined ? serve() : entered.then(serve));
+    const entered = this.#gateway.turns.enter(request.socket);
+    void (entered === undefined ? serve() : this.#wait(request.socket, entered).then(serve));
+  }
+
+  async #wait(socket: Socket, entered: Promise<void>): Promise<void> {
+    const line = this.#lines.get(socket) ?? { waiting: 0 };
+    this.#lines.set(socket, line);
+    line.waiting += 1;
+    if (line.waiting > MOST_WAITING && line.pause === undefined) {
+      // Node reads on at the end of each request, and for the body of one.
+      const pause = (): void => void socket.pause();
+      line.pause = pause;
+      socket.on('resume', pause);
+      pause();
+    }
+    await entered;
+    line.waiting -= 1;
+    if (line.waiting > MOST_WAITING || line.pause === undefined) return;
+    socket.off('resume', line.pause);
+    line.pause = undefined;
+    socket.resume();
   }
 
   /** What Node could not read as a request, or not in time. */

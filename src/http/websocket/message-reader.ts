@@ -38,14 +38,14 @@ export class MessageReader {
     const bytes = bytesOf(data);
     const { gateway, ws } = this.#options;
     const before = this.#reading;
-    const entered = before === undefined ? gateway.turns.enter() : undefined;
+    const entered = before === undefined ? gateway.turns.enter(ws) : undefined;
     if (before === undefined && entered === undefined && !isLarge(bytes)) {
       this.#readEvent(bytes, isBinary);
       return;
     }
     ws.pause();
     const reading = (before ?? entered ?? Promise.resolve()).then(async () => {
-      if (before !== undefined) await gateway.turns.enter();
+      if (before !== undefined) await gateway.turns.enter(ws);
       await this.#readLate(bytes, isBinary);
     });
     this.#reading = reading;

@@ -16,6 +16,8 @@ import type { LoopTurns } from '../../streams/loop-turns.ts';
 const HIGH_WATER_BYTES = 1024 * 1024;
 /** The backlog of messages without back-pressure (refusals, pongs) at which a client is disconnected. */
 const MAX_BACKLOG_BYTES = 4 * HIGH_WATER_BYTES;
+/** What a pong that waits takes, beside its own bytes: of empty ones two million would have room in the backlog. */
+const PONG_BYTES = 256;
 
 export interface OutletOptions {
   readonly clock: Clock;
@@ -33,6 +35,8 @@ export class Outlet {
   readonly #line: TextLine;
   /** Characters of the messages without back-pressure that stand in line. */
   #queued = 0;
+  /** Pongs that the socket has not taken. */
+  #pongs = 0;
   #stall: StallWatch | undefined;
   #gone: StreamError | undefined;
   /** What all who wait for the client wait for: a turn, and long messages beside it. */
@@ -77,8 +81,14 @@ export class Outlet {
 
   /** Between the pieces of a long message, so what stands in line is no backlog of theirs. */
   pong(data: Buffer): void {
-    if (this.#gone === undefined && this.#checkBacklog(0)) this.#ws.pong(data);
+    if (this.#gone !== undefined || !this.#checkBacklog(this.#pongs * PONG_BYTES)) return;
+    this.#pongs += 1;
+    this.#ws.pong(data, false, this.#onPong);
   }
+
+  readonly #onPong = (): void => {
+    this.#pongs -= 1;
+  };
 
   ping(): void {
     if (this.#gone === undefined) this.#ws.ping();

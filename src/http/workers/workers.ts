@@ -114,6 +114,8 @@ class WorkerGroup {
   readonly #retired = new Set<Worker>();
   /** Workers that have listened: one that is starting has nothing to report. */
   readonly #listening = new WeakSet<Worker>();
+  /** Workers that are to read the configuration again once they listen: while Node itself starts, a SIGHUP would end them. */
+  readonly #unread = new WeakSet<Worker>();
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -123,6 +125,7 @@ class WorkerGroup {
     const { count, log, onSignal } = this.#options;
     cluster.on('listening', (worker, { port }) => {
       this.#listening.add(worker);
+      if (this.#unread.delete(worker)) worker.process.kill('SIGHUP');
       if (this.#phase !== 'starting') return;
       this.#phase = 'serving';
       this.#options.onServing(port, operationsPort);
@@ -189,7 +192,10 @@ class WorkerGroup {
 
   /** Every worker reads the configuration again. */
   reload(): void {
-    this.#signalAll('SIGHUP');
+    for (const worker of this.#alive()) {
+      if (this.#listening.has(worker)) worker.process.kill('SIGHUP');
+      else this.#unread.add(worker);
+    }
   }
 
   /** A second stop is the workers' second one as well, and they cut their connections. */
@@ -207,7 +213,8 @@ class WorkerGroup {
       if (this.#phase === 'serving') this.#options.onStopping();
       this.#phase = 'stopping';
     }
-    this.#signalAll(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
+    if (signal === 'reload') this.reload();
+    else this.#signalAll('SIGTERM');
     this.#resolveWhenAllEnded();
   }
 

@@ -2,6 +2,7 @@
  * A configuration file that is followed while the gateway runs. Signals and real edits: `test/slow/processes/workers.test.ts`.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -121,4 +122,26 @@ test('a folder that cannot be watched is told, and the file is still read when t
   assert.match(heard[1] ?? '', /there is no configuration file/);
   assert.equal(source.current().revision, 1);
   source.close();
+});
+
+test('a pipe, or a device, in the place of the file is refused, and stops nothing', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-config-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'mizu.config.json');
+  writeFileSync(path, '{}');
+  const refused: string[] = [];
+  const options = { env: {}, readFile: () => '', parsePrice, now: () => 0 };
+  const source = new FileConfig(path, options, {
+    onAccepted: () => assert.fail('it is no configuration'),
+    onRefused: ({ message }) => refused.push(message),
+    onUnwatched: (error) => assert.fail(String(error)),
+  });
+  for (const make of [() => execFileSync('mkfifo', [path]), () => symlinkSync('/dev/zero', path)]) {
+    rmSync(path);
+    make();
+    source.reload();
+    assert.match(refused.splice(0).join(), /is no file, but a pipe or a device/);
+    assert.throws(() => source.read(), /is no file/);
+    assert.equal(source.current().revision, 1);
+  }
 });

@@ -17,7 +17,7 @@ interface Pair {
 }
 
 /** Both ends of a connection; that of the upstream stays open when the other end is closed. */
-async function pair(t: TestContext, listener: SocketListener = SILENT): Promise<Pair> {
+async function pair(t: TestContext, listener: SocketListener = SILENT, maxBytes = 1000): Promise<Pair> {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -31,7 +31,7 @@ async function pair(t: TestContext, listener: SocketListener = SILENT): Promise<
     server.close();
   });
   const clock = createFakeClock();
-  const socket = new UpstreamSocket({ kind: 'open', socket: ours, headers: {} }, 1000, clock);
+  const socket = new UpstreamSocket({ kind: 'open', socket: ours, headers: {} }, maxBytes, clock);
   socket.listen(listener);
   return { ours, theirs, socket, clock };
 }
@@ -95,5 +95,36 @@ test('a message that cannot be read is the end of its connection', async (t) => 
   theirs.write(Buffer.concat([message('one'), message('two')]));
   await eventually(() => told.length > 0);
   assert.deepEqual(told, ['unreadable']);
+  assert.equal(ours.destroyed, true);
+});
+
+test('an upstream that pings and reads nothing has one answer waiting, the last, and gets it when it reads', async (t) => {
+  const { ours, theirs } = await pair(t, { onMessage: () => undefined, onClosed: () => undefined });
+  // More than the buffers of both systems take.
+  const pings = Buffer.concat(
+    Array.from({ length: 100_000 }, () => Buffer.concat([Buffer.from([0x89, 125]), Buffer.alloc(125)])),
+  );
+  theirs.write(Buffer.concat([pings, Buffer.from([0x89, 4]), Buffer.from('last')]));
+  await eventually(() => ours.bytesRead === pings.length + 6);
+  assert.ok(ours.writableLength <= 2 * ours.writableHighWaterMark, `${ours.writableLength} bytes wait`);
+  let read = Buffer.alloc(0);
+  theirs.on('data', (chunk: Buffer) => {
+    read = Buffer.concat([read, chunk]).subarray(-10);
+  });
+  // A pong of four bytes: the head, the mask, and what it masks.
+  const last = (): string => Buffer.from(read.subarray(6, 10).map((byte, at) => byte ^ (read[2 + at] ?? 0))).toString();
+  await eventually(() => last() === 'last');
+  assert.equal(read[0], 0x8a);
+});
+
+test('a message of an upstream in frames of a byte, by the ten thousand, is the end of its connection', async (t) => {
+  const told: string[] = [];
+  const { theirs, ours } = await pair(t, { onMessage: () => undefined, onClosed: (error) => told.push(error.message) }, 1 << 20);
+  theirs.write(Buffer.concat([Buffer.from([0x01, 1, 0x7b]), ...Array.from({ length: 60_000 }, () => Buffer.from([0, 1, 0x20]))]));
+  await eventually(() => ours.bytesRead === 3 * 60_001);
+  assert.deepEqual(told, [], 'so many are taken');
+  theirs.write(Buffer.concat(Array.from({ length: 10_000 }, () => Buffer.from([0, 1, 0x20]))));
+  await eventually(() => told.length > 0);
+  assert.deepEqual(told, ['Too many message fragments']);
   assert.equal(ours.destroyed, true);
 });

@@ -157,6 +157,52 @@ test('requests that are pipelined in front of a CONNECT or an upgrade give back 
   assert.match(await raw(gateway.url, `GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n${last[0]}`), /^HTTP\/1\.1 200 .*HTTP\/1\.1 405 /s);
 });
 
+test('what a client pipelines by the ten thousand is read as it is served, in order, and holds up nobody else', async (t) => {
+  await using gateway = await testGateway(file);
+  const { turns } = gateway.running.gateway;
+  const port = Number(new URL(gateway.url).port);
+  const [crowd, other] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+  t.after(() => [crowd, other].map((socket) => socket.destroy()));
+  await Promise.all([once(crowd, 'connect'), once(other, 'connect')]);
+  const MANY = 10_000;
+  let answers = '';
+  const ids = (): string[] => answers.match(/(?<=x-request-id: r)\d+/g) ?? [];
+  crowd.setEncoding('latin1').on('data', (text: string) => {
+    answers += text;
+  });
+  const asked = (id: string): string => `GET /readyz HTTP/1.1\r\nhost: x\r\nx-request-id: ${id}\r\n\r\n`;
+  crowd.write(Array.from({ length: MANY }, (_, index) => asked(`r${index}`)).join(''));
+  let most = 0;
+  for (; turns.waiting < 500; await new Promise((resolve) => setImmediate(resolve))) most = Math.max(most, turns.waiting);
+  const before = ids().length;
+  other.write(asked('other'));
+  const [answer] = await once(other, 'data');
+  const beside = ids().length - before;
+  assert.match(String(answer), /^HTTP\/1\.1 200 /);
+  assert.ok(beside < 600, `${beside} of the crowd came before one request of somebody else`);
+  for (; ids().length < MANY; await new Promise((resolve) => setTimeout(resolve, 5))) most = Math.max(most, turns.waiting);
+  assert.deepEqual(
+    ids().map(Number),
+    Array.from({ length: MANY }, (_, index) => index),
+  );
+  assert.ok(most <= 2_500, `${most} requests waited at once`);
+  crowd.write(asked(`r${MANY}`));
+  await eventually(() => ids().length === MANY + 1, 'that the connection is read on');
+});
+
+test('a client that leaves three hundred pipelined requests is noticed: their upstreams are let go of', async (t) => {
+  const silent = await fakeUpstream(() => undefined);
+  t.after(() => silent.close());
+  await using gateway = await testGateway({ channels: [channel(silent.url)], models: MODELS });
+  const { inFlight, turns } = gateway.running.gateway;
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(request('/v1/messages').replace('connection: close\r\n', '').repeat(300));
+  await eventually(() => inFlight.count === 300 && turns.waiting === 0, 'that all are under way');
+  socket.resetAndDestroy();
+  await eventually(() => inFlight.count === 0, 'nothing is in flight');
+});
+
 test('F19, F20: an answer that is out before its request turns out to be unreadable still arrives, once', async () => {
   await using gateway = await testGateway(file);
   const head = (line: string, encoding: string): string =>

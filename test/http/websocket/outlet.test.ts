@@ -13,11 +13,13 @@ import { LoopTurns } from '../../../src/streams/loop-turns.ts';
 class Connection extends EventEmitter {
   bufferedAmount = 0;
   isCut = false;
+  readonly #untaken: (() => void)[] = [];
   send(text: string): void {
     this.bufferedAmount += text.length;
   }
-  pong(): void {
+  pong(_data: Buffer, _mask: boolean, onTaken: () => void): void {
     this.bufferedAmount += 2;
+    this.#untaken.push(onTaken);
   }
   cork(): void {
     // What is written is counted at once.
@@ -31,6 +33,7 @@ class Connection extends EventEmitter {
   /** The reader takes everything. */
   take(): void {
     this.bufferedAmount = 0;
+    for (const onTaken of this.#untaken.splice(0)) onTaken();
     this.emit('drain');
   }
 }
@@ -75,4 +78,20 @@ test('every write settles, whatever else is written meanwhile and whenever the c
       assert.equal(connection.listenerCount('drain') <= 1, true, 'one listener is enough for all');
     }),
   );
+});
+
+test('a client that only pings, with nothing in it, and reads nothing is let go by the number of its pongs', () => {
+  const connection = new Connection();
+  const options = { clock: systemClock, turns: new LoopTurns(), party: 'key', stallMs: 60_000 };
+  const outlet = new Outlet(connection as unknown as WebSocket, connection as unknown as Socket, options);
+  const ping = (count: number): void => {
+    for (let index = 0; index < count && !connection.isCut; index++) outlet.pong(Buffer.alloc(0));
+  };
+  for (let round = 0; round < 10; round++) {
+    ping(10_000);
+    assert.equal(connection.isCut, false, 'one that reads may ping for ever');
+    connection.take();
+  }
+  ping(20_000);
+  assert.equal(connection.isCut, true);
 });

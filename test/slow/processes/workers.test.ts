@@ -76,6 +76,20 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
   assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);
 });
 
+test('a SIGHUP while a renewed worker starts ends nothing: the worker reads the configuration again once it listens', async () => {
+  simulator.reset();
+  await using place = await install(file(simulator));
+  const serving = await place.serve('--workers', '2');
+  serving.process.kill('SIGUSR2');
+  for (let times = 0; times < 5; times++) {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    serving.process.kill('SIGHUP');
+  }
+  await serving.logged('workers renewed');
+  assert.doesNotMatch(serving.text(), /a new worker did not start/);
+  assert.equal(await serving.stop(), 0);
+});
+
 test('F30: strict durability: what was answered is in the log after kill -9', async () => {
   simulator.reset();
   simulator.enqueue(say('kept'));
