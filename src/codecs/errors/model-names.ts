@@ -17,6 +17,9 @@ export function namingModel(error: GatewayError, wire: string, logical: string):
 /** How vendors quote a model that is not there, or not for this credential: `model "m"`, and Anthropic's `model: m`. */
 const NAMED_MODEL = /\bmodel\s+\\?["'`]([^"'`\s\\]{1,200})\\?["'`]|\bmodel: ([\w./:@-]{1,200})/gi;
 
+/** Vendors name it in their first words; a longer text is a page, or means harm. */
+const MOST_READ = 16 * 1024;
+
 /**
  * A 404 or 403 about other models than the one that is asked, such as that of an image tool: who wrote the request named them.
  * `own`: the names of the one that is asked.
@@ -24,7 +27,9 @@ const NAMED_MODEL = /\bmodel\s+\\?["'`]([^"'`\s\\]{1,200})\\?["'`]|\bmodel: ([\w
 export function namesOtherModels(error: GatewayError, own: readonly string[]): boolean {
   const { status, text = '' } = error.details.upstream ?? {};
   if (status !== 404 && status !== 403) return false;
-  const named = [...text.matchAll(NAMED_MODEL)].map(([, quoted, plain = '']) => quoted ?? plain.replace(/[.:]+$/, ''));
+  const named = [...text.slice(0, MOST_READ).matchAll(NAMED_MODEL)].map(
+    ([, quoted, plain = '']) => quoted ?? plain.replace(/[.:]+$/, ''),
+  );
   return named.length > 0 && !named.some((name) => own.some((one) => isSameModel(name, one)));
 }
 
