@@ -15,7 +15,7 @@ export function namingModel(error: GatewayError, wire: string, logical: string):
 }
 
 /** How vendors quote a model that is not there, or not for this credential: `model "m"`, and Anthropic's `model: m`. */
-const NAMED_MODEL = /\bmodel\s+\\?["'`]([^"'`\s\\]{1,200})\\?["'`]|\bmodel: ([\w./:@-]{1,200})/gi;
+const NAMED_MODEL = /\bmodel\s+\\?["'`]([^"'`\s\\]{1,200})\\?["'`]|\bmodel: ([\w./:@-]{0,199}\w)/gi;
 
 /** Vendors name it in their first words; a longer text is a page, or means harm. */
 const MOST_READ = 16 * 1024;
@@ -27,9 +27,7 @@ const MOST_READ = 16 * 1024;
 export function namesOtherModels(error: GatewayError, own: readonly string[]): boolean {
   const { status, text = '' } = error.details.upstream ?? {};
   if (status !== 404 && status !== 403) return false;
-  const named = [...text.slice(0, MOST_READ).matchAll(NAMED_MODEL)].map(
-    ([, quoted, plain = '']) => quoted ?? plain.replace(/[.:]+$/, ''),
-  );
+  const named = [...text.slice(0, MOST_READ).matchAll(NAMED_MODEL)].map(([, quoted, plain = '']) => quoted ?? plain);
   return named.length > 0 && !named.some((name) => own.some((one) => isSameModel(name, one)));
 }
 
