@@ -127,10 +127,13 @@ export function attacks(size: number): readonly Attack[] {
         const create = JSON.stringify({ type: 'response.create', model: 'm', input: 'x'.repeat(third) });
         const sockets = await Promise.all(Array.from({ length: count }, () => socket(rig)));
         const refusals: string[] = [];
-        for (const ws of sockets) {
-          ws.on('message', (data) => refusals.push(String(data)));
-          ws.send(create);
-        }
+        for (const ws of sockets) ws.on('message', (data) => refusals.push(String(data)));
+        // One is taken before the others come, as in `unanswered`.
+        const [first, ...others] = sockets;
+        const received = rig.simulator.requests.length;
+        first?.send(create);
+        await someMilliseconds(() => rig.simulator.requests.length > received || refusals.length > 0);
+        for (const ws of others) ws.send(create);
         await someMilliseconds(() => refusals.length >= count - 6);
         assert.ok(refusals.length >= count - 6, `${refusals.length} were refused`);
         assert.ok(refusals.length < count, 'alone each is taken');
