@@ -98,7 +98,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   );
   const connectionsDropped = counter(
     'mizu_connections_dropped_total',
-    'Connections that were not accepted: `limits.connections`.',
+    'Connections that were not accepted (`limits.connections`), or cut because they pipelined too much.',
   );
   for (const zero of [settlementsLost, connectionsDropped]) zero.inc(0);
   const videoEnds = counter('mizu_videos_ended_total', 'Video tasks that came to an end.', 'model', 'state');

@@ -31,10 +31,17 @@ const IDLE_GRACE_MS = 1_000;
  * are none yet. Those that are being served are not counted: that a client has left is seen only where it is read.
  */
 const MOST_WAITING = 128;
+/**
+ * How many may wait on all other connections. One read may bring thousands before its connection can be held, and a crowd of
+ * connections millions. Above this bound a connection has one request waiting, and is cut where it pipelines more.
+ */
+const MOST_WAITING_ELSEWHERE = 4_096;
 
 /** The requests of one connection that wait for their turn. */
 interface Line {
   waiting: number;
+  /** Nobody is there who could be answered. */
+  isCut: boolean;
   /** Set while the connection is not read. */
   pause?: (() => void) | undefined;
 }
@@ -48,6 +55,8 @@ export class GatewayServer {
   /** Connections on which something unreadable came, behind requests that are still being answered. */
   readonly #ending = new WeakSet<Socket>();
   readonly #lines = new WeakMap<Socket, Line>();
+  /** Requests that wait for their turn, on all connections. */
+  #waiting = 0;
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
@@ -156,6 +165,8 @@ export class GatewayServer {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
+    // The rest of a read whose connection was cut.
+    if (request.socket.destroyed) return;
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
     response.once('close', () => {
@@ -167,13 +178,22 @@ export class GatewayServer {
     if (this.#draining) response.setHeader('connection', 'close');
     const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
     const entered = this.#gateway.turns.enter(request.socket);
-    void (entered === undefined ? serve() : this.#wait(request.socket, entered).then(serve));
+    if (entered === undefined) void serve();
+    else void this.#wait(request.socket, entered).then((isKept) => (isKept ? serve() : undefined));
   }
 
-  async #wait(socket: Socket, entered: Promise<void>): Promise<void> {
-    const line = this.#lines.get(socket) ?? { waiting: 0 };
+  /** False where the connection was cut meanwhile, for all that wait on it. */
+  async #wait(socket: Socket, entered: Promise<void>): Promise<boolean> {
+    const line = this.#lines.get(socket) ?? { waiting: 0, isCut: false };
     this.#lines.set(socket, line);
+    if (line.waiting > 0 && this.#waiting - line.waiting >= MOST_WAITING_ELSEWHERE) {
+      line.isCut = true;
+      this.#gateway.metrics.connectionDropped();
+      cutWhileReading(socket);
+      return false;
+    }
     line.waiting += 1;
+    this.#waiting += 1;
     if (line.waiting > MOST_WAITING && line.pause === undefined) {
       // Node reads on at the end of each request, and for the body of one.
       const pause = (): void => void socket.pause();
@@ -183,10 +203,12 @@ export class GatewayServer {
     }
     await entered;
     line.waiting -= 1;
-    if (line.waiting > MOST_WAITING || line.pause === undefined) return;
+    this.#waiting -= 1;
+    if (line.waiting > MOST_WAITING || line.pause === undefined) return !line.isCut;
     socket.off('resume', line.pause);
     line.pause = undefined;
     socket.resume();
+    return !line.isCut;
   }
 
   /** What Node could not read as a request, or not in time. */
@@ -236,6 +258,16 @@ export class GatewayServer {
     for (const { gone } of this.#responses.all()) gone.abort(error);
     this.#sockets.abortAll(error);
   }
+}
+
+/**
+ * Destroys a connection in the middle of a read. Node would go on and make a request of each that the read holds, and an error
+ * with a stack for each of these when the connection is closed: a hundred times what it costs to send them. Its parser takes 2 for
+ * a change of protocol, and stops. Were that not there, in another version of Node, it would only take longer.
+ */
+function cutWhileReading(socket: Socket & { parser?: { onIncoming?: () => number } | null }): void {
+  if (socket.parser?.onIncoming) socket.parser.onIncoming = () => 2;
+  socket.destroy();
 }
 
 /** A response that began before its request was read is an error or a page: all of it was written at once. */

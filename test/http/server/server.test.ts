@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -188,6 +189,41 @@ test('what a client pipelines by the ten thousand is read as it is served, in or
   assert.ok(most <= 2_500, `${most} requests waited at once`);
   crowd.write(asked(`r${MANY}`));
   await eventually(() => ids().length === MANY + 1, 'that the connection is read on');
+});
+
+test('a crowd of connections that pipeline a thousand requests each is cut where too many wait, and nobody else', async (t) => {
+  await using gateway = await testGateway(file);
+  const { turns, inFlight, metrics } = gateway.running.gateway;
+  const port = Number(new URL(gateway.url).port);
+  const asked = 'GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n';
+  const CROWD = 60;
+  let read = 0;
+  const reading = (): void => {
+    read += 1;
+  };
+  subscribe('http.server.request.start', reading);
+  t.after(() => unsubscribe('http.server.request.start', reading));
+  const crowd = Array.from({ length: CROWD }, () => connect(port, '127.0.0.1'));
+  const single = Array.from({ length: CROWD }, () => connect(port, '127.0.0.1'));
+  t.after(() => [...crowd, ...single].map((socket) => socket.destroy()));
+  await Promise.all([...crowd, ...single].map((socket) => once(socket, 'connect')));
+  const answered = single.map((socket) => once(socket, 'data'));
+  for (const socket of crowd) socket.on('error', () => undefined).resume();
+  for (const socket of crowd) socket.write(asked.repeat(1_500));
+  for (const socket of single) socket.write(asked);
+  let most = 0;
+  const cut = (): number => crowd.filter((socket) => socket.destroyed).length;
+  while (turns.waiting > 0 || most === 0) {
+    await new Promise((resolve) => setImmediate(resolve));
+    most = Math.max(most, turns.waiting);
+  }
+  assert.ok(most <= 4_096 + 1_500 + 2 * CROWD, `${most} requests waited at once`);
+  for (const [answer] of await Promise.all(answered)) assert.match(String(answer), /^HTTP\/1\.1 200 /);
+  await eventually(() => cut() > CROWD / 2, 'most of the crowd is cut');
+  assert.ok(cut() < CROWD, 'those that came first are served');
+  assert.match(await metrics.registry.metrics(), new RegExp(`^mizu_connections_dropped_total ${cut()}$`, 'm'));
+  assert.ok(read < (CROWD * 1_500) / 2, `${read} requests were read: the rest of a read is left where its connection is cut`);
+  assert.equal(inFlight.count, 0);
 });
 
 test('a client that leaves three hundred pipelined requests is noticed: their upstreams are let go of', async (t) => {
