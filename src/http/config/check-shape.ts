@@ -163,7 +163,9 @@ function wordOf({ keyword, params }: ShapeError): string | undefined {
 function unknownKey(schema: Checked, at: string, place: string, key: string): ConfigProblem {
   const meant = suggestKey(schema.schema, partsOf(place), key);
   const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
-  const hint = where === undefined ? '' : `; did you mean ${where}?`;
+  // `models.m.channels`: the same word twice would tell nothing.
+  const isOnTop = where === key && `${at}${place}` !== '';
+  const hint = where === undefined ? '' : `; did you mean ${where}${isOnTop ? ', at the top of the file' : ''}?`;
   return { path: pathOfPointer(`${at}${place}/${key}`), message: `is not a known key${hint}` };
 }
 

@@ -350,6 +350,9 @@ test('a key that is not known is answered with the one that was meant: nearly th
     channelWith({ options: { idle_ms: 5 } }),
     'channels[0].options.idle_ms: is not a known key; did you mean channels[0].timeouts.idle_ms?',
   );
+  assert.deepEqual(unknown({ models: { m: { channels: ['a'] } } }).slice(0, 1), [
+    'models.m.channels: is not a known key; did you mean channels, at the top of the file?',
+  ]);
   assert.deepEqual(unknown({ probe_ms: 5000 }), ['probe_ms: is not a known key; did you mean health.probe_ms?']);
   assert.deepEqual(unknown({ base_url: 'https://h' }), ['base_url: is not a known key; did you mean channels[].base_url?']);
   assert.deepEqual(unknown({ models: { m: { prise: {} } } }), [
