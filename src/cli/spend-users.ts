@@ -51,7 +51,7 @@ async function* rowsOf(
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const [first, last] = [dayNumber(from ?? ''), dayNumber(to ?? '')];
   const sinceMs = first === undefined ? undefined : first * DAY_MS;
-  const untilMs = last === undefined ? undefined : (last + 1) * DAY_MS - 1;
+  const untilMs = last === undefined ? undefined : (last + 1) * DAY_MS;
   const signal = context.interrupted();
   for (let before: number | undefined; ; ) {
     // The sums of a part would read as those of all.
