@@ -132,6 +132,8 @@ test('logs --user finds the rows of one end user, spend users sums them all', as
   );
   assert.equal((await printed(store, ['spend', 'users'], { to: '2020-01-01' })).length, 1);
   await assert.rejects(printed(store, ['spend', 'users'], { from: 'x' }), /--from must be a day/);
+  for (const words of [['spend'], ['spend', 'users']])
+    await assert.rejects(printed(store, words, { key: 'key_typo' }), /^RefusedError: there is no key key_typo$/);
   const interrupted = () => AbortSignal.abort(new Error('interrupted'));
   await assert.rejects(
     typed(VERBS, ['spend', 'users'], {}, { store: () => Promise.resolve(store), interrupted }),
