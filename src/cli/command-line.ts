@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createInterface } from 'node:readline/promises';
@@ -28,6 +27,7 @@ import { BALANCE, LEDGER } from './ledger.ts';
 import { LOGS } from './logs.ts';
 import { familyOf, helpOf, find, optionsOfAll, perform, type Typed } from './perform.ts';
 import { PRICES } from './prices.ts';
+import { processSpace } from './process-space.ts';
 import { RECONCILE } from './reconcile.ts';
 import { DEFAULT_CONFIG, Serve, type ServeOptions, type StoreProblem, serve } from './serve.ts';
 import { type StorePlaces, storeVerbs } from './store.ts';
@@ -338,7 +338,7 @@ function environmentOf(localPath: string, onProblem?: StoreProblem): StoreEnviro
       },
     },
     randomBytes,
-    process: { host: hostname(), pid: process.pid, isAlive },
+    process: { host: processSpace(), pid: process.pid, isAlive },
   };
 }
 

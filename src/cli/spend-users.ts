@@ -4,6 +4,7 @@
  */
 import type { Static } from 'typebox';
 import { defined } from '../codecs/defined.ts';
+import { RefusedError } from '../http/admin/refusals.ts';
 import { SpendQuery } from '../http/admin/requests.ts';
 import { countsOf } from '../store/day-usage.ts';
 import { formatUsd } from '../store/money.ts';
@@ -47,11 +48,14 @@ async function* rowsOf(
   context: VerbContext,
   { account, key, from, to }: Static<typeof SpendQuery>,
 ): AsyncGenerator<RequestLogRow> {
-  const { requestLog } = await context.store();
+  const { requestLog, keys } = await context.store();
+  // A key that is mistyped has cost nothing either.
+  if (key !== undefined && (await keys.find(key)) === undefined)
+    throw new RefusedError(`there is no key ${key}`, 'unknown', 'unknown_key');
   const accountId = account === undefined ? undefined : (await accountNamed(context, account)).id;
   const [first, last] = [dayNumber(from ?? ''), dayNumber(to ?? '')];
   const sinceMs = first === undefined ? undefined : first * DAY_MS;
-  const untilMs = last === undefined ? undefined : (last + 1) * DAY_MS - 1;
+  const untilMs = last === undefined ? undefined : (last + 1) * DAY_MS;
   const signal = context.interrupted();
   for (let before: number | undefined; ; ) {
     // The sums of a part would read as those of all.

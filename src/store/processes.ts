@@ -26,6 +26,11 @@ export interface Registry extends Bookkeeper {
 const living = new Set<string>();
 
 const DEFAULT_TTL_MS = 30_000;
+/**
+ * On LMDB the machine's clock says when a process was heard of. One elsewhere that was heard of later than this was so by a clock
+ * that had jumped, and would live until that time has come.
+ */
+const FAR_AHEAD_MS = 3_600_000;
 /** Exchanges closed in one transaction. */
 const BATCH = 200;
 
@@ -67,9 +72,10 @@ export class StoreProcess {
     if (registration === undefined) return false;
     const { process: self } = this.#registry.options;
     const { host, pid, ageMs } = registration;
+    const isHere = host === self.host;
     // The same host, so the pid tells; our own pid in another registration is an earlier life of it.
-    if (host === self.host && (pid === self.pid || !self.isAlive(pid))) return false;
-    return ageMs < this.#ttlMs;
+    if (isHere && (pid === self.pid || !self.isAlive(pid))) return false;
+    return ageMs < this.#ttlMs && (isHere || ageMs > -FAR_AHEAD_MS);
   }
 
   /** Closes what dead processes left open. Returns what was closed. */

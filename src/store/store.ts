@@ -61,7 +61,7 @@ export interface StoreOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly randomBytes: (size: number) => Uint8Array;
-  /** Which process this is, so that another one can tell whether it still lives. */
+  /** Which process this is, so that another one can tell whether it lives. `host`: within it a pid is of one process. */
   readonly process: { readonly host: string; readonly pid: number; isAlive(pid: number): boolean };
   /** At most this long a row waits for its flush. Default 10. */
   readonly flushMs?: number;

@@ -6,7 +6,7 @@ import type { Typed } from '../../src/cli/perform.ts';
 import { SPEND } from '../../src/cli/spend.ts';
 import { SPEND_USERS } from '../../src/cli/spend-users.ts';
 import type { Store } from '../../src/store/store.ts';
-import { entry, funded, openStore } from '../store/support/store.ts';
+import { entry, funded, openStore, realClock } from '../store/support/store.ts';
 import { CLIENTS, moneyGateway } from '../support/money-gateway.ts';
 import { typed } from '../support/verbs.ts';
 
@@ -132,6 +132,8 @@ test('logs --user finds the rows of one end user, spend users sums them all', as
   );
   assert.equal((await printed(store, ['spend', 'users'], { to: '2020-01-01' })).length, 1);
   await assert.rejects(printed(store, ['spend', 'users'], { from: 'x' }), /--from must be a day/);
+  for (const words of [['spend'], ['spend', 'users']])
+    await assert.rejects(printed(store, words, { key: 'key_typo' }), /^RefusedError: there is no key key_typo$/);
   const interrupted = () => AbortSignal.abort(new Error('interrupted'));
   await assert.rejects(
     typed(VERBS, ['spend', 'users'], {}, { store: () => Promise.resolve(store), interrupted }),
@@ -139,4 +141,26 @@ test('logs --user finds the rows of one end user, spend users sums them all', as
     'the sums of a part are not printed as those of all',
   );
   assert.equal((await printed(store, ['spend'])).length > 2, true, 'the verb without a word is still the one by day');
+});
+
+test('a law: the days of a range add up to the range, whatever the millisecond at which a request was logged', async (t) => {
+  const DAY_MS = 86_400_000;
+  const first = Date.UTC(2026, 2, 1);
+  let nowMs = first;
+  const store = await openStore(t, { clock: { ...realClock, now: () => nowMs } });
+  const owner = await funded(store, 10n ** 12n);
+  const times = [0, 1, DAY_MS / 2, DAY_MS - 2, DAY_MS - 1, DAY_MS, DAY_MS + 1, 2 * DAY_MS - 1, 2 * DAY_MS];
+  for (const [index, atMs] of times.entries()) {
+    nowMs = first + atMs;
+    await store.settlements.settle({ entry: entry(owner, `ex_${index}`, 10n ** BigInt(index)) });
+    await store.settlements.flush();
+  }
+  const charged = async (from: string, to: string): Promise<string> => {
+    const [one] = JSON.parse((await printed(store, ['spend', 'users'], { from, to, json: true })).join('\n'));
+    return one?.charged ?? '0';
+  };
+  assert.equal(await charged('2026-03-01', '2026-03-01'), '0.000011111');
+  assert.equal(await charged('2026-03-02', '2026-03-02'), '0.0111');
+  assert.equal(await charged('2026-03-03', '2026-03-03'), '0.10');
+  assert.equal(await charged('2026-03-01', '2026-03-03'), '0.111111111');
 });

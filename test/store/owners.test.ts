@@ -11,6 +11,7 @@ import { editTables } from './support/edit-tables.ts';
 import { FakeClock, funded, options, tempDirectory } from './support/store.ts';
 
 const TTL_MS = 30_000;
+const MONTH_MS = 31 * 24 * 3_600_000;
 const ALIVE = 100;
 const DEAD = 200;
 const SELF: StoreOptions['process'] = { host: 'here', pid: 1, isAlive: (pid) => pid !== DEAD };
@@ -55,6 +56,9 @@ const OTHERS: Record<string, readonly [other: Other | undefined, isDead: boolean
   'a pid on another host that would be dead here': [{ host: 'there', pid: DEAD, silentMs: 0 }, false],
   'our own pid on another host': [{ host: 'there', pid: SELF.pid, silentMs: 0 }, false],
   'another host that fell silent': [{ host: 'there', pid: ALIVE, silentMs: TTL_MS }, true],
+  'another host whose clock is a little ahead': [{ host: 'there', pid: ALIVE, silentMs: -TTL_MS }, false],
+  'another host that was heard of next month (F34)': [{ host: 'there', pid: ALIVE, silentMs: -MONTH_MS }, true],
+  'a living pid on this host, from before the clock was put back': [{ host: 'here', pid: ALIVE, silentMs: -MONTH_MS }, false],
   'nobody who is registered': [undefined, true],
 };
 

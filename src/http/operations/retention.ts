@@ -21,6 +21,8 @@ const FIRST_MS = 60_000;
 /** When a store that could not be read at the start is asked again. What is newest much later may be of this process. */
 const AGAIN_MS = 1_000;
 const INTERVAL_MS = 60 * 60_000;
+/** Clocks of machines differ by less. */
+const AHEAD_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
@@ -33,6 +35,7 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
   let timer: Timer;
   let again: Timer | undefined;
   let anchor: Promise<Anchor | undefined>;
+  let isAhead = false;
   /** Before requests may write rows under a clock that is wrong. */
   const look = (): void => {
     anchor = newestRow(store, clock).catch(() => {
@@ -47,6 +50,7 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
       anchor = Promise.resolve(known);
       if (known !== undefined)
         await pruneAt(Math.min(clock.now(), known.loggedAtMs + Math.floor(clock.monotonic() - known.readAt)));
+      tellAhead((await newestRow(store, clock))?.loggedAtMs ?? 0);
     } catch (error) {
       log.error({ err: error }, 'the request log could not be pruned; the next try is in an hour');
     }
@@ -55,6 +59,16 @@ export function startRetention({ config, store, clock, log }: RetentionOptions):
   const pruneAt = async (nowMs: number): Promise<void> => {
     const removed = await store.requestLog.prune(nowMs - config.current().log.retentionDays * DAY_MS);
     if (removed > 0) log.info({ removed }, 'old rows of the request log removed');
+  };
+  /** Times never go back along the log: all that is logged after such a row has its time, and is found and forgotten by that. */
+  const tellAhead = (newestMs: number): void => {
+    const wasAhead = isAhead;
+    isAhead = newestMs > clock.now() + AHEAD_MS;
+    if (isAhead && !wasAhead)
+      log.warn(
+        { logged_at: new Date(newestMs).toISOString() },
+        'the request log is ahead of the clock: rows are logged under that time until it has come, and none of them is removed',
+      );
   };
   const arm = (ms: number): void => {
     timer = clock.setTimeout(() => {

@@ -118,6 +118,31 @@ eachStore((engine) => {
     assert.deepEqual([await kept(), lines], [[], []]);
     await stop();
   });
+
+  test('F34: a log that a clock ahead has written into is told of, once, until its time has come', async (t) => {
+    const clock = createFakeClock();
+    const { settle, kept, start } = await logged(t, clock);
+    clock.jump(31 * DAY);
+    await settle('ahead');
+    clock.jump(-31 * DAY);
+    await settle('behind');
+    const lines: string[] = [];
+    const log = createLogger('warn', { write: (line: string) => void lines.push(line) });
+    const stop = await start(sourceOf(1), log);
+    for (let hours = 0; hours < 31 * 24; hours += 1) {
+      clock.advance(hours === 0 ? MINUTE : HOUR);
+      await looked(clock);
+      if (hours % 24 === 0) assert.equal(lines.length, 1);
+    }
+    assert.match(lines[0] ?? '', /"logged_at":"2025-07-16T.*the request log is ahead of the clock/);
+    // It goes by itself then, and is told again where it comes again.
+    for (let hours = 0; hours < 26; hours += 1) {
+      clock.advance(HOUR);
+      await looked(clock);
+    }
+    assert.deepEqual([await kept(), lines.length], [[], 1]);
+    await stop();
+  });
 });
 
 test('F34: a store that cannot be read at the start is asked again at once, before rows of a wrong clock stand in it', async (t) => {

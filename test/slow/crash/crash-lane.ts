@@ -4,8 +4,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { processSpace } from '../../../src/cli/process-space.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
 import { openStoreAt } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -157,7 +158,7 @@ export class CrashLane {
       localPath: path,
       clock: realClock,
       randomBytes: (size) => randomBytes(size),
-      process: { host: hostname(), pid: process.pid, isAlive: alive },
+      process: { host: processSpace(), pid: process.pid, isAlive: alive },
     });
   }
 
