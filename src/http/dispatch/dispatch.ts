@@ -31,6 +31,11 @@ interface Failure {
 const BACKOFF_MS = 250;
 /** No longer than this many doublings of it. */
 const MOST_DOUBLINGS = 4;
+/**
+ * A kept connection that is dead says so within a round trip, and a lost packet. One that breaks later had a request that was
+ * being worked on, which the Channel's own `retries` and the other Channels are for.
+ */
+const STALE_MS = 2_000;
 
 /** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
 export function dispatch<Answer>(
@@ -67,7 +72,7 @@ class AttemptLoop<Answer> {
   readonly #readyAt = new Map<string, number | undefined>();
   /** Attempts of other models before. */
   readonly #earlier: number;
-  /** The last attempt failed before the upstream had answered anything. */
+  /** The last attempt failed at once, before the upstream had answered anything. */
   #nothingRead = false;
 
   constructor(plan: Plan, attempt: Attempt<Answer>, dispatcher: Dispatcher, attempts: AttemptEntry[]) {
@@ -213,7 +218,7 @@ class AttemptLoop<Answer> {
       return answer;
     } catch (thrown) {
       const error = upstreamFailure(thrown);
-      this.#nothingRead = note.upstreamStatus === undefined;
+      this.#nothingRead = note.upstreamStatus === undefined && clock.monotonic() - started <= STALE_MS;
       if (verdictOf(error) !== 'unsuitable') record(error);
       throw error;
     }
