@@ -12,7 +12,7 @@ import type { Channel } from '../config/config.ts';
 import { goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import { orderChannels } from './candidates.ts';
 import type { Release } from './concurrency.ts';
-import type { Permit } from './health.ts';
+import { MAX_RETRY_AFTER_MS, type Permit } from './health.ts';
 import type { Attempt, AttemptNote, Dispatcher, Plan } from './plan.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
 import { failureOf, finalError, isStaleConnection, isTransient, noneFit, refusedPart, reportTo, verdictOf } from './verdict.ts';
@@ -243,7 +243,8 @@ class AttemptLoop<Answer> {
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     const now = this.#dispatcher.clock.monotonic();
-    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + waitMs);
+    // No later than its circuit lets a request through: an upstream may name the year 9999.
+    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + Math.min(waitMs, MAX_RETRY_AFTER_MS));
     // Nobody waits for a Channel whose circuit will not let the repeat through.
     if (this.#dispatcher.health.closedForMs(channel.id, this.#circuit) > (waitMs ?? 0)) return undefined;
     if (waitMs !== undefined)

@@ -353,6 +353,19 @@ test('F13: a kept connection that was dead is no failure of the Channel, once', 
   }
 });
 
+test('F9: a client is told to come back no later than the circuit would let it through', async () => {
+  for (const [waitMs, told] of [
+    [60_000, 59_999],
+    [86_400_000, 599_999],
+    [Number.MAX_SAFE_INTEGER - 1, 599_999],
+  ] as const) {
+    for (const status of [429, 503]) {
+      const error = errorOf(await setUp({ a: [said(status, waitMs)] }).run());
+      assert.ok(Math.abs((error.details.retryAfterMs ?? 0) - told) <= 1, `${status} ${waitMs}: ${error.details.retryAfterMs}`);
+    }
+  }
+});
+
 test('F13: a kept connection that breaks while its request is worked on was not dead: nothing is sent twice', async () => {
   for (const [afterMs, times] of [
     [1999, 2],
