@@ -30,6 +30,10 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     '[host]',
   ],
   [/\blocalhost(:\d+)?\b/gi, '[host]'],
+  // A name without a domain, as clusters have them: behind the words of whoever could not reach it (Node, Go, Python).
+  [/\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|dial tcp(?= [\w.-]+:\d)) [a-z0-9][\w.-]*(:\d+)?/gi, '$1 [host]'],
+  [/\blookup [a-z0-9][\w.-]*(?=: no such host| on \[address\])/gi, 'lookup [host]'],
+  [/\bhost(=['"]?| )[a-z0-9][\w.-]*(?=:\d|['"]?, ?port\b)/gi, 'host$1[host]'],
   [/\b[0-9a-f]{32,}\b/gi, '[redacted]'],
   [/[A-Za-z0-9+/_-]{48,}={0,2}/g, '[redacted]'],
 ];

@@ -12,7 +12,7 @@ import type { Channel } from '../config/config.ts';
 import { goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import { orderChannels } from './candidates.ts';
 import type { Release } from './concurrency.ts';
-import type { Permit } from './health.ts';
+import { MAX_RETRY_AFTER_MS, type Permit } from './health.ts';
 import type { Attempt, AttemptNote, Dispatcher, Plan } from './plan.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
 import { failureOf, finalError, isStaleConnection, isTransient, noneFit, refusedPart, reportTo, verdictOf } from './verdict.ts';
@@ -31,6 +31,11 @@ interface Failure {
 const BACKOFF_MS = 250;
 /** No longer than this many doublings of it. */
 const MOST_DOUBLINGS = 4;
+/**
+ * A kept connection that is dead says so within a round trip, and a lost packet. One that breaks later had a request that was
+ * being worked on, which the Channel's own `retries` and the other Channels are for.
+ */
+const STALE_MS = 2_000;
 
 /** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
 export function dispatch<Answer>(
@@ -67,7 +72,7 @@ class AttemptLoop<Answer> {
   readonly #readyAt = new Map<string, number | undefined>();
   /** Attempts of other models before. */
   readonly #earlier: number;
-  /** The last attempt failed before the upstream had answered anything. */
+  /** The last attempt failed at once, before the upstream had answered anything. */
   #nothingRead = false;
 
   constructor(plan: Plan, attempt: Attempt<Answer>, dispatcher: Dispatcher, attempts: AttemptEntry[]) {
@@ -213,7 +218,7 @@ class AttemptLoop<Answer> {
       return answer;
     } catch (thrown) {
       const error = upstreamFailure(thrown);
-      this.#nothingRead = note.upstreamStatus === undefined;
+      this.#nothingRead = note.upstreamStatus === undefined && clock.monotonic() - started <= STALE_MS;
       if (verdictOf(error) !== 'unsuitable') record(error);
       throw error;
     }
@@ -238,7 +243,8 @@ class AttemptLoop<Answer> {
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     const now = this.#dispatcher.clock.monotonic();
-    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + waitMs);
+    // No later than its circuit lets a request through: an upstream may name the year 9999.
+    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + Math.min(waitMs, MAX_RETRY_AFTER_MS));
     // Nobody waits for a Channel whose circuit will not let the repeat through.
     if (this.#dispatcher.health.closedForMs(channel.id, this.#circuit) > (waitMs ?? 0)) return undefined;
     if (waitMs !== undefined)

@@ -42,6 +42,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   #body: ReceivedBody | undefined;
   #failure: Error | undefined;
   #abortedFor: Error | undefined;
+  /** The upstream has said that it is at work (1xx): a connection that breaks then was no dead one. */
+  #isHeard = false;
 
   /** `signal` aborts in every phase. */
   constructor(clock: Clock, signal: AbortSignal) {
@@ -83,7 +85,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHead['headers']): void {
-    if (status < 200) return;
+    if (status < 200) {
+      this.#isHeard = true;
+      return;
+    }
     // They were parsed, and each would keep the whole packet that the head came in for as long as the body lasts.
     controller.rawHeaders = null;
     this.#body = new ReceivedBody(controller, this.#clock);
@@ -101,9 +106,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    // Undici asserts that no upstream switches protocols unasked; one that does (101) is at fault, and not the gateway.
-    const isUnasked = error instanceof AssertionError;
-    this.#fail(isUnasked ? new errors.HTTPParserError('the upstream answered with what nobody asked for', undefined) : error);
+    this.#fail(this.#isHeard && error instanceof errors.SocketError ? new errors.SocketError(error.message) : unasked(error));
   }
 
   /** The first failure is the one that is told. */
@@ -114,4 +117,13 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#body === undefined) this.#reject(error);
     else this.#body.fail(error);
   }
+}
+
+/**
+ * Undici asserts that no upstream switches protocols unasked, and ends the connection of one that does (101), or that goes on
+ * unasked (100): the upstream is at fault, has the request, and answers.
+ */
+function unasked(error: Error): Error {
+  const isUnasked = error instanceof AssertionError || /^bad (response|upgrade)$/.test(error.message);
+  return isUnasked ? new errors.HTTPParserError('the upstream answered with what nobody asked for', undefined) : error;
 }

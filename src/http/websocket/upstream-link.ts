@@ -266,7 +266,7 @@ export class SocketLink implements UpstreamLink {
     if (this.#connection !== connection) return;
     const current = this.#current;
     this.#forget();
-    if (current !== undefined) current.turn.fail(current.turn.begun ? error : closedBefore(error, connection));
+    if (current !== undefined) current.turn.fail(current.turn.begun ? error : closedBefore(error, connection, current));
     this.#options.listener().onLost();
   }
 }
@@ -327,9 +327,11 @@ function codeOf({ error }: JsonObject): unknown {
 }
 
 /**
- * As undici says it of a kept connection, so that one that had been closed meanwhile is told from one that was never answered.
+ * As undici says it of a kept connection, so that one that had been closed meanwhile is told from one that was never answered:
+ * of that, pings and the close itself were read all the same.
  */
-function closedBefore(error: Error, { socket: { bytesRead } }: Connection): Error {
+function closedBefore(error: Error, { socket }: Connection, { again }: Current): Error {
   if (error instanceof StreamError && error.reason !== 'source_closed') return error;
+  const bytesRead = again === undefined ? 0 : socket.bytesRead;
   return Object.assign(new errors.SocketError('other side closed', undefined), { socket: { bytesRead }, cause: error });
 }

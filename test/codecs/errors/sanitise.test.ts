@@ -52,6 +52,22 @@ test('hosts of all kinds, account ids and what only a terminal or a browser woul
   for (const [text, safe] of Object.entries(cases)) assert.equal(sanitise(text, 'fallback'), safe);
 });
 
+test('a name without a domain is a host behind the words of whoever could not reach it', () => {
+  const cases: Record<string, string> = {
+    'Cannot connect to host vllm-backend:8000 ssl:default': 'Cannot connect to host [host]:8000 ssl:default',
+    "HTTPConnectionPool(host='gpu_7', port=8000): Max retries": "HTTPConnectionPool(host='[host]', port=8000): Max retries",
+    'getaddrinfo ENOTFOUND vllm-backend': 'getaddrinfo ENOTFOUND [host]',
+    'connect ECONNREFUSED gpu7:8000': 'connect ECONNREFUSED [host]',
+    'getaddrinfo EAI_AGAIN redis and EHOSTUNREACH gpu-2': 'getaddrinfo EAI_AGAIN [host] and EHOSTUNREACH [host]',
+    'dial tcp: lookup vllm-backend: no such host': 'dial tcp: lookup [host]: no such host',
+    'dial tcp: lookup gpu7 on 10.96.0.10:53: server misbehaving': 'dial tcp: lookup [host] on [address]: server misbehaving',
+    'dial tcp gpu7:8000: connection refused': 'dial tcp [host]: connection refused',
+  };
+  for (const [text, safe] of Object.entries(cases)) assert.equal(sanitise(text, 'fallback'), safe);
+  for (const text of ['the lookup table on row 3', 'a host is required', 'dial tcp failed', 'connect to the host: it is gone'])
+    assert.equal(sanitise(text, 'fallback'), text);
+});
+
 test('ordinary messages stay readable', () => {
   const texts = [
     "Invalid value: 'high'. Supported values are: 'low', 'max' for messages[0].content[1].text.",

@@ -22,8 +22,8 @@ import { channelsOf } from './channels.ts';
 
 const SETTINGS = { failures: 100, windowMs: 1000, cooldownMs: 500, rateLimitCooldownMs: 200, refusedCooldownMs: 800 };
 
-/** What an attempt comes to; `late`: a failure after the head of an answer was there. */
-type Said = GatewayError | string | { readonly late: GatewayError };
+/** What an attempt comes to; `late`: a failure after the head of an answer was there; `after`: one after so long. */
+type Said = GatewayError | string | { readonly late: GatewayError } | { readonly after: number; readonly error: GatewayError };
 
 /** What the upstreams say, by Channel and in order; the last word of each stands for all later ones. */
 function setUp(
@@ -55,6 +55,10 @@ function setUp(
     const said = words.length > 1 ? words.shift() : words[0];
     clock.advance(1);
     if (said instanceof GatewayError) throw said;
+    if (typeof said === 'object' && 'after' in said) {
+      clock.advance(said.after - 1);
+      throw said.error;
+    }
     target.note.upstreamStatus = 200;
     if (typeof said !== 'object') return said ?? 'ok';
     throw said.late;
@@ -346,6 +350,31 @@ test('F13: a kept connection that was dead is no failure of the Channel, once', 
     const fresh = setUp({ a: [error] });
     errorOf(await fresh.run());
     assert.equal(fresh.asked.length, 1);
+  }
+});
+
+test('F9: a client is told to come back no later than the circuit would let it through', async () => {
+  for (const [waitMs, told] of [
+    [60_000, 59_999],
+    [86_400_000, 599_999],
+    [Number.MAX_SAFE_INTEGER - 1, 599_999],
+  ] as const) {
+    for (const status of [429, 503]) {
+      const error = errorOf(await setUp({ a: [said(status, waitMs)] }).run());
+      assert.ok(Math.abs((error.details.retryAfterMs ?? 0) - told) <= 1, `${status} ${waitMs}: ${error.details.retryAfterMs}`);
+    }
+  }
+});
+
+test('F13: a kept connection that breaks while its request is worked on was not dead: nothing is sent twice', async () => {
+  for (const [afterMs, times] of [
+    [1999, 2],
+    [2001, 1],
+    [240_000, 1],
+  ] as const) {
+    const loop = setUp({ a: [{ after: afterMs, error: socketClosed(100) }, 'fine'] });
+    await loop.run();
+    assert.equal(loop.asked.length, times, `${afterMs} ms`);
   }
 });
 

@@ -76,6 +76,24 @@ test('a status that HTTP does not have, or that nobody asked for, is the upstrea
   }
 });
 
+test('F13: an upstream that had begun to answer, if only with 1xx, is asked once', async () => {
+  const good = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}';
+  for (const [said, isCut] of [
+    ['HTTP/1.1 102 Processing\r\n\r\n', true],
+    ['HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', true],
+    [`HTTP/1.1 100 Continue\r\n\r\n${good}`, false],
+    ['HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n', false],
+  ] as const) {
+    await using upstream = await fakeUpstream(({ socket }) => {
+      socket.write(said, () => (isCut ? setTimeout(() => socket.destroy(), 20) : undefined));
+    });
+    await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+    assert.equal((await gateway.post('/v1/messages', ask())).status, 502, said);
+    assert.equal(upstream.requests.length, 1, said);
+    assert.equal(gateway.store.settled[0]?.attempts.length, 1, said);
+  }
+});
+
 test('a proxy carries what goes to its Channel: TLS in a tunnel, plain HTTP by its whole address', async (t) => {
   const secure = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
   const asked: string[] = [];

@@ -527,6 +527,21 @@ test('a kept connection that was closed meanwhile is asked again on a new one', 
   assert.equal(textOf(responseOf((await client.turn(create())).at(-1))), 'turn 2');
 });
 
+for (const code of [1000, 1011, 1013]) {
+  test(`a connection that was opened for a turn, and is closed with ${code} in place of an answer, was none that was kept`, async () => {
+    using upstream = await socketUpstream((ws, _message, turn) => {
+      if (turn === 0) ws.close(code, 'later');
+      else sayWhole(ws, `turn ${turn}`);
+    });
+    await using gateway = await testGateway(configOf(upstream.url));
+    const client = await connect(gateway);
+    assert.equal((await client.turn(create())).at(-1)?.type, 'error');
+    assert.equal(upstream.opened(), 1, 'the turn is asked once');
+    const [row] = await rowsOf(gateway, 1);
+    assert.equal(row?.attempts.length, 1);
+  });
+}
+
 const BROKEN: readonly (readonly [string, (ws: WebSocket) => void])[] = [
   ['closed in good order', (ws) => ws.close(1000)],
   ['closed with 1011', (ws) => ws.close(1011, 'internal')],

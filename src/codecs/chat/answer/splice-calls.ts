@@ -45,6 +45,7 @@ export class NativeCalls {
       return;
     }
     if (!Array.isArray(value)) return;
+    leaveOutNulls(value, path, edits);
     const entries = entriesOf(value);
     const callOf =
       calls.length === entries.length || entries.length === 1
@@ -175,6 +176,11 @@ function entriesOf(value: readonly JsonValue[]): Entry[] {
   return value.flatMap((entry, index) => (isObject(entry) ? [{ entry, index }] : []));
 }
 
+/** They say nothing, and official clients read members of every entry. */
+function leaveOutNulls(value: readonly JsonValue[], path: JsonPath, edits: JsonEdit[]): void {
+  for (const [index, entry] of value.entries()) if (entry === null) edits.push({ path: [...path, index], value: undefined });
+}
+
 /** For a chunk with more entries than calls: the name of one may not be whole yet. */
 function callsById(entries: readonly Entry[], calls: readonly ChunkCall[]): (place: number) => ChunkCall | undefined {
   const byId = new Map(calls.toReversed().map((call) => [call.callId, call]));
@@ -192,6 +198,7 @@ export function completeCalls(
   edits: JsonEdit[],
 ): void {
   if (!Array.isArray(value)) return;
+  leaveOutNulls(value, path, edits);
   const calls = items.filter((item) => item.kind === 'toolCall');
   const entries = entriesOf(value);
   for (const [place, { entry, index }] of entries.entries()) {

@@ -3,7 +3,7 @@ import { upstreamFault } from '../../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { inCamelCase } from './spelling.ts';
 import type { Media } from '../../canonical/item.ts';
-import { mimeOfFilename, sniffMime } from '../../media.ts';
+import { essenceOf, mimeOfFilename, sniffMime } from '../../media.ts';
 
 /** One response object of a stream, or the only one. */
 export interface Chunk {
@@ -115,14 +115,25 @@ export function readMedia(part: JsonObject): Media {
   if (inline !== undefined) {
     const data = optionalString(inline, 'data');
     if (data === undefined) throw malformed('inlineData');
-    const mime = optionalString(inline, 'mimeType') ?? sniffMime(data) ?? 'application/octet-stream';
+    const mime = mimeOf(inline) ?? sniffMime(data) ?? 'application/octet-stream';
     return { type: typeOf(mime), source: { from: 'inline', mime, data } };
   }
   const file = optionalObject(part, 'fileData');
   const url = file === undefined ? undefined : optionalString(file, 'fileUri');
   if (file === undefined || url === undefined) throw malformed('fileData');
-  const mime = optionalString(file, 'mimeType') ?? mimeOfFilename(url);
+  const mime = mimeOf(file) ?? mimeOfFilename(url);
   return { type: typeOf(mime ?? ''), source: { from: 'url', url, ...(mime === undefined ? {} : { mime }) } };
+}
+
+/** As the vendor writes it: `audio/L16;codec=pcm;rate=24000`. */
+const PLAIN_TYPE = /^[a-z]+\/[^\s;A-Z]+$|^audio\/[^\s;]+(?:;[^\s;]+)*$/;
+
+/** Types are the same in all letters, and those of data URIs have no white space. */
+function mimeOf(media: JsonObject): string | undefined {
+  const given = optionalString(media, 'mimeType')?.trim();
+  if (given === undefined || given === '' || PLAIN_TYPE.test(given)) return given === '' ? undefined : given;
+  const [, ...parameters] = given.split(';').map((piece) => piece.trim());
+  return [essenceOf(given), ...parameters.filter((piece) => piece !== '')].join(';');
 }
 
 function typeOf(mime: string): Media['type'] {

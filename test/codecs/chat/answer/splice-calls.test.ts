@@ -30,6 +30,14 @@ describe('calls of a chat stream, for the official client', () => {
   const streams: [string, Frame[]][] = [
     ['without index and type, whole (Mistral)', [calls(begun({ id: 'a' }, 'f', '{"x":1}'), begun({ id: 'b' }, 'g', '{"y":2}'))]],
     [
+      'beside entries that are null',
+      [
+        chunk({ role: 'assistant', tool_calls: [null, { index: 0, ...begun({ id: 'a' }, 'f', '{"x":1}') }] }),
+        chunk({ tool_calls: [null] }),
+        chunk({ tool_calls: [{ index: 1, ...begun({ id: 'b' }, 'g', '{"y":2}') }, null] }),
+      ],
+    ],
+    [
       'without index, in pieces',
       [
         calls(begun({ id: 'a' }, 'f', '{"x"')),
@@ -228,8 +236,10 @@ describe('other members that the official client needs', () => {
       begun({ id: 'a' }, 'f', '{}'),
       { function: { name: 'g', arguments: { y: 2 } } },
       begun({ id: 'c' }, 'h', ''),
+      null,
       { id: 'd', function: { name: 'h', arguments: null } },
       begun({ id: 'e' }, 'h', 'null'),
+      null,
     ];
     const { message } = answer({ index: 0, finish_reason: 'tool_calls', message: { content: '', tool_calls } });
     const made = (message as { tool_calls: { id: string }[] }).tool_calls[1]?.id ?? '';

@@ -244,6 +244,24 @@ test('media, executed code and server-side tools keep their order and their plac
   });
 });
 
+test('the type of media is the same in all letters, and one that is empty is read from the bytes', () => {
+  const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+  for (const [given, type, mime] of [
+    ['IMAGE/PNG', 'image', 'image/png'],
+    [' Image/Webp ', 'image', 'image/webp'],
+    ['image/png; name=a', 'image', 'image/png;name=a'],
+    ['', 'image', 'image/png'],
+    ['AUDIO/WAV', 'audio', 'audio/wav'],
+    ['audio/L16;codec=pcm;rate=24000', 'audio', 'audio/L16;codec=pcm;rate=24000'],
+    ['Video/MP4', 'file', 'video/mp4'],
+  ] as const) {
+    const [item] = items([chunkOf([{ inlineData: { mimeType: given, data: PNG } }], 'STOP')]);
+    assert.deepEqual(item?.kind === 'media' && [item.media.type, (item.media.source as { mime?: string }).mime], [type, mime]);
+  }
+  const [linked] = items([chunkOf([{ fileData: { mimeType: 'IMAGE/PNG', fileUri: 'https://a.example/x' } }], 'STOP')]);
+  assert.equal(linked?.kind === 'media' && linked.media.type, 'image');
+});
+
 test('G16: finish reasons by group; an unknown one is no success', () => {
   const ending = (reason: string, message?: string): string => {
     const end = outcome([chunkOf([{ text: 'a' }], reason, message === undefined ? {} : { finishMessage: message })]);
