@@ -126,6 +126,8 @@ export interface ModelFacts {
   readonly noFormatBesideTools?: boolean;
   /** messages: the model refuses temperatures but 1, `top_p` below 0.99 and `top_k`. */
   readonly fixedSampling?: boolean;
+  /** messages: the model refuses `temperature` and `top_p` together. */
+  readonly oneSampling?: boolean;
   readonly minThinkingBudget?: number;
   readonly maxThinkingBudget?: number;
 }
