@@ -128,6 +128,8 @@ export interface ModelFacts {
   readonly fixedSampling?: boolean;
   /** messages: the model refuses `temperature` and `top_p` together. */
   readonly oneSampling?: boolean;
+  /** messages: the model refuses the effort `xhigh`. */
+  readonly noXhighEffort?: boolean;
   readonly minThinkingBudget?: number;
   readonly maxThinkingBudget?: number;
 }

@@ -55,9 +55,17 @@ test('Claude after 4.6 has a sampling of its own, and from 4.1 on takes temperat
   }
 });
 
+test('Claude 4.6 has no effort xhigh; those after it and unknown ones do, and to those before it no effort is said', () => {
+  const hasNone = (model: string) => factsByName({}, 'messages', model).noXhighEffort === true;
+  assert.deepEqual(ADAPTIVE.filter(hasNone), ['claude-opus-4-6', 'claude-sonnet-4.6']);
+  assert.deepEqual([...AFTER_4_6, ...BY_BUDGET].filter(hasNone), []);
+  const [model] = BY_BUDGET;
+  assert.deepEqual(factsByName({ thinking: 'adaptive' }, 'messages', model), { thinking: 'adaptive', noXhighEffort: true });
+});
+
 test('what the operator says goes before the name, and other types of Channel have no such names', () => {
   const [model] = BY_BUDGET;
-  assert.deepEqual(factsByName({ thinking: 'adaptive' }, 'messages', model), { thinking: 'adaptive' });
+  assert.equal(factsByName({ thinking: 'adaptive' }, 'messages', model).thinking, 'adaptive');
   assert.deepEqual(factsByName({ maxThinkingBudget: 9 }, 'messages', model), { maxThinkingBudget: 9, thinking: 'budget' });
   for (const type of ['chat_completion', 'responses', 'gemini'] as const) assert.deepEqual(factsByName({}, type, model), {});
 });

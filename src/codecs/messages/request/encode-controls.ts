@@ -36,9 +36,11 @@ export function encodeControls(request: CanonicalRequest, facts: ModelFacts, max
   // Thinking that is generated here must not conflict with the client's tool_choice (semantics 6.3.3).
   const conflicts = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
   const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
-  if (conflicts || noRoom) losses.note('reasoning effort');
   if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.note('reasoning summary asked');
-  const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
+  const asked = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
+  // The next level below, as the vendor's own client has it.
+  const effort = asked === 'xhigh' && facts.noXhighEffort === true ? 'high' : asked;
+  if (conflicts || noRoom || effort !== asked) losses.note('reasoning effort');
   return {
     ...(thinking === undefined || conflicts ? {} : { thinking }),
     ...(effort === undefined ? {} : { effort }),

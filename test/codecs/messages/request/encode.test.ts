@@ -288,6 +288,11 @@ test('reasoning control', () => {
     { effort: 'xhigh' },
   ]);
   assert.deepEqual(control({ budget: 9000 }), [{ type: 'adaptive' }, { effort: 'high' }]);
+  // Claude up to 4.6 has no `xhigh`, whether the client says it or its budget stands for it.
+  const upTo46 = { noXhighEffort: true } as const;
+  for (const reasoning of [{ effort: 'xhigh' }, { budget: 20_000 }])
+    assert.deepEqual(control(reasoning, {}, upTo46), [{ type: 'adaptive' }, { effort: 'high' }]);
+  assert.deepEqual(control({ effort: 'max' }, {}, upTo46), [{ type: 'adaptive' }, { effort: 'max' }]);
   assert.deepEqual(control({ effort: 'high' }, {}, budget), [{ type: 'enabled', budget_tokens: 16384 }, undefined]);
   assert.deepEqual(control({ effort: 'high' }, { maxOutputTokens: 2000 }, budget), [
     { type: 'enabled', budget_tokens: 1999 },
