@@ -173,11 +173,21 @@ const CACHE_WORDS = new RegExp(`${CACHE_MEMBER}.{0,80}${UNKNOWN}|${UNKNOWN}.{0,8
 /** Anthropic's and Bedrock's, of a cap above what the model can write. */
 const CAP_WORDS = /max_tokens: \d{1,9} > (\d{1,9}),|maximum tokens you requested exceeds the model limit of (\d{1,9})/i;
 
+/** Claude before 4.5, of a cap that does not fit behind a prompt of this length. */
+const ROOM_WORDS = /`?max_tokens`? exceed context limit: (\d{1,9}) \+ \d{1,9} > (\d{1,9})/i;
+
 /** The largest known cap that the model takes, after an error about a larger one. */
 function lowerCap(text: string): LowerCap | undefined {
   const [, most, limit] = CAP_WORDS.exec(text) ?? [];
-  const cap = LOWER_CAPS.find((known) => known <= Number(most ?? limit));
+  const [, input, window] = ROOM_WORDS.exec(text) ?? [];
+  const room = Number(most ?? limit ?? Number(window) - Number(input));
+  const cap = LOWER_CAPS.find((known) => known <= room);
   return cap === undefined ? undefined : `cap_${cap}`;
+}
+
+/** What is refused because of the length of this request tells nothing about the next. */
+export function teaches(error: GatewayError): boolean {
+  return !ROOM_WORDS.test(`${error.details.upstream?.text ?? ''} ${error.message}`);
 }
 
 /** What of the request this error refuses that it can be sent without; undefined for all other errors. */

@@ -71,3 +71,21 @@ test('a model that writes less than any known one is told, after one attempt', a
   assert.equal((await gateway.post('/v1/messages', CLIENTS['/v1/messages'])).status, 400);
   assert.deepEqual(upstream.asked, [128_000]);
 });
+
+test('a cap that does not fit behind a long prompt is lowered for this request alone', async () => {
+  const asked: number[] = [];
+  await using upstream = await fakeUpstream((request) => {
+    const { max_tokens: cap, messages } = JSON.parse(request.body);
+    asked.push(cap);
+    const input = JSON.stringify(messages).includes('long') ? 190_000 : 10;
+    const message = `input length and \`max_tokens\` exceed context limit: ${input} + ${cap} > 200000, decrease input length`;
+    const refusal = jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message } });
+    (input + cap > 200_000 ? refusal : jsonAnswer(200, wholeMessage('fine')))(request);
+  });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  for (const content of ['long', 'short']) {
+    const body = { model: 'm', messages: [{ role: 'user', content }] };
+    assert.equal((await gateway.post('/v1/chat/completions', body)).status, 200);
+  }
+  assert.deepEqual(asked, [128_000, 8192, 128_000]);
+});
