@@ -70,6 +70,13 @@ const ROWS: readonly (readonly [{ readonly path: string; readonly [member: strin
     { message: 'output_config.format.schema: the schema is too complex' },
     { message: 'text.format.schema: the schema is too complex', param: 'text.format.schema' },
   ],
+  // The type of an item is a value, and no member.
+  [
+    { ...MESSAGES, thinking: { type: 'enabled', budget_tokens: 2_000 }, max_tokens: 4_000 },
+    'responses',
+    { message: "Item 'rs_1' of type 'reasoning' was provided without its required following item.", param: 'input' },
+    { message: "Item 'rs_1' of type 'reasoning' was provided without its required following item." },
+  ],
   // What the client did not write keeps the upstream's word; a place in a conversation is the upstream's own.
   [{ ...CHAT }, 'messages', { message: 'max_tokens: too many' }, { message: 'max_tokens: too many' }],
   [

@@ -82,9 +82,14 @@ export interface ReasoningControl {
 
 /**
  * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any
- * model, cache breakpoints, ids of items that another vendor of the protocol gave, and the stream of a picture.
+ * model, cache breakpoints, ids of items that another vendor of the protocol gave, the stream of a picture, and an output cap of
+ * the gateway's own that is above the one named here.
  */
-export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids' | 'picture_stream';
+export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids' | 'picture_stream' | LowerCap;
+
+/** The output caps of models that take less than the gateway says where the client says none. */
+export const LOWER_CAPS = [64_000, 32_000, 8192, 4096] as const;
+export type LowerCap = `cap_${(typeof LOWER_CAPS)[number]}`;
 
 export interface CacheOptions extends CacheBreakpoint {
   /** The upstream chooses the position of a breakpoint: top-level `cache_control`, or OpenAI's mode `implicit`. */

@@ -63,6 +63,8 @@ function spellings(...names: readonly string[]): string[] {
   ]);
 }
 
+/** How far in front of a name its `type '` begins. */
+const TYPE_WORDS = 7;
 /** A word that is an identifier wherever it stands; others are members only in quotes or in front of a colon. */
 const IDENTIFIER = /[_.]|[a-z][A-Z]/;
 
@@ -98,6 +100,8 @@ function placeOf(message: string, name: string): number | undefined {
   for (let at = message.indexOf(name); at !== -1; at = message.indexOf(name, at + 1)) {
     const before = message[at - 1] ?? '';
     const behind = message[at + name.length] ?? '';
+    // The name of a type is a value.
+    if (/\btype ['"`]$/.test(message.slice(Math.max(0, at - TYPE_WORDS), at))) continue;
     const isWhole = !/[\w.]/.test(before) && !/\w/.test(behind);
     const isMember = IDENTIFIER.test(name) || (/['"`]/.test(before) && before === behind) || (at === 0 && behind === ':');
     if (isWhole && isMember) return at;

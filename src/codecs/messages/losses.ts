@@ -58,7 +58,7 @@ export const requestLosses: RequestLosses = {
   'tool choice: native': refuse('tool_choice requires a tool that a messages upstream does not have.'),
   'parallel tool calls: off': keep,
   'output cap': keep,
-  'temperature, top_p': coerce('a temperature of 1 at most; left out where thinking or the model takes no other'),
+  'temperature, top_p': coerce('a temperature of 1 at most; left out where thinking or the model takes no other, or not both'),
   top_k: keep,
   seed: noParameter('seed'),
   'presence and frequency penalty': noParameter('penalties'),

@@ -1,17 +1,24 @@
 /** Names and members of the messages wire that several files of this codec use. */
 import { refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
+import { LOWER_CAPS } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
 import { writeInSteps } from '../json/write-in-steps.ts';
 import { MOST_BREAKPOINTS } from '../requests/cache-breakpoints.ts';
 import type { Losses } from '../requests/losses.ts';
 import { endsStep, type Steps } from '../steps.ts';
 
-export const DEFAULT_MAX_TOKENS = 128_000;
+const DEFAULT_MAX_TOKENS = 128_000;
 export const DEFAULT_VERSION = '2023-06-01';
 /** Needed when any block refers to a private file (semantics 5.6). */
 export const FILES_BETA = 'files-api-2025-04-14';
 /** The longest lifetime of a cache breakpoint. */
 const LONGEST = '1h';
+
+/** The cap for a request without one: less where the upstream has refused that. */
+export function defaultMaxTokens({ without }: Pick<Target, 'without'>): number {
+  return LOWER_CAPS.findLast((cap) => without.has(`cap_${cap}`)) ?? DEFAULT_MAX_TOKENS;
+}
 
 /**
  * In place of a last turn of the user that holds nothing but white space: without it the model would go on with its own answer.

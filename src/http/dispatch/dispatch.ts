@@ -15,7 +15,17 @@ import type { Release } from './concurrency.ts';
 import { MAX_RETRY_AFTER_MS, type Permit } from './health.ts';
 import type { Attempt, AttemptNote, Dispatcher, Plan } from './plan.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
-import { failureOf, finalError, isStaleConnection, isTransient, noneFit, refusedPart, reportTo, verdictOf } from './verdict.ts';
+import {
+  failureOf,
+  finalError,
+  isStaleConnection,
+  isTransient,
+  noneFit,
+  refusedPart,
+  reportTo,
+  teaches,
+  verdictOf,
+} from './verdict.ts';
 
 /** A Channel that may be asked again in the same exchange. */
 interface Failure {
@@ -168,7 +178,7 @@ class AttemptLoop<Answer> {
       if (more !== undefined && this.#plan.carries?.has(more) === true && !refused.has(more)) {
         this.#refused.set(channel.id, new Set([...refused, more]));
         const answer = await this.#send(channel);
-        unknown.refused(channel.id, model, more, account);
+        if (teaches(error)) unknown.refused(channel.id, model, more, account);
         return answer;
       }
       if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, refused);

@@ -1,20 +1,21 @@
 /**
- * Which Channels have refused what their server does not know, members of a request or the stream of a picture, so that later
- * requests are not refused for it first. What a client writes is learnt for its account alone: one that puts a member where no
- * server takes it would otherwise take it from everybody's requests. Vendors learn, so what was learnt is forgotten. State of one
- * process.
+ * Which Channels have refused what their server does not know or take, members of a request, the stream of a picture or a cap,
+ * so that later requests are not refused for it first. What a client writes is learnt for its account alone: one that puts a
+ * member where no server takes it would otherwise take it from everybody's requests. Vendors learn, so what was learnt is
+ * forgotten. State of one process.
  */
 import { LRUCache } from 'lru-cache';
-import type { Refusable } from '../../codecs/canonical/request.ts';
+import { LOWER_CAPS, type LowerCap, type Refusable } from '../../codecs/canonical/request.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { atMost } from '../lru.ts';
 
 const FORGOTTEN_AFTER_MS = 600_000;
 const MAX_KNOWN = 10_000;
+const CAPS: readonly LowerCap[] = LOWER_CAPS.map((cap) => `cap_${cap}` as const);
 /** Opaque values and raw reasoning are refused one by one, and tell nothing about the next request. */
-const LASTING: readonly Refusable[] = ['breakpoints', 'picture_stream'];
-/** No client asks for it: a Channel that does not stream its pictures does so for nobody. */
-const OF_ALL: readonly Refusable[] = ['picture_stream'];
+const LASTING: readonly Refusable[] = ['breakpoints', 'picture_stream', ...CAPS];
+/** No client asks for it: a Channel that does not stream its pictures does so for nobody, nor takes it the gateway's own cap. */
+const OF_ALL: readonly Refusable[] = ['picture_stream', ...CAPS];
 const NOTHING: ReadonlySet<Refusable> = new Set();
 
 export class UnknownMembers {

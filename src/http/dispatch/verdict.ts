@@ -4,7 +4,7 @@
  */
 import { errorCode } from '../errors.ts';
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
-import type { Refusable } from '../../codecs/canonical/request.ts';
+import { LOWER_CAPS, type LowerCap, type Refusable } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel } from '../config/config.ts';
@@ -170,6 +170,26 @@ const CACHE_MEMBER = String.raw`\b(prompt_cache_(breakpoint|options)|cache_contr
 const UNKNOWN = String.raw`\b(unknown|extra|additional|unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
 const CACHE_WORDS = new RegExp(`${CACHE_MEMBER}.{0,80}${UNKNOWN}|${UNKNOWN}.{0,80}${CACHE_MEMBER}`, 'is');
 
+/** Anthropic's and Bedrock's, of a cap above what the model can write. */
+const CAP_WORDS = /max_tokens: \d{1,9} > (\d{1,9}),|maximum tokens you requested exceeds the model limit of (\d{1,9})/i;
+
+/** Claude before 4.5, of a cap that does not fit behind a prompt of this length. */
+const ROOM_WORDS = /`?max_tokens`? exceed context limit: (\d{1,9}) \+ \d{1,9} > (\d{1,9})/i;
+
+/** The largest known cap that the model takes, after an error about a larger one. */
+function lowerCap(text: string): LowerCap | undefined {
+  const [, most, limit] = CAP_WORDS.exec(text) ?? [];
+  const [, input, window] = ROOM_WORDS.exec(text) ?? [];
+  const room = Number(most ?? limit ?? Number(window) - Number(input));
+  const cap = LOWER_CAPS.find((known) => known <= room);
+  return cap === undefined ? undefined : `cap_${cap}`;
+}
+
+/** What is refused because of the length of this request tells nothing about the next. */
+export function teaches(error: GatewayError): boolean {
+  return !ROOM_WORDS.test(`${error.details.upstream?.text ?? ''} ${error.message}`);
+}
+
 /** What of the request this error refuses that it can be sent without; undefined for all other errors. */
 export function refusedPart(error: GatewayError): Refusable | undefined {
   const upstream = error.details.upstream;
@@ -178,7 +198,7 @@ export function refusedPart(error: GatewayError): Refusable | undefined {
   if (RAW_ITEM_WORDS.test(text) || RAW_MEMBER_WORDS.test(text)) return 'raw';
   if (CACHE_WORDS.test(text)) return 'breakpoints';
   if (ITEM_ID_WORDS.test(text)) return 'ids';
-  return OPAQUE_WORDS.test(text) ? 'opaque' : undefined;
+  return lowerCap(text) ?? (OPAQUE_WORDS.test(text) ? 'opaque' : undefined);
 }
 
 /** No Channel can even be asked, since their circuits are open. The error tells when the first of them may be asked again. */

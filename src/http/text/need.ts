@@ -2,7 +2,7 @@
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { hasOpaque, type Item, type Media } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
-import type { CanonicalRequest, Refusable } from '../../codecs/canonical/request.ts';
+import { type CanonicalRequest, LOWER_CAPS, type Refusable } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { asksForCaching } from '../../codecs/requests/cache-breakpoints.ts';
 import type { Channel, Model } from '../config/config.ts';
@@ -57,6 +57,8 @@ function mediaOf(item: Item): readonly Media[] {
 export function refusablesIn(request: CanonicalRequest, channels: readonly Channel[]): ReadonlySet<Refusable> {
   const kinds = new Set<Refusable>();
   if (asksForCaching(request) || channels.some(({ codec }) => codec.cacheBreakpoints === 'auto')) kinds.add('breakpoints');
+  if (request.maxOutputTokens === undefined && channels.some(({ type }) => type === 'messages'))
+    for (const cap of LOWER_CAPS) kinds.add(`cap_${cap}`);
   if (request.dialect === 'responses' && namesItems(request.json['input'])) kinds.add('ids');
   for (const item of request.items) {
     if (hasOpaque(item)) kinds.add('opaque');

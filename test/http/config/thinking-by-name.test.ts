@@ -36,14 +36,36 @@ const ADAPTIVE = [
 ] as const;
 
 test('Claude up to 4.5 thinks by budget, whatever the order of the words; later and unknown models are adaptive', () => {
-  for (const model of BY_BUDGET) assert.deepEqual(factsByName({}, 'messages', model), { thinking: 'budget' }, model);
-  for (const model of ADAPTIVE) assert.deepEqual(factsByName({}, 'messages', model), {}, model);
-  for (const model of AFTER_4_6) assert.deepEqual(factsByName({}, 'messages', model), { fixedSampling: true }, model);
+  const thinkingOf = (model: string) => factsByName({}, 'messages', model).thinking;
+  for (const model of BY_BUDGET) assert.equal(thinkingOf(model), 'budget', model);
+  for (const model of [...ADAPTIVE, ...AFTER_4_6]) assert.equal(thinkingOf(model), undefined, model);
+});
+
+test('Claude after 4.6 has a sampling of its own, and from 4.1 on takes temperature or top_p, not both', () => {
+  const samplingOf = (model: string) => {
+    const { fixedSampling = false, oneSampling = false } = factsByName({}, 'messages', model);
+    return { fixedSampling, oneSampling };
+  };
+  const all = [...BY_BUDGET, ...ADAPTIVE, ...AFTER_4_6];
+  const one = all.filter((model) => /4[-.]\d{1,2}(?!\d)/.test(model) || (AFTER_4_6 as readonly string[]).includes(model));
+  assert.equal(one.length, 7 + AFTER_4_6.length);
+  for (const model of all) {
+    const fixedSampling = (AFTER_4_6 as readonly string[]).includes(model);
+    assert.deepEqual(samplingOf(model), { fixedSampling, oneSampling: one.includes(model) }, model);
+  }
+});
+
+test('Claude 4.6 has no effort xhigh; those after it and unknown ones do, and to those before it no effort is said', () => {
+  const hasNone = (model: string) => factsByName({}, 'messages', model).noXhighEffort === true;
+  assert.deepEqual(ADAPTIVE.filter(hasNone), ['claude-opus-4-6', 'claude-sonnet-4.6']);
+  assert.deepEqual([...AFTER_4_6, ...BY_BUDGET].filter(hasNone), []);
+  const [model] = BY_BUDGET;
+  assert.deepEqual(factsByName({ thinking: 'adaptive' }, 'messages', model), { thinking: 'adaptive', noXhighEffort: true });
 });
 
 test('what the operator says goes before the name, and other types of Channel have no such names', () => {
   const [model] = BY_BUDGET;
-  assert.deepEqual(factsByName({ thinking: 'adaptive' }, 'messages', model), { thinking: 'adaptive' });
+  assert.equal(factsByName({ thinking: 'adaptive' }, 'messages', model).thinking, 'adaptive');
   assert.deepEqual(factsByName({ maxThinkingBudget: 9 }, 'messages', model), { maxThinkingBudget: 9, thinking: 'budget' });
   for (const type of ['chat_completion', 'responses', 'gemini'] as const) assert.deepEqual(factsByName({}, type, model), {});
 });

@@ -36,9 +36,11 @@ export function encodeControls(request: CanonicalRequest, facts: ModelFacts, max
   // Thinking that is generated here must not conflict with the client's tool_choice (semantics 6.3.3).
   const conflicts = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
   const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
-  if (conflicts || noRoom) losses.note('reasoning effort');
   if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.note('reasoning summary asked');
-  const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
+  const asked = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
+  // The next level below, as the vendor's own client has it.
+  const effort = asked === 'xhigh' && facts.noXhighEffort === true ? 'high' : asked;
+  if (conflicts || noRoom || effort !== asked) losses.note('reasoning effort');
   return {
     ...(thinking === undefined || conflicts ? {} : { thinking }),
     ...(effort === undefined ? {} : { effort }),
@@ -84,9 +86,9 @@ export function encodeSampling(request: CanonicalRequest, thinks: boolean, facts
   const { temperature, topP, topK } = request;
   const isFixed = facts.fixedSampling === true;
   if (!thinks && !isFixed) {
-    if (temperature === undefined || temperature <= MOST_TEMPERATURE) return { temperature, top_p: topP, top_k: topK };
-    losses.note('temperature, top_p');
-    return { temperature: MOST_TEMPERATURE, top_p: topP, top_k: topK };
+    const isTooHigh = temperature !== undefined && temperature > MOST_TEMPERATURE;
+    if (isTooHigh) losses.note('temperature, top_p');
+    return oneOfBoth({ temperature: isTooHigh ? MOST_TEMPERATURE : temperature, top_p: topP, top_k: topK }, facts, losses);
   }
   const leastTopP = isFixed ? LEAST_FIXED_TOP_P : LEAST_THINKING_TOP_P;
   const allowed = {
@@ -96,5 +98,27 @@ export function encodeSampling(request: CanonicalRequest, thinks: boolean, facts
   };
   if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.note('temperature, top_p');
   if (topK !== undefined) losses.add('top_k');
-  return allowed;
+  return oneOfBoth(allowed, facts, losses);
+}
+
+interface Sampling {
+  readonly temperature: number | undefined;
+  readonly top_p: number | undefined;
+  readonly top_k: number | undefined;
+}
+
+/** The vendor's own values, which change nothing. */
+const USUAL_TEMPERATURE = 1;
+const USUAL_TOP_P = 1;
+
+/**
+ * Models from Claude 4.1 on refuse `temperature` and `top_p` together, which clients of other dialects often send. The one that
+ * is the vendor's own value goes; of two that are not, the vendor advises to set the temperature.
+ */
+function oneOfBoth(sampling: Sampling, facts: ModelFacts, losses: Losses): JsonObject {
+  const { temperature, top_p: topP, top_k } = sampling;
+  if (facts.oneSampling !== true || temperature === undefined || topP === undefined) return { ...sampling };
+  if (topP !== USUAL_TOP_P && temperature === USUAL_TEMPERATURE) return { top_p: topP, top_k };
+  if (topP !== USUAL_TOP_P) losses.note('temperature, top_p');
+  return { temperature, top_k };
 }

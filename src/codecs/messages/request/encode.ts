@@ -14,15 +14,7 @@ import { encodeFormat } from './encode-format.ts';
 import { encodeToolChoice, encodeTools, NO_CALLS, openTools } from './encode-tools.ts';
 import { requestLosses } from '../losses.ts';
 import { spliceRequest } from './splice.ts';
-import {
-  DEFAULT_MAX_TOKENS,
-  DEFAULT_VERSION,
-  FILES_BETA,
-  isBlank,
-  limitBreakpoints,
-  renderAll,
-  type WireBlock,
-} from '../wire.ts';
+import { defaultMaxTokens, DEFAULT_VERSION, FILES_BETA, isBlank, limitBreakpoints, renderAll, type WireBlock } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
 import { type EncodeContext, requestEncoder } from '../../requests/request-encoder.ts';
 
@@ -61,7 +53,7 @@ function* writeBody(request: CanonicalRequest, context: EncodeContext): Steps<st
   const cacheControl = isCached ? cacheControlOf(request.cache) : undefined;
   yield;
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl, losses);
-  const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
+  const maxTokens = request.maxOutputTokens ?? defaultMaxTokens(target);
   const { thinking, effort } = encodeControls(request, target.facts, maxTokens, losses);
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
   if (!isAllowed) losses.note('reasoning effort');

@@ -17,13 +17,13 @@ import { mayReplay } from '../../requests/opaque-replay.ts';
 import { CallIds } from './call-ids.ts';
 import { NO_CALLS, openTools } from './encode-tools.ts';
 import { holdsBreakpoint } from './encode-conversation.ts';
-import { DEFAULT_MAX_TOKENS, isBlank, NO_CONTENT } from '../wire.ts';
+import { defaultMaxTokens, isBlank, NO_CONTENT } from '../wire.ts';
 import type { Losses } from '../../requests/losses.ts';
 import { endsStep, type Steps } from '../../steps.ts';
 
 export function* spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): Steps<string> {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
-  if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
+  if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(defaultMaxTokens(target)) });
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
   if (request.fallbacks === true) losses.add('fallback models');
   append(edits, systemEdits(request.json));

@@ -288,6 +288,11 @@ test('reasoning control', () => {
     { effort: 'xhigh' },
   ]);
   assert.deepEqual(control({ budget: 9000 }), [{ type: 'adaptive' }, { effort: 'high' }]);
+  // Claude up to 4.6 has no `xhigh`, whether the client says it or its budget stands for it.
+  const upTo46 = { noXhighEffort: true } as const;
+  for (const reasoning of [{ effort: 'xhigh' }, { budget: 20_000 }])
+    assert.deepEqual(control(reasoning, {}, upTo46), [{ type: 'adaptive' }, { effort: 'high' }]);
+  assert.deepEqual(control({ effort: 'max' }, {}, upTo46), [{ type: 'adaptive' }, { effort: 'max' }]);
   assert.deepEqual(control({ effort: 'high' }, {}, budget), [{ type: 'enabled', budget_tokens: 16384 }, undefined]);
   assert.deepEqual(control({ effort: 'high' }, { maxOutputTokens: 2000 }, budget), [
     { type: 'enabled', budget_tokens: 1999 },
@@ -351,6 +356,17 @@ test('sampling gives way to the thinking that was asked for, where the vendor ta
   // Models after Claude 4.6 refuse the rest, thinking or not.
   assert.deepEqual(sampling(asked, { fixedSampling: true }), lost);
   assert.deepEqual(sampling({ temperature: 1, topP: 0.99 }, { fixedSampling: true }), [1, 0.99, undefined, []]);
+  // Those from Claude 4.1 on refuse both together: what is as the vendor has it goes, else top_p.
+  const one = { oneSampling: true } as const;
+  assert.deepEqual(sampling(asked, one), [0.2, undefined, 3, ['temperature, top_p']]);
+  assert.deepEqual(sampling({ temperature: 1.7, topP: 0.5 }, one), [undefined, 0.5, undefined, ['temperature, top_p']]);
+  assert.deepEqual(sampling({ temperature: 1, topP: 0.5 }, one), [undefined, 0.5, undefined, []]);
+  assert.deepEqual(sampling({ temperature: 0.2, topP: 1 }, one), [0.2, undefined, undefined, []]);
+  assert.deepEqual(sampling({ temperature: 0.2 }, one), [0.2, undefined, undefined, []]);
+  assert.deepEqual(sampling({ topP: 0.2 }, one), [undefined, 0.2, undefined, []]);
+  const thinks = { temperature: 1, topP: 0.95, reasoning: { effort: 'high' } };
+  assert.deepEqual(sampling(thinks, one), [undefined, 0.95, undefined, []]);
+  assert.deepEqual(sampling({ temperature: 1, topP: 0.99 }, { ...one, fixedSampling: true }), [undefined, 0.99, undefined, []]);
 });
 
 test('media', () => {
