@@ -73,24 +73,6 @@ for (const { client } of DIALECTS) {
     });
   }
 
-  // The vendor makes a function strict that does not say so, and the model then fills all of its optional members.
-  test(`a function of a ${client.dialect} request is as strict at a responses upstream as its client said`, () => {
-    fc.assert(
-      fc.property(talk, fc.constantFrom(undefined, false, true), (said, strict) => {
-        const request = read(client, write(client, said));
-        const tools = request.tools.map((tool) =>
-          strict === undefined || tool.kind !== 'function' ? tool : { ...tool, strict },
-        );
-        const sent: { tools?: { type: string; strict?: boolean }[] } = JSON.parse(
-          encode(responses.upstream, { ...request, tools }),
-        );
-        const isTold = client.dialect !== 'responses';
-        for (const tool of sent.tools ?? []) if (isTold && strict !== true) assert.equal(tool.strict, false);
-      }),
-      { numRuns: sized(20, 100) },
-    );
-  });
-
   test(`a ${client.dialect} request to an upstream of its own dialect keeps every byte but the gateway's`, () => {
     const { upstream } = DIALECTS.find((side) => side.client === client) ?? chat;
     fc.assert(

@@ -117,18 +117,10 @@ function writeTool(tool: Tool, names: ToolNames, dialect: Dialect, losses: Losse
   const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
   // Vendors want an object schema, even an empty one.
   const parameters = schema === undefined ? { type: 'object', properties: {} } : objectSchema(schema, at);
-  return [{ type: 'function', ...identity, parameters, strict: own.strict ?? strictWhenUnsaid(dialect) }];
+  return [{ type: 'function', ...identity, parameters, strict: own.strict }];
 }
 
 /** Throws where the choice requires a tool that is not offered. */
-/**
- * Without the member this protocol makes a function strict where its schema allows that: every optional member would be required,
- * and the model fill it. To the clients of all others a function without it is not strict.
- */
-function strictWhenUnsaid(dialect: Dialect): false | undefined {
-  return dialect === 'responses' ? undefined : false;
-}
-
 function writeToolChoice(choice: ToolChoice, names: ToolNames, written: readonly JsonObject[]) {
   const typeByName = new Map(written.map((tool) => [tool['name'], tool['type']]));
   const reference = (tool: ToolName, toolType: 'function' | 'custom'): JsonObject => {

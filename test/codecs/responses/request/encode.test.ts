@@ -283,7 +283,7 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
         content: [{ type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' }],
       },
     ],
-    tools: [{ type: 'function', name: 'f_x', parameters: { type: 'object', properties: {} }, strict: false }],
+    tools: [{ type: 'function', name: 'f_x', parameters: { type: 'object', properties: {} } }],
     tool_choice: { type: 'function', name: 'f_x' },
   });
 });
@@ -385,7 +385,7 @@ test('encodeRequest: controls have their places, losses have names', () => {
     stream: true,
     tools: [
       { type: 'custom', name: 'apply', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
-      { type: 'function', name: 'schema', parameters: { type: 'object', properties: {} }, strict: false },
+      { type: 'function', name: 'schema', parameters: { type: 'object', properties: {} } },
     ],
     tool_choice: {
       type: 'allowed_tools',
