@@ -228,6 +228,22 @@ test('every encoding is read under each of its names; one that does not fit its 
   assert.equal(place.clock.pending, 0);
 });
 
+test('a zstd body has a window of 8 MiB at most, as on all of HTTP (RFC 9659): it is taken with the head of a frame', async () => {
+  await using place = await receiver();
+  const { socket } = place.open();
+  const windows = [10, 23, 24, 27];
+  for (const [index, log] of windows.entries()) {
+    // A frame without a length: its window, and one last block of two bytes as they are.
+    const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 0x11, 0, 0, ...Buffer.from('hi')]);
+    socket.write(sized(frame, 'content-encoding: zstd'));
+    await place.over(index + 1);
+  }
+  assert.deepEqual(
+    place.outcomes.map(({ said }) => said),
+    ['hi', 'hi', 'invalid_request', 'invalid_request'],
+  );
+});
+
 test('a body that does not come in time, or whose client leaves, is given up', async () => {
   await using place = await receiver();
   place.open().socket.write(`${head('content-length: 9')}half`);
