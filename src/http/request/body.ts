@@ -56,7 +56,8 @@ export function receiveBody(
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
   const decoder = decoderOf(request.headers['content-encoding']);
-  if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
+  // A client of HTTP/1.0 reads the first head as the answer (RFC 9110, 10.1.1).
+  if (/^100-continue$/i.test(request.headers.expect ?? '') && request.httpVersion !== '1.0') response.writeContinue();
   const here = decoder === undefined ? arrived(request, declared) : undefined;
   if (here === undefined) return collect(request, decoder, limits, clock, take);
   checkSize(

@@ -200,6 +200,11 @@ test('a client that asks first is told to go on, unless its body is refused', as
     place.outcomes.map(({ said }) => said),
     ['hello', 'request_too_large'],
   );
+  // HTTP/1.0 has no words but the answer.
+  const { socket, heard } = place.open();
+  socket.write(`${head('content-length: 5', 'expect: 100-continue').replace('HTTP/1.1', 'HTTP/1.0')}hello`);
+  await eventually(() => heard().endsWith('done'), 'the answer');
+  assert.match(heard(), /^HTTP\/1\.1 200 /);
 });
 
 test('every encoding is read under each of its names; one that does not fit its body is refused', async () => {
