@@ -51,6 +51,8 @@ export function upstreamFailure(thrown: unknown): GatewayError {
   }
   const code = errorCode(thrown);
   if (code === undefined) return toGatewayError(thrown);
+  if (OUT_OF_FILES.has(code))
+    return new GatewayError('overloaded', 'The gateway can open no more connections.', { retryAfterMs: 1000, cause: thrown });
   const timeout = isConnectTimeout(thrown);
   const message = timeout ? 'The upstream could not be reached in time.' : 'The connection to the upstream failed.';
   return new GatewayError('upstream_error', message, {
@@ -59,6 +61,9 @@ export function upstreamFailure(thrown: unknown): GatewayError {
     cause: thrown,
   });
 }
+
+/** This process, or its machine, has as many files open as it may: says nothing of the upstream, and holds for every other. */
+const OUT_OF_FILES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
 /** The last: a proxy that opened no tunnel, since what answers may take is the gateway's own to say. */
 const CONNECT_TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT']);

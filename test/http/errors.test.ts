@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { upstreamFailure } from '../../src/http/errors.ts';
+import { verdictOf } from '../../src/http/dispatch/verdict.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 
 test('an error object that stands raw in a stream is that error, alone or in a list; other text is no event stream', () => {
@@ -16,5 +17,14 @@ test('an error object that stands raw in a stream is that error, alone or in a l
   for (const text of ['', '{"error":', '{}', '[]', '[1]', 'hello', '{"error":null}']) {
     assert.equal(read(text).reason, 'undecodable', text);
     assert.equal(read(text).upstream?.text, text);
+  }
+});
+
+test('a table of descriptors that is full is the gateway’s own: no fault of the upstream, and no other is asked', () => {
+  for (const code of ['EMFILE', 'ENFILE']) {
+    const error = upstreamFailure(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) }));
+    assert.equal(error.code, 'overloaded');
+    assert.equal(error.details.retryAfterMs, 1000);
+    assert.equal(verdictOf(error), 'stop');
   }
 });

@@ -136,10 +136,35 @@ interface ParsedPart {
   readonly name: string | undefined;
   readonly filename: string | undefined;
   readonly mediaType: string | undefined;
+  readonly headers: Readonly<Record<string, string | undefined>>;
   readonly content: readonly Uint8Array[];
 }
 
+/** What the parser reads a `filename*` from; its quotation marks are optional. */
+const ENCODED_NAME = /(?:^|;)\s*filename\*\s*=\s*"?([\w-]+'|)/g;
+
+/**
+ * The parser writes of each name in a character set that it does not know to standard error, in the client's words and with a
+ * stack, past the log and its bound.
+ */
+function checkName(part: ParsedPart, index: number): void {
+  for (const [, charset = ''] of (part.headers['content-disposition'] ?? '').matchAll(ENCODED_NAME)) {
+    if (!isCharset(charset.slice(0, -1)))
+      throw malformed(`Part ${index + 1} of the form has a name in an unknown character set.`);
+  }
+}
+
+function isCharset(label: string): boolean {
+  try {
+    return new TextDecoder(label).encoding !== '';
+  } catch {
+    // The answer to the question, not a failure.
+    return false;
+  }
+}
+
 function readPart(part: ParsedPart, index: number): FormPart {
+  checkName(part, index);
   const { name, filename, mediaType } = part;
   if (name === undefined || name === '') throw malformed(`Part ${index + 1} of the form has no name.`);
   return {

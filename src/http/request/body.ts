@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { readUtf8, UTF8_STEP } from '../../codecs/bodies/utf8.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
@@ -56,7 +56,8 @@ export function receiveBody(
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
   const decoder = decoderOf(request.headers['content-encoding']);
-  if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
+  // A client of HTTP/1.0 reads the first head as the answer (RFC 9110, 10.1.1).
+  if (/^100-continue$/i.test(request.headers.expect ?? '') && request.httpVersion !== '1.0') response.writeContinue();
   const here = decoder === undefined ? arrived(request, declared) : undefined;
   if (here === undefined) return collect(request, decoder, limits, clock, take);
   checkSize(
@@ -185,6 +186,12 @@ function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError('request_too_large', `The body is over ${maxBytes} bytes.`);
 }
 
+/**
+ * 8 MiB: no body on HTTP needs more (RFC 9659). A frame takes its window as soon as its head is read. Of 128 MiB, which the
+ * library allows, each had the engine collect garbage: a few hundred bodies of thirty bytes held up everybody for seconds.
+ */
+const ZSTD_WINDOW_LOG = 23;
+
 function decoderOf(encoding: string | undefined): Transform | undefined {
   switch ((encoding ?? 'identity').trim().toLowerCase()) {
     case 'identity':
@@ -198,7 +205,7 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
     case 'br':
       return createBrotliDecompress();
     case 'zstd':
-      return createZstdDecompress();
+      return createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } });
     default:
       throw new GatewayError('unsupported_media_type', 'The body has a content-encoding that is not supported.');
   }

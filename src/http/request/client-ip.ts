@@ -64,10 +64,14 @@ function forwardedChain(header: string | string[] | undefined): string[] {
   return chain;
 }
 
+/** No chain of proxies is longer. Where a proxy writes another header, or the client stands among them, this one is its own. */
+const MAX_HOPS = 256;
+
 /** The address beyond the last trusted one, else the farthest; undefined for an empty chain. */
 function farthestTrusted(chain: readonly string[], trusted: BlockList): string | undefined {
   let found: string | undefined;
-  for (const text of chain.toReversed()) {
+  for (const [hops, text] of chain.toReversed().entries()) {
+    if (hops === MAX_HOPS) return UNKNOWN;
     found = plainAddress(withoutPort(text));
     if (isIP(found) === 0) return UNKNOWN;
     if (!inRanges(trusted, found)) return found;

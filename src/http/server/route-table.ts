@@ -104,6 +104,8 @@ const EXACT: ReadonlyMap<string, Route> = new Map(
   ROUTE_LIST.filter(({ id }) => id === undefined).flatMap((route) => pathsOf(route).map((path) => [path, route])),
 );
 
+const LONGEST_PATH = Math.max(...EXACT.keys().map(({ length }) => length));
+
 const ID_PATTERNS = { word: '([A-Za-z0-9_-]{1,128})', rest: '(.+)' } as const;
 const WITH_ID: readonly { readonly route: Route; readonly pattern: RegExp }[] = ROUTE_LIST.flatMap((route) => {
   const { id } = route;
@@ -162,7 +164,8 @@ function decoded(id: string): string {
 }
 
 function notFound(path: string): RouteMatch {
-  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+  // A longer beginning is none of the listed: of a path of slashes each would be looked up, with all of its letters.
+  for (let end = path.lastIndexOf('/', LONGEST_PATH); end > 0; end = path.lastIndexOf('/', end - 1)) {
     const above = EXACT.get(path.slice(0, end));
     if (above !== undefined) return { kind: 'not_found', above };
   }

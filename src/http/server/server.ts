@@ -142,7 +142,8 @@ export class GatewayServer {
     this.server.on('drop', () => this.#gateway.metrics.connectionDropped());
     this.server.on('clientError', (error, socket: Socket) => this.#refuse(error, socket));
     this.server.on('upgrade', (request, socket, head) => {
-      if (this.#owesNothing(socket)) void this.#sockets.upgrade(request, socket, head);
+      // Not `socket`: of a request whose body is still arriving Node gives something else in front of the connection.
+      if (this.#owesNothing(request.socket)) void this.#sockets.upgrade(request, socket, head);
     });
   }
 

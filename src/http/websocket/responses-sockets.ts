@@ -115,7 +115,9 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         const ip = clientIp(request.socket.remoteAddress, request.headers, trustedProxies);
         refuseWhileDraining();
         const { key } = await principalOf({ gateway, request, ip });
-        if (!(socket instanceof Socket) || socket.destroyed) throw clientGone();
+        if (socket.destroyed) throw clientGone();
+        // What Node gives in front of a connection on which the body of the request is still arriving.
+        if (!(socket instanceof Socket)) throw new GatewayError('invalid_request', 'A WebSocket handshake has no body.');
         checkRoom(key.id);
         socket.off('error', onBroken);
         open(request, socket, head, key.id, ip);

@@ -155,6 +155,17 @@ test('a form that cannot be read is refused with the first thing that is wrong w
   }
 });
 
+test('a file name in a character set that nobody knows is refused, and nothing is written of it past the log', (t) => {
+  const { mock } = t.mock.method(console, 'warn', () => undefined);
+  const form = (name: string) =>
+    Buffer.from(`--${BOUNDARY}\r\ncontent-disposition: form-data; name="a"; ${name}\r\n\r\nx\r\n--${BOUNDARY}--\r\n`);
+  for (const name of ["utf-8''%e2%82%ac", "ISO-8859-15'en'%a4", '"utf-8\'\'%e2%82%ac"'])
+    assert.equal(read(form(`filename=x; filename*=${name}`))[0]?.filename, '€');
+  for (const name of ["filename*=rot13''x", 'filename* = "\\a\\b\'\'x"', `filename*=utf-8''x; filename*=${'a'.repeat(4000)}''x`])
+    assert.throws(() => read(form(name)), /Part 1 of the form has a name in an unknown character set/);
+  assert.equal(mock.callCount(), 0);
+});
+
 test('boundaries', () => {
   assert.equal(formBoundary('multipart/form-data; boundary=abc'), 'abc');
   assert.equal(formBoundary('Multipart/Form-Data; charset=utf-8; Boundary="a b:c"'), 'a b:c');

@@ -49,6 +49,14 @@ test('the nearest address that is no trusted proxy', () => {
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': '10.2.2.2, 10.1.1.1' }), '10.2.2.2');
 });
 
+test('no chain has more than 256 trusted hops: what is longer is a client’s own, and is not read to its end', () => {
+  const chain = (hops: number): string => `1.2.3.4${',::1'.repeat(hops)}`;
+  assert.equal(of('10.0.0.1', { 'x-forwarded-for': chain(255) }), '1.2.3.4');
+  assert.equal(of('10.0.0.1', { 'x-forwarded-for': chain(256) }), 'unknown');
+  // What stands in front of the first untrusted address is not read, however long.
+  assert.equal(of('10.0.0.1', { 'x-forwarded-for': `${chain(8_000)},5.6.7.8` }), '5.6.7.8');
+});
+
 test('what a client wrote before the proxies’ own words does not matter, readable or not', () => {
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': 'garbage, 203.0.113.9' }), '203.0.113.9');
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': '127.0.0.1, unknown, 203.0.113.9, 10.0.0.1' }), '203.0.113.9');

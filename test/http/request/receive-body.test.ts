@@ -200,6 +200,11 @@ test('a client that asks first is told to go on, unless its body is refused', as
     place.outcomes.map(({ said }) => said),
     ['hello', 'request_too_large'],
   );
+  // HTTP/1.0 has no words but the answer.
+  const { socket, heard } = place.open();
+  socket.write(`${head('content-length: 5', 'expect: 100-continue').replace('HTTP/1.1', 'HTTP/1.0')}hello`);
+  await eventually(() => heard().endsWith('done'), 'the answer');
+  assert.match(heard(), /^HTTP\/1\.1 200 /);
 });
 
 test('every encoding is read under each of its names; one that does not fit its body is refused', async () => {
@@ -226,6 +231,22 @@ test('every encoding is read under each of its names; one that does not fit its 
     ['hi', 'hi', 'hi', 'hi', 'hi', 'hi', 'hi', 'unsupported_media_type', 'invalid_request', 'request_too_large'],
   );
   assert.equal(place.clock.pending, 0);
+});
+
+test('a zstd body has a window of 8 MiB at most, as on all of HTTP (RFC 9659): it is taken with the head of a frame', async () => {
+  await using place = await receiver();
+  const { socket } = place.open();
+  const windows = [10, 23, 24, 27];
+  for (const [index, log] of windows.entries()) {
+    // A frame without a length: its window, and one last block of two bytes as they are.
+    const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 0x11, 0, 0, ...Buffer.from('hi')]);
+    socket.write(sized(frame, 'content-encoding: zstd'));
+    await place.over(index + 1);
+  }
+  assert.deepEqual(
+    place.outcomes.map(({ said }) => said),
+    ['hi', 'hi', 'invalid_request', 'invalid_request'],
+  );
 });
 
 test('a body that does not come in time, or whose client leaves, is given up', async () => {

@@ -119,6 +119,7 @@ test('a client that resets its connection at any moment of whatever it sends end
     `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${upgrade}\r\n`,
     request('/v1/messages', 'expect: 100-continue\r\n'),
     request('/v1/messages').slice(0, -5),
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 9\r\n${upgrade}\r\nx`,
     'GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n',
   ];
   for (const bytes of asked) {
@@ -147,6 +148,9 @@ test('requests that are pipelined in front of a CONNECT or an upgrade give back 
     'CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n',
     `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${upgrade}`,
     `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${upgrade}`,
+    // Their bodies do not come to an end.
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 5\r\n${upgrade}he`,
+    `GET /v1/responses HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n${upgrade}5\r\nhe`,
   ];
   for (const bytes of last) {
     const answer = await raw(gateway.url, asked.repeat(3) + bytes, { ms: 5_000 });
