@@ -126,8 +126,6 @@ export interface ModelFacts {
   readonly noFormatBesideTools?: boolean;
   /** messages: the model refuses temperatures but 1, `top_p` below 0.99 and `top_k`. */
   readonly fixedSampling?: boolean;
-  /** messages: the model refuses `temperature` and `top_p` together. */
-  readonly oneSampling?: boolean;
   /** messages: the model refuses the effort `xhigh`. */
   readonly noXhighEffort?: boolean;
   readonly minThinkingBudget?: number;

@@ -82,10 +82,10 @@ export interface ReasoningControl {
 
 /**
  * What of a request an upstream may refuse that can do without it: opaque values that it did not make, raw reasoning of any
- * model, cache breakpoints, ids of items that another vendor of the protocol gave, the stream of a picture, and an output cap of
- * the gateway's own that is above the one named here.
+ * model, cache breakpoints, ids of items that another vendor of the protocol gave, the stream of a picture, a `top_p` beside a
+ * temperature, and an output cap of the gateway's own that is above the one named here.
  */
-export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids' | 'picture_stream' | LowerCap;
+export type Refusable = 'opaque' | 'raw' | 'breakpoints' | 'ids' | 'picture_stream' | 'both_samplings' | LowerCap;
 
 /** The output caps of models that take less than the gateway says where the client says none. */
 export const LOWER_CAPS = [64_000, 32_000, 8192, 4096] as const;

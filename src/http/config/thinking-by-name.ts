@@ -1,10 +1,9 @@
 /**
  * How a Claude model takes effort where the operator has not configured it (semantics 6.7.4): models up to 4.5 think by budget
- * and refuse adaptive thinking, later and unknown ones are adaptive. Those from 4.1 on take `temperature` or `top_p`, not both,
- * and those after 4.6 no sampling of the client's; before them none has the effort `xhigh`. A Gemini model has its smallest and
- * its largest budget, beyond which it refuses the request, and one of the Pro kind no level `minimal`. Those before 3 take no
- * media in the results of functions, and no JSON format beside functions. Only this file looks at model names; encoders get
- * facts.
+ * and refuse adaptive thinking, later and unknown ones are adaptive. Those after 4.6 take no sampling of the client's; before
+ * them none has the effort `xhigh`. A Gemini model has its smallest and its largest budget, beyond which it refuses the request,
+ * and one of the Pro kind no level `minimal`. Those before 3 take no media in the results of functions, and no JSON format beside
+ * functions. Only this file looks at model names; encoders get facts.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { ModelFacts } from '../../codecs/codec.ts';
@@ -19,7 +18,6 @@ const PRO = /gemini-3[\d.]*-pro/;
 /** `gemini-2.5-flash`, `models/gemini-1.5-pro-002`. */
 const BEFORE_3 = /gemini-[12]\b/;
 const LAST_BY_BUDGET = [4, 5] as const;
-const LAST_OF_BOTH_SAMPLINGS = [4, 0] as const;
 const LAST_OF_FREE_SAMPLING = [4, 6] as const;
 
 type Budgets = Pick<ModelFacts, 'minThinkingBudget' | 'maxThinkingBudget'>;
@@ -37,10 +35,9 @@ export function factsByName(facts: ModelFacts, type: ChannelType, upstreamModel:
   if (type !== 'messages') return facts;
   const version = claudeVersion(upstreamModel);
   if (version === undefined) return facts;
-  const given = isUpTo(version, LAST_OF_BOTH_SAMPLINGS) ? facts : { ...facts, oneSampling: true };
-  if (!isUpTo(version, LAST_OF_FREE_SAMPLING)) return { ...given, fixedSampling: true };
-  if (given.thinking === undefined && isUpTo(version, LAST_BY_BUDGET)) return { ...given, thinking: 'budget' };
-  return { ...given, noXhighEffort: true };
+  if (!isUpTo(version, LAST_OF_FREE_SAMPLING)) return { ...facts, fixedSampling: true };
+  if (facts.thinking === undefined && isUpTo(version, LAST_BY_BUDGET)) return { ...facts, thinking: 'budget' };
+  return { ...facts, noXhighEffort: true };
 }
 
 function geminiFacts(given: ModelFacts, model: string): ModelFacts {

@@ -13,7 +13,7 @@ const FORGOTTEN_AFTER_MS = 600_000;
 const MAX_KNOWN = 10_000;
 const CAPS: readonly LowerCap[] = LOWER_CAPS.map((cap) => `cap_${cap}` as const);
 /** Opaque values and raw reasoning are refused one by one, and tell nothing about the next request. */
-const LASTING: readonly Refusable[] = ['breakpoints', 'picture_stream', ...CAPS];
+const LASTING: readonly Refusable[] = ['breakpoints', 'picture_stream', 'both_samplings', ...CAPS];
 /** No client asks for it: a Channel that does not stream its pictures does so for nobody, nor takes it the gateway's own cap. */
 const OF_ALL: readonly Refusable[] = ['picture_stream', ...CAPS];
 const NOTHING: ReadonlySet<Refusable> = new Set();

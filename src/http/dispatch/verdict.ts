@@ -170,6 +170,9 @@ const CACHE_MEMBER = String.raw`\b(prompt_cache_(breakpoint|options)|cache_contr
 const UNKNOWN = String.raw`\b(unknown|extra|additional|unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
 const CACHE_WORDS = new RegExp(`${CACHE_MEMBER}.{0,80}${UNKNOWN}|${UNKNOWN}.{0,80}${CACHE_MEMBER}`, 'is');
 
+/** Anthropic's, of Claude from 4.1 on. */
+const BOTH_WORDS = /\btemperature\b.{0,20}\btop_p\b.{0,20}\bcannot both be specified\b/i;
+
 /** Anthropic's and Bedrock's, of a cap above what the model can write. */
 const CAP_WORDS = /max_tokens: \d{1,9} > (\d{1,9}),|maximum tokens you requested exceeds the model limit of (\d{1,9})/i;
 
@@ -198,6 +201,7 @@ export function refusedPart(error: GatewayError): Refusable | undefined {
   if (RAW_ITEM_WORDS.test(text) || RAW_MEMBER_WORDS.test(text)) return 'raw';
   if (CACHE_WORDS.test(text)) return 'breakpoints';
   if (ITEM_ID_WORDS.test(text)) return 'ids';
+  if (BOTH_WORDS.test(text)) return 'both_samplings';
   return lowerCap(text) ?? (OPAQUE_WORDS.test(text) ? 'opaque' : undefined);
 }
 

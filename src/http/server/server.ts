@@ -261,13 +261,15 @@ export class GatewayServer {
   }
 }
 
+const asIfUpgraded = (): number => 2;
+
 /**
  * Destroys a connection in the middle of a read. Node would go on and make a request of each that the read holds, and an error
- * with a stack for each of these when the connection is closed: a hundred times what it costs to send them. Its parser takes 2 for
- * a change of protocol, and stops. Were that not there, in another version of Node, it would only take longer.
+ * with a stack for each of these when the connection is closed: a hundred times what it costs to send them. Its parser takes 2
+ * for a change of protocol, and stops. Were that not there, in another version of Node, it would only take longer.
  */
 function cutWhileReading(socket: Socket & { parser?: { onIncoming?: () => number } | null }): void {
-  if (socket.parser?.onIncoming) socket.parser.onIncoming = () => 2;
+  if (socket.parser?.onIncoming) socket.parser.onIncoming = asIfUpgraded;
   socket.destroy();
 }
 

@@ -59,6 +59,9 @@ export function refusablesIn(request: CanonicalRequest, channels: readonly Chann
   if (asksForCaching(request) || channels.some(({ codec }) => codec.cacheBreakpoints === 'auto')) kinds.add('breakpoints');
   if (request.maxOutputTokens === undefined && channels.some(({ type }) => type === 'messages'))
     for (const cap of LOWER_CAPS) kinds.add(`cap_${cap}`);
+  // A messages client's own members go as they are.
+  if (request.dialect !== 'messages' && request.temperature !== undefined && request.topP !== undefined)
+    kinds.add('both_samplings');
   if (request.dialect === 'responses' && namesItems(request.json['input'])) kinds.add('ids');
   for (const item of request.items) {
     if (hasOpaque(item)) kinds.add('opaque');

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../../canonical/request.ts';
-import type { ModelFacts } from '../../codec.ts';
+import type { ModelFacts, Target } from '../../codec.ts';
 import { effortOfBudget } from '../../requests/effort-of-budget.ts';
 import { requiresCall } from '../../tools/choice.ts';
 import type { Losses } from '../../requests/losses.ts';
@@ -82,13 +82,19 @@ const LEAST_FIXED_TOP_P = 0.99;
  * The client's sampling. With thinking on, and for models of fixed sampling at all times, the vendor refuses most values of it:
  * those are left out, since the client asked for thinking too (semantics 6.7.5).
  */
-export function encodeSampling(request: CanonicalRequest, thinks: boolean, facts: ModelFacts, losses: Losses): JsonObject {
+export function encodeSampling(
+  request: CanonicalRequest,
+  thinks: boolean,
+  { facts, without }: Target,
+  losses: Losses,
+): JsonObject {
   const { temperature, topP, topK } = request;
   const isFixed = facts.fixedSampling === true;
   if (!thinks && !isFixed) {
     const isTooHigh = temperature !== undefined && temperature > MOST_TEMPERATURE;
     if (isTooHigh) losses.note('temperature, top_p');
-    return oneOfBoth({ temperature: isTooHigh ? MOST_TEMPERATURE : temperature, top_p: topP, top_k: topK }, facts, losses);
+    const sampling = { temperature: isTooHigh ? MOST_TEMPERATURE : temperature, top_p: topP, top_k: topK };
+    return without.has('both_samplings') ? oneOfBoth(sampling, losses) : sampling;
   }
   const leastTopP = isFixed ? LEAST_FIXED_TOP_P : LEAST_THINKING_TOP_P;
   const allowed = {
@@ -98,7 +104,7 @@ export function encodeSampling(request: CanonicalRequest, thinks: boolean, facts
   };
   if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.note('temperature, top_p');
   if (topK !== undefined) losses.add('top_k');
-  return oneOfBoth(allowed, facts, losses);
+  return without.has('both_samplings') ? oneOfBoth(allowed, losses) : allowed;
 }
 
 interface Sampling {
@@ -115,9 +121,8 @@ const USUAL_TOP_P = 1;
  * Models from Claude 4.1 on refuse `temperature` and `top_p` together, which clients of other dialects often send. The one that
  * is the vendor's own value goes; of two that are not, the vendor advises to set the temperature.
  */
-function oneOfBoth(sampling: Sampling, facts: ModelFacts, losses: Losses): JsonObject {
-  const { temperature, top_p: topP, top_k } = sampling;
-  if (facts.oneSampling !== true || temperature === undefined || topP === undefined) return { ...sampling };
+function oneOfBoth({ temperature, top_p: topP, top_k }: Sampling, losses: Losses): JsonObject {
+  if (temperature === undefined || topP === undefined) return { temperature, top_p: topP, top_k };
   if (topP !== USUAL_TOP_P && temperature === USUAL_TEMPERATURE) return { top_p: topP, top_k };
   if (topP !== USUAL_TOP_P) losses.note('temperature, top_p');
   return { temperature, top_k };

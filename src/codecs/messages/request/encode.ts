@@ -58,7 +58,7 @@ function* writeBody(request: CanonicalRequest, context: EncodeContext): Steps<st
   const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
   if (!isAllowed) losses.note('reasoning effort');
   const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
-  const sampling = encodeSampling(request, thinks, target.facts, losses);
+  const sampling = encodeSampling(request, thinks, target, losses);
   yield;
   const written = yield* writeTurns(turns);
   const members: string[] = [];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../../src/codecs/canonical/error.ts';
 import type { Item, Media } from '../../../../src/codecs/canonical/item.ts';
 import type { Opaque } from '../../../../src/codecs/canonical/opaque.ts';
-import type { CanonicalRequest, Tool } from '../../../../src/codecs/canonical/request.ts';
+import type { CanonicalRequest, Refusable, Tool } from '../../../../src/codecs/canonical/request.ts';
 import type { ModelFacts, Target } from '../../../../src/codecs/codec.ts';
 import { messagesUpstream } from '../../../../src/codecs/messages/index.ts';
 import { canonical, encodeFor, owner, target } from '../support.ts';
@@ -338,9 +338,9 @@ test('caps, sampling, format, user', () => {
 });
 
 test('sampling gives way to the thinking that was asked for, where the vendor takes only its own', () => {
-  const sampling = (parts: Partial<CanonicalRequest>, facts: ModelFacts = {}) => {
+  const sampling = (parts: Partial<CanonicalRequest>, facts: ModelFacts = {}, without: readonly Refusable[] = []) => {
     const request = canonical({ items: hi, ...parts });
-    const { body, losses } = messagesUpstream.encodeRequest(request, target({ facts }));
+    const { body, losses } = messagesUpstream.encodeRequest(request, target({ facts, without: new Set(without) }));
     const { temperature, top_p, top_k } = JSON.parse(body);
     return [temperature, top_p, top_k, losses.filter((feature) => /temperature|top_k/.test(feature))];
   };
@@ -356,17 +356,17 @@ test('sampling gives way to the thinking that was asked for, where the vendor ta
   // Models after Claude 4.6 refuse the rest, thinking or not.
   assert.deepEqual(sampling(asked, { fixedSampling: true }), lost);
   assert.deepEqual(sampling({ temperature: 1, topP: 0.99 }, { fixedSampling: true }), [1, 0.99, undefined, []]);
-  // Those from Claude 4.1 on refuse both together: what is as the vendor has it goes, else top_p.
-  const one = { oneSampling: true } as const;
-  assert.deepEqual(sampling(asked, one), [0.2, undefined, 3, ['temperature, top_p']]);
-  assert.deepEqual(sampling({ temperature: 1.7, topP: 0.5 }, one), [undefined, 0.5, undefined, ['temperature, top_p']]);
-  assert.deepEqual(sampling({ temperature: 1, topP: 0.5 }, one), [undefined, 0.5, undefined, []]);
-  assert.deepEqual(sampling({ temperature: 0.2, topP: 1 }, one), [0.2, undefined, undefined, []]);
-  assert.deepEqual(sampling({ temperature: 0.2 }, one), [0.2, undefined, undefined, []]);
-  assert.deepEqual(sampling({ topP: 0.2 }, one), [undefined, 0.2, undefined, []]);
+  // An upstream that has refused both together gets one: what is as the vendor has it goes, else top_p.
+  const one = (parts: Partial<CanonicalRequest>, facts?: ModelFacts) => sampling(parts, facts, ['both_samplings']);
+  assert.deepEqual(one(asked), [0.2, undefined, 3, ['temperature, top_p']]);
+  assert.deepEqual(one({ temperature: 1.7, topP: 0.5 }), [undefined, 0.5, undefined, ['temperature, top_p']]);
+  assert.deepEqual(one({ temperature: 1, topP: 0.5 }), [undefined, 0.5, undefined, []]);
+  assert.deepEqual(one({ temperature: 0.2, topP: 1 }), [0.2, undefined, undefined, []]);
+  assert.deepEqual(one({ temperature: 0.2 }), [0.2, undefined, undefined, []]);
+  assert.deepEqual(one({ topP: 0.2 }), [undefined, 0.2, undefined, []]);
   const thinks = { temperature: 1, topP: 0.95, reasoning: { effort: 'high' } };
-  assert.deepEqual(sampling(thinks, one), [undefined, 0.95, undefined, []]);
-  assert.deepEqual(sampling({ temperature: 1, topP: 0.99 }, { ...one, fixedSampling: true }), [undefined, 0.99, undefined, []]);
+  assert.deepEqual(one(thinks), [undefined, 0.95, undefined, []]);
+  assert.deepEqual(one({ temperature: 1, topP: 0.99 }, { fixedSampling: true }), [undefined, 0.99, undefined, []]);
 });
 
 test('media', () => {
