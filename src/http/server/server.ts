@@ -32,10 +32,12 @@ const IDLE_GRACE_MS = 1_000;
  */
 const MOST_WAITING = 128;
 /**
- * How many may wait on all other connections. One read may bring thousands before its connection can be held, and a crowd of
- * connections millions. Above this bound a connection has one request waiting, and is cut where it pipelines more.
+ * Where so many wait on other connections, one that has more waiting than it may is cut: one read may bring thousands before its
+ * connection can be held, and a crowd of connections millions.
  */
-const MOST_WAITING_ELSEWHERE = 4_096;
+const CROWD_WAITING = 4_096;
+/** Where so many do, a connection that pipelines at all. */
+const MOST_WAITING_IN_ALL = 65_536;
 
 /** The requests of one connection that wait for their turn. */
 interface Line {
@@ -187,7 +189,7 @@ export class GatewayServer {
   async #wait(socket: Socket, entered: Promise<void>): Promise<boolean> {
     const line = this.#lines.get(socket) ?? { waiting: 0, isCut: false };
     this.#lines.set(socket, line);
-    if (line.waiting > 0 && this.#waiting - line.waiting >= MOST_WAITING_ELSEWHERE) {
+    if (isTooMany(line.waiting, this.#waiting - line.waiting)) {
       line.isCut = true;
       this.#gateway.metrics.connectionDropped();
       cutWhileReading(socket);
@@ -259,6 +261,11 @@ export class GatewayServer {
     for (const { gone } of this.#responses.all()) gone.abort(error);
     this.#sockets.abortAll(error);
   }
+}
+
+function isTooMany(here: number, elsewhere: number): boolean {
+  if (here === 0 || elsewhere < CROWD_WAITING) return false;
+  return here >= MOST_WAITING || elsewhere >= MOST_WAITING_IN_ALL;
 }
 
 const asIfUpgraded = (): number => 2;
