@@ -176,6 +176,14 @@ test('a live tail ends with its token, with its session, and for a client that a
   assert.equal(other.readableEnded, false, 'whoever may still read goes on');
 });
 
+test('of what asks to sign in only as much is read as a token may be: nobody knows yet who sends it', async (t) => {
+  const { gateway } = await attacked(t);
+  for (const token of ['x'.repeat(10_000), 'x'.repeat(900_000)]) {
+    const { status, json } = await gateway.ask('session', { token: null, body: { token } });
+    assert.deepEqual([status, json.error.code], [413, 'request_too_large']);
+  }
+});
+
 test('only so many live tails are open at once, and one that is closed makes room', async (t) => {
   const { gateway } = await attacked(t);
   const headers = { authorization: `Bearer ${gateway.tokens.read}` };

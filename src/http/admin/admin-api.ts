@@ -69,6 +69,9 @@ const NOT_PRIMARY: AdminFailure = {
   message: 'This gateway is a replica: videos are changed at the primary.',
 };
 
+/** Nobody knows yet who sends it, and a crowd may. */
+const SIGN_IN_BYTES = 8 * 1024;
+
 /** Live tails at once: each looks at the store twice a second. */
 const MOST_TAILS = 64;
 
@@ -157,7 +160,7 @@ async function openSession(
   response: ServerResponse,
   clock: Clock,
 ): Promise<AdminFailure | undefined> {
-  const { members } = await readRequest({ request, response, clock }, SignInRequest, {});
+  const { members } = await readRequest({ request, response, clock, maxBytes: SIGN_IN_BYTES }, SignInRequest, {});
   const opened = await signIn.open(checkRequest(SignInRequest, members).token, request);
   if (typeof opened === 'string') return refusalOf(opened);
   const { name, role } = opened.token;

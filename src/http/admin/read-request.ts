@@ -26,20 +26,23 @@ export interface Received {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly clock: Clock;
+  /** Default: what any change may have. */
+  readonly maxBytes?: number;
 }
 
 /** `inPath`: the members of the path. Throws GatewayError and InputError. */
 export async function readRequest(
-  { request, response, clock }: Received,
+  received: Received,
   schema: TObject,
   inPath: Readonly<Record<string, string>>,
 ): Promise<ReadRequest> {
+  const { request } = received;
   const { method = 'GET', url = '/' } = request;
   const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE';
   const query = url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : new URLSearchParams();
   const [unasked] = query.keys();
   if (hasBody && unasked !== undefined) throw new InputError(() => `${unasked} stands in the query: members belong in the body`);
-  const { text, json } = hasBody ? await bodyOf({ request, response, clock }) : { text: '', json: membersOf(query, schema) };
+  const { text, json } = hasBody ? await bodyOf(received) : { text: '', json: membersOf(query, schema) };
   const { reason: inBody, ...rest } = json;
   const own = Object.hasOwn(schema.properties, 'reason') ? json : rest;
   for (const name of Object.keys(inPath)) {
@@ -53,8 +56,9 @@ export async function readRequest(
   };
 }
 
-async function bodyOf({ request, response, clock }: Received): Promise<{ readonly text: string; readonly json: JsonObject }> {
-  const bytes = await receiveWhole(request, response, { maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_MS }, clock);
+async function bodyOf(received: Received): Promise<{ readonly text: string; readonly json: JsonObject }> {
+  const { request, response, clock, maxBytes = MAX_BODY_BYTES } = received;
+  const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: BODY_MS }, clock);
   if (bytes.length === 0) return { text: '', json: {} };
   const [type = ''] = (request.headers['content-type'] ?? '').split(';');
   // A form of a foreign page cannot be of this type.

@@ -6,6 +6,8 @@ import { jsonText } from './json-text.ts';
 import type { LiveBatch } from './routes.ts';
 
 const HEARTBEAT_MS = 15_000;
+/** Who takes nothing for this long is cut: the places are few, and nobody looks meanwhile whether the token is still there. */
+const UNREAD_MS = 60_000;
 
 export interface Listener {
   readonly clock: Clock;
@@ -38,20 +40,26 @@ export async function writeEvents(
     if (text === '' && now - beatAtMs >= HEARTBEAT_MS) text = ': alive\n\n';
     if (text === '') continue;
     beatAtMs = now;
-    if (!response.write(text)) await drained(response, gone);
+    if (response.write(text) || (await drained(response, gone, clock))) continue;
+    response.destroy();
+    return;
   }
   response.end();
 }
 
-function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+/** False where nobody read it in time. */
+function drained(response: ServerResponse, gone: AbortSignal, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
-    const over = (): void => {
-      response.off('drain', over);
-      gone.removeEventListener('abort', over);
-      resolve();
+    const over = (isRead: boolean): void => {
+      timer.cancel();
+      response.off('drain', onDrain);
+      gone.removeEventListener('abort', onDrain);
+      resolve(isRead);
     };
-    response.on('drain', over);
-    gone.addEventListener('abort', over);
-    if (gone.aborted) over();
+    const onDrain = (): void => over(true);
+    const timer = clock.setTimeout(() => over(false), UNREAD_MS);
+    response.on('drain', onDrain);
+    gone.addEventListener('abort', onDrain);
+    if (gone.aborted) onDrain();
   });
 }

@@ -82,7 +82,11 @@ export class GatewayServer {
     const { clock } = this.#gateway;
     this.#draining = true;
     this.#sockets.drain();
-    for (const { response } of this.#responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
+    for (const { response } of this.#responses.all()) {
+      // Where several are owed, the last one says it: Node ends the connection behind whichever does.
+      const isLast = this.#lastOn(response.req.socket) === response;
+      if (isLast && !response.headersSent) response.setHeader('connection', 'close');
+    }
     // Closes the listener only: the `close` of Node's HTTP server also destroys connections whose first request is still
     // arriving.
     const closed = new Promise<void>((resolve) => Listener.prototype.close.call(this.server, () => resolve()));
@@ -168,8 +172,14 @@ export class GatewayServer {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
-    // The rest of a read whose connection was cut.
-    if (request.socket.destroyed) return;
+    // The rest of a read whose connection was cut, or what arrives while one lingers that has ended.
+    if (!request.socket.writable) return;
+    const before = this.#lastOn(request.socket);
+    if (before?.headersSent === true && before.getHeader('connection') === 'close') {
+      // That answer says that it is the last (RFC 9112, 9.6): this one would be asked for, and charged, and never arrive.
+      request.resume();
+      return;
+    }
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
     response.once('close', () => {
@@ -178,11 +188,19 @@ export class GatewayServer {
       // Its headers may have promised to keep the connection before the drain began.
       if (this.#draining) this.#closeIfSilent(request.socket);
     });
-    if (this.#draining) response.setHeader('connection', 'close');
+    if (this.#draining) {
+      if (before?.headersSent === false) before.removeHeader('connection');
+      response.setHeader('connection', 'close');
+    }
     const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
     const entered = this.#gateway.turns.enter(request.socket);
     if (entered === undefined) void serve();
     else void this.#wait(request.socket, entered).then((isKept) => (isKept ? serve() : undefined));
+  }
+
+  /** The newest answer that a connection is still owed. */
+  #lastOn(socket: Socket): ServerResponse | undefined {
+    return this.#responses.on(socket).at(-1)?.response;
   }
 
   /** False where the connection was cut meanwhile, for all that wait on it. */

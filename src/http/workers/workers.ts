@@ -82,6 +82,8 @@ export interface WorkersOptions {
 /** The pause before a dead worker is replaced: what killed it may still be there. */
 const RESTART_PAUSE_MS = 1_000;
 
+const NOT_STARTED = 'a worker could not be started';
+
 /** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const group = new WorkerGroup(options);
@@ -146,14 +148,32 @@ class WorkerGroup {
       const running = startLimitExchange(exchange, clock, log);
       void this.#ended.promise.then(() => running.stop());
     });
-    // The next message to a worker that has just died fails before its exit is noticed.
-    cluster.on('fork', (worker) =>
-      worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
-    );
     this.#watch();
     onSignal((signal) => this.#signalled(signal));
-    for (let index = 0; index < count; index++) cluster.fork();
+    for (let index = 0; index < count && this.#phase === 'starting'; index++) {
+      if (this.#fork() === undefined) this.#failToStart({ code: 1 });
+    }
+    this.#resolveWhenAllEnded();
     return this.#ended.promise;
+  }
+
+  /** Undefined where the system makes no process: there are too many, no memory or descriptor is left, or the program is gone. */
+  #fork(): Worker | undefined {
+    const { log } = this.#options;
+    try {
+      const worker = cluster.fork();
+      const { pid } = worker.process;
+      // Without a pid it is the reason, and nothing else will come of this worker. Otherwise the next message to one that has
+      // just died fails before its exit is noticed.
+      worker.on('error', (error: unknown) => {
+        if (pid === undefined) log.error({ err: error }, NOT_STARTED);
+        else log.warn({ pid, err: error }, 'a worker could not be reached');
+      });
+      return pid === undefined ? undefined : worker;
+    } catch (error) {
+      log.error({ err: error }, NOT_STARTED);
+      return undefined;
+    }
   }
 
   /** Also while the group stops: a worker that hangs hears no signal. */
@@ -166,11 +186,11 @@ class WorkerGroup {
     void this.#ended.promise.then(() => watching.stop());
   }
 
-  /** The cluster lists a dead worker until its channel is closed. */
+  /** The cluster lists a dead worker until its channel is closed, and for a while one that never lived. */
   #alive(): Worker[] {
     return Object.values(cluster.workers ?? {})
       .filter((worker) => worker !== undefined)
-      .filter((worker) => !worker.isDead());
+      .filter((worker) => worker.process.pid !== undefined && !worker.isDead());
   }
 
   /** The workers that serve, and those that drain. */
@@ -230,10 +250,13 @@ class WorkerGroup {
   }
 
   #replace(ended: object): void {
-    const { log, clock } = this.#options;
-    log.error(ended, 'a worker exited; starting another');
-    clock.setTimeout(() => {
-      if (this.#phase !== 'stopping') cluster.fork();
+    this.#options.log.error(ended, 'a worker exited; starting another');
+    this.#startLater();
+  }
+
+  #startLater(): void {
+    this.#options.clock.setTimeout(() => {
+      if (this.#phase !== 'stopping' && this.#fork() === undefined) this.#startLater();
     }, RESTART_PAUSE_MS);
   }
 
@@ -272,10 +295,11 @@ class WorkerGroup {
 
   /**
    * Resolves when the successor listens and the worker has exited; with false, and the worker stays, where the successor exited
-   * first.
+   * first, or never came to be.
    */
   async #handOver(worker: Worker): Promise<boolean> {
-    const successor = cluster.fork();
+    const successor = this.#fork();
+    if (successor === undefined) return false;
     this.#succession = { from: worker, to: successor };
     const listens = await Promise.race([
       nextEvent(successor, 'listening').then(() => true),

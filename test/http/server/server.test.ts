@@ -762,6 +762,53 @@ test('F39: drain: a stream that promised to keep its connection keeps it for the
   await stopped;
 });
 
+test('F39: drain: what was pipelined before it is answered whole, and what follows in its course; nothing is asked in vain', async (t) => {
+  let asked = 0;
+  const slow = await fakeUpstream(async (request) => {
+    asked += 1;
+    await new Promise((resolve) => setTimeout(resolve, 100 * asked));
+    await jsonAnswer(200, wholeMessage('fine'))(request);
+  });
+  t.after(() => slow.close());
+  const gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  let heard = '';
+  socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+  const closed = once(socket, 'close');
+  const kept = request('/v1/messages').replace('connection: close\r\n', '');
+  socket.write(kept.repeat(3));
+  await eventually(() => asked === 3, 'all three are asked');
+  const stopped = gateway.running.stop();
+  socket.write(kept);
+  await eventually(() => asked === 4, 'the fourth is asked');
+  await closed;
+  assert.deepEqual(
+    heard.match(/(?<=HTTP\/1\.1 )\d+|connection: close/gi)?.map((word) => word.toLowerCase()),
+    ['200', '200', '200', '200', 'connection: close'],
+  );
+  await stopped;
+  assert.deepEqual(
+    gateway.store.settled.map(({ status, clientGone }) => [status, clientGone]),
+    Array.from({ length: 4 }, () => ['success', undefined]),
+  );
+});
+
+test('what is pipelined behind an answer that says that it is the last is not served: nobody would get its answer', async () => {
+  await using gateway = await testGateway(file);
+  const large = 'x'.repeat(2_000_000);
+  const refused = request('/v1/messages', '', large).replace('connection: close\r\n', '').replace(KEY, 'sk-none');
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  let heard = '';
+  socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+  const closed = once(socket, 'close');
+  socket.write(refused.slice(0, -1000));
+  await eventually(() => /connection: close/i.test(heard), 'the refusal');
+  socket.write(refused.slice(-1000) + request('/v1/messages').repeat(2));
+  await closed;
+  assert.deepEqual(heard.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 401']);
+  assert.deepEqual(gateway.store.settled, []);
+});
+
 test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
   await using silent = await fakeUpstream(({ socket, body: asked }) => {
     if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
