@@ -68,7 +68,7 @@ export function dayNumber(name: string): number | undefined {
 export const NOTHING_SPENT: SpendRow = { total: 0n, hour: 0, hourly: 0n, day: 0, daily: 0n, held: 0n };
 
 /** How far a window may begin after now and still count: clocks of machines differ, and are put right, by less. */
-const CLOCK_SLACK_MS = 5 * 60_000;
+export const CLOCK_SLACK_MS = 5 * 60_000;
 
 /**
  * What of a row counts at `nowMs`. A clock that was put back a little finds the window that it left still counted. One that had

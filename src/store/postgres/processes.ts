@@ -2,13 +2,15 @@
 import type { Registry } from '../processes.ts';
 import type { Database } from './database.ts';
 import { findProcess } from './books.ts';
-import { REGISTRATION, registrationOf, text } from './rows.ts';
+import type { PostgresOptions } from './options.ts';
+import { int, REGISTRATION, registrationOf, text } from './rows.ts';
 import type { Statement } from './session.ts';
+import { CLOCK_SLACK_MS } from '../spend-windows.ts';
 
 const BEAT: Statement = {
   name: 'owner_beat',
   text: `INSERT INTO owners (id, host, pid, heartbeat) VALUES ($1, $2, $3, clock_timestamp())
-    ON CONFLICT (id) DO UPDATE SET heartbeat = clock_timestamp()`,
+    ON CONFLICT (id) DO UPDATE SET heartbeat = clock_timestamp() RETURNING (extract(epoch FROM heartbeat) * 1000)::bigint AS at_ms`,
 };
 const OF_OPEN: Statement = {
   name: 'owners_of_open',
@@ -25,17 +27,43 @@ const SWEEP: Statement = {
 
 export function createRegistry(database: Database): Registry {
   const { options } = database;
-  const { process: self } = options;
+  const { clock, process: self } = options;
+  const tellClock = clockTeller(options);
   return {
     options,
     requireHealth: () => database.requireHealth(),
     follow: (rule) => database.follow(rule),
-    beat: async (id) => void (await database.change(BEAT, [id, self.host, self.pid])),
+    async beat(id) {
+      const askedAtMs = clock.now();
+      const [row] = await database.change(BEAT, [id, self.host, self.pid]);
+      if (row !== undefined) tellClock(askedAtMs, int(row, 'at_ms'), clock.now());
+    },
     find: (id) => findProcess(database, id),
     async ofOpenExchanges() {
       const rows = await database.run(OF_OPEN);
       return new Map(rows.map((row) => [text(row, 'process_id'), row['host'] === null ? undefined : registrationOf(row)]));
     },
     sweep: async () => void (await database.change(SWEEP)),
+  };
+}
+
+/**
+ * Spend windows and leases go by each machine's own clock. Where two differ by more than windows bear with, each takes what the
+ * other has counted for nothing, and a limit by the hour or the day holds nobody: an operator must hear of it. Told once, until
+ * the clock is right again.
+ */
+function clockTeller({ onProblem }: Pick<PostgresOptions, 'onProblem'>) {
+  let wasWrong = false;
+  return (fromMs: number, databaseMs: number, toMs: number): void => {
+    const aheadMs = Math.max(fromMs - databaseMs, 0) || Math.min(toMs - databaseMs, 0);
+    const isWrong = Math.abs(aheadMs) > CLOCK_SLACK_MS;
+    const where = aheadMs > 0 ? 'ahead of' : 'behind';
+    if (isWrong && !wasWrong)
+      onProblem?.({
+        what:
+          `clock_differs: this machine's clock is ${Math.round(Math.abs(aheadMs) / 1000)} s ${where} the database's; ` +
+          'while clocks differ, limits by the hour and day do not hold between gateways',
+      });
+    wasWrong = isWrong;
   };
 }
