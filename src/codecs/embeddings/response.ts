@@ -156,7 +156,7 @@ function base64Of(vector: readonly number[]): string {
   return bytes.toString('base64');
 }
 
-/** Each number exactly: a double holds every float32. Throws for what is no number: whoever computes with it gets nothing else. */
+/** Each number exactly: a double holds every float32. Throws for what is no number, since nobody can compute with it. */
 function* floatsOf(bytes: Buffer): Generator<number> {
   for (let at = 0; at < bytes.length; at += FLOAT_BYTES) {
     const value = bytes.readFloatLE(at);
