@@ -130,8 +130,8 @@ export interface RefusalOptions {
  */
 const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
 /**
- * Servers that check a request (Anthropic's, FastAPI's, Nest's) begin with the member that they do not know, and a client may call
- * one like those beginnings.
+ * Servers that check a request (Anthropic's, FastAPI's, Nest's) begin with the member that they do not know, and a client may
+ * call one like those beginnings.
  */
 const OF_MEMBER =
   /\b(?:extra (?:inputs|fields)|(?:additional|unexpected|unknown|unrecogni[sz]ed|unsupported) (?:argument|field|input|member|name|option|param|propert)\w*|not (?:allowed|permitted|recogni[sz]ed|supported)|should not exist)\b/i;
