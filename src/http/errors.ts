@@ -65,6 +65,14 @@ export function upstreamFailure(thrown: unknown): GatewayError {
 /** This process, or its machine, has as many files open as it may: says nothing of the upstream, and holds for every other. */
 const OUT_OF_FILES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
+/**
+ * An answer that was cut at `limits.answer_bytes`, and is one as far as it goes: a client brings such a one about (thousands of
+ * vectors, the probabilities of each token), and another Channel would make as long a one.
+ */
+export function isTooLong({ details: { byClient, cause } }: GatewayError): boolean {
+  return byClient === true && cause instanceof StreamError && cause.reason === 'too_many_bytes';
+}
+
 /** The last: a proxy that opened no tunnel, since what answers may take is the gateway's own to say. */
 const CONNECT_TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT']);
 

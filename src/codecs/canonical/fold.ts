@@ -55,6 +55,11 @@ export class Fold implements FoldedTexts {
   #events: Set<NativeEventFeature> | undefined;
   readonly #items: Entry[] = [];
 
+  /** Some of what was asked for is there. */
+  get isBegun(): boolean {
+    return this.#items.length > 0;
+  }
+
   get usage(): Usage | undefined {
     return this.#usage;
   }

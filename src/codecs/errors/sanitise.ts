@@ -17,6 +17,10 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\b(sk|pk|rk|gsk|xai|AIza|org|proj|acct)[-_][\w*.-]{6,}/gi, '[redacted]'],
   // Names of parameters begin like this, too (`user_location`), but only ids have digits, or the stars of a masked key.
   [/\b(key|api|req|user)[-_](?=[\w.-]*[\d*])[\w*.-]{6,}/gi, '[redacted]'],
+  // Of whoever stands behind the upstream: its own credential is known, theirs is only known by its form.
+  [/\b(?:hf|nvapi|gh[oprsu]|github_pat|glpat|pplx|r8|fw|tgp|csk|xox[abprs])[-_](?=[\w.-]*[\dA-Z])[\w.-]{16,}/g, '[redacted]'],
+  [/\b(?:AKIA|ASIA|LTAI)[A-Za-z0-9]{12,}|\bdapi[0-9a-f]{32}|\bya29\.[\w.-]+|\bAQ\.[\w-]{20,}/g, '[redacted]'],
+  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '[redacted]'],
   [/\bAIza[\w-]{20,}/g, '[redacted]'],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[redacted]'],
   [/\barn:aws[\w-]*:\S+/gi, '[redacted]'],

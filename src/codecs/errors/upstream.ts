@@ -129,6 +129,12 @@ export interface RefusalOptions {
  * quotes the client: a refused key takes the Channel out of service for everybody.
  */
 const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
+/**
+ * Servers that check a request (Anthropic's, FastAPI's, Nest's) begin with the member that they do not know, and a client may
+ * call one like those beginnings.
+ */
+const OF_MEMBER =
+  /\b(?:extra (?:inputs|fields)|(?:additional|unexpected|unknown|unrecogni[sz]ed|unsupported) (?:argument|field|input|member|name|option|param|propert)\w*|not (?:allowed|permitted|recogni[sz]ed|supported)|should not exist)\b/i;
 
 /**
  * The error for an upstream's refusal. Its (sanitised) message is shown for 400, 404, 413 and 422 only. Credentials, limits and
@@ -182,8 +188,12 @@ export function namingField(error: GatewayError): GatewayError {
 /** The status that a 400 should have been, where its members tell. */
 function effectiveStatus(given: number | undefined, members: ErrorMembers): number | undefined {
   if (given !== 400) return given;
-  if (OUR_KEY.test(members.message ?? '')) return 401;
+  if (isOurKey(members.message ?? '')) return 401;
   return lacksModel(members) ? 404 : given;
+}
+
+function isOurKey(message: string): boolean {
+  return OUR_KEY.test(message) && !OF_MEMBER.test(message);
 }
 
 /**

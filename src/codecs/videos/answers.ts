@@ -12,10 +12,15 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
+/** What a path can hold. */
+const ID = /^[^\p{Cc}\p{Cs}]+$/u;
+
 /** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
 export function idText(text: string, path: readonly string[]): string | undefined {
-  const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
-  return spelled ?? digits;
+  const slice = sliceJson(text, path) ?? '';
+  if (/^\d+$/.test(slice)) return slice;
+  const spelled = tryJson(slice);
+  return typeof spelled === 'string' && ID.test(spelled) ? spelled : undefined;
 }
 
 /**

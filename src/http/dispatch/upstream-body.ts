@@ -4,11 +4,13 @@
  */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
+import { byClient } from '../../codecs/canonical/error.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { SmallChunks } from '../../streams/small-chunks.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
+import { upstreamFailure } from '../errors.ts';
 import { isLarge, type LargeWork } from '../request/large-work.ts';
 import { headerOf, type UpstreamHead } from './upstream-call.ts';
 
@@ -18,7 +20,8 @@ const MAX_ERROR_BYTES = 256 * 1024;
 const ERROR_BODY_MS = 5_000;
 
 /**
- * Throws reason `too_many_bytes`, `encoded_body`, or what the connection failed with. A large body is read as text in turns of
+ * Throws reason `too_many_bytes`, `encoded_body`, or what the connection failed with; for JSON of too many bytes the error that
+ * does not blame the Channel. A large body is read as text in turns of
  * `work`; absent: at once.
  */
 export async function readWhole(
@@ -27,7 +30,10 @@ export async function readWhole(
   work?: LargeWork,
 ): Promise<string> {
   const { chunks, size, cut } = await read(body, maxBytes);
-  if (cut) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
+  if (cut) {
+    const tooLong = new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
+    throw isJson(chunks) ? byClient(upstreamFailure(tooLong)) : tooLong;
+  }
   const encoding = encodingOf(headers);
   // What is JSON as it stands is not encoded, whatever its header claims.
   if (encoding === '' || isJson(chunks)) return await textOf(chunks, size, work);

@@ -42,7 +42,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   #body: ReceivedBody | undefined;
   #failure: Error | undefined;
   #abortedFor: Error | undefined;
-  /** The upstream has said that it is at work (1xx): a connection that breaks then was no dead one. */
+  /** The upstream has begun to answer, if only with 1xx or half a head: a connection that breaks then was no dead one. */
   #isHeard = false;
 
   /** `signal` aborts in every phase. */
@@ -84,11 +84,12 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
+  onResponseStarted(): void {
+    this.#isHeard = true;
+  }
+
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHead['headers']): void {
-    if (status < 200) {
-      this.#isHeard = true;
-      return;
-    }
+    if (status < 200) return;
     // They were parsed, and each would keep the whole packet that the head came in for as long as the body lasts.
     controller.rawHeaders = null;
     this.#body = new ReceivedBody(controller, this.#clock);

@@ -2,7 +2,7 @@
  * What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused
  * opaque value.
  */
-import { errorCode } from '../errors.ts';
+import { errorCode, isTooLong } from '../errors.ts';
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import { LOWER_CAPS, type LowerCap, type Refusable } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
@@ -26,7 +26,7 @@ export type Verdict =
 export function verdictOf(error: GatewayError): Verdict {
   if (error.details.lost === true) return 'lost';
   if (error.code === 'unsupported_conversion' || error.code === 'item_not_found') return 'unsuitable';
-  if (!isUpstreamFault(error)) return 'stop';
+  if (!isUpstreamFault(error) || isTooLong(error)) return 'stop';
   return isRequestWrong(error) ? 'deterministic' : 'next';
 }
 
@@ -99,6 +99,7 @@ export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
   if (!isUpstreamFault(error) || error.details.byClient === true || blamesContent(error)) permit.nothing();
   else if (status === 404 || (status === 403 && isOfModel(error))) permit.unknownModel();
+  else if (status === 403 && PAGE.test(error.details.upstream?.text ?? '')) permit.failed();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
   else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
@@ -112,7 +113,14 @@ function isOfModel({ details: { upstream } }: GatewayError): boolean {
   return upstream?.code === 'model_not_found' || NO_ACCESS.test(upstream?.text ?? '');
 }
 
-const FLAGGED = /flagged_input|input was flagged|moderation_blocked|content_policy_violation/i;
+/** The last are xAI's, and LiteLLM's, whose filters stand in front of any model. */
+const FLAGGED =
+  /flagged_input|input was flagged|moderation_blocked|content_policy_violation|\bcontent violates usage guidelines\b|\bcontent blocked\b/i;
+/**
+ * A page is no vendor's refusal of a credential. A firewall in front of it may have taken offence at what one client wrote, or at
+ * the gateway's address, which several clients then find out.
+ */
+const PAGE = /^\s*<(?:!doctype|html|head|title)\b/i;
 /** Files expire, and a client may name one that was never there: Google then speaks of permission. */
 const UNREACHABLE_FILE = /\baccess (to )?the (file|google cloud storage object)\b|\bstorage\.objects\./i;
 /** What a vendor quotes of the request: a name is the client's own choice of words. */
@@ -124,8 +132,9 @@ const NAMED_BY_CLIENT = /\b(conversation|previous_response|item|prompt|file|cont
  * "that" it is the model that is missing.
  */
 const NO_ENDPOINT = /\bno endpoints found (that|matching)\b|\bno allowed providers\b/i;
-/** The same router has credits left, for less than the request may cost. */
-const TOO_DEAR = /\bfewer max_tokens\b.{0,80}\bcan only afford [1-9]/is;
+/** The same router has credits left, for less than the request may cost, in its answer or in its prompt. */
+const TOO_DEAR =
+  /\bfewer max_tokens\b.{0,80}\bcan only afford [1-9]|\bprompt tokens limit exceeded: \d+ > [1-9]|\btoken capacity required, [1-9]\d* available/is;
 
 /** OpenAI's 429 of a request that alone asks for more than a minute has: no wait helps it, and smaller ones go well. */
 const TOO_LARGE = /\brequest too large\b.{0,400}\bmust be reduced\b/is;

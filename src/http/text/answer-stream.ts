@@ -15,7 +15,7 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { PumpSource } from '../../streams/pump.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
-import { upstreamFailure } from '../errors.ts';
+import { isTooLong, upstreamFailure } from '../errors.ts';
 import type { LargeWork } from '../request/large-work.ts';
 
 export interface AnswerStreamOptions {
@@ -125,9 +125,13 @@ export class AnswerStream implements AnswerSource {
     return true;
   }
 
-  /** A connection that broke where the reader had kept the upstream waiting is the reader's doing. */
+  /**
+   * A connection that broke where the reader had kept the upstream waiting is the reader's doing, and an answer that goes on for
+   * too long is what was asked for.
+   */
   #blamed(failure: GatewayError): GatewayError {
-    return this.#wasHeldUp && BROKEN.has(failure.details.reason ?? '') ? byClient(failure) : failure;
+    const isBroken = this.#wasHeldUp && BROKEN.has(failure.details.reason ?? '');
+    return isBroken || (this.fold.isBegun && isTooLong(byClient(failure))) ? byClient(failure) : failure;
   }
 
   /** What is to be read next: nothing while a large event is read, no bytes once it was, and then what had come with it. */

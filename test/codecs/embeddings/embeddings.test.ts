@@ -120,6 +120,14 @@ describe('a list of vectors', () => {
     assert.equal(answer(list(entry(0, vector)), 1, 'base64'), list(entry(0, base64)));
   });
 
+  it('has its padding, without which the decoders of some languages refuse it', () => {
+    const bare = Buffer.from(Float32Array.from([1]).buffer)
+      .toString('base64')
+      .replace(/=+$/, '');
+    for (const padding of ['', '=', '=='])
+      assert.equal(answer(list(entry(0, bare + padding)), 1, 'base64'), list(entry(0, `${bare}==`)));
+  });
+
   it('stands in the order of the inputs, by what its entries say of their places', () => {
     for (const [indices, order] of [
       [
@@ -170,6 +178,9 @@ describe('a list of vectors', () => {
       [list(entry(0, '')), 1],
       [list(entry(0, 'A')), 1],
       [list(entry(0, 'AAAA====')), 1],
+      ...[Number.NaN, Number.POSITIVE_INFINITY].map(
+        (none) => [list(entry(0, Buffer.from(Float32Array.from([1, none]).buffer).toString('base64'))), 1] as const,
+      ),
       [list(entry(0, [1]), entry(1, [1])), 1],
       [list(entry(0, [1]), entry(0, [1]), entry(1, [1])), 3],
       [list(entry(0, [1]), entry(3, [1]), entry(1, [1])), 3],

@@ -79,6 +79,35 @@ test('a 400 that says our key is wrong is no fault of the client; one that quote
   }
 });
 
+test('a member that a client calls like a message about the key takes no Channel out of service', () => {
+  const names = [
+    'Invalid API key',
+    'incorrect api_key provided. Get one at x',
+    'missing api-key',
+    'API key expired',
+    'apikey not found',
+  ];
+  const refusals = [
+    'Extra inputs are not permitted',
+    'extra fields not permitted',
+    'Additional properties are not allowed',
+    'unknown field',
+    'Unexpected parameter',
+    'Unrecognized argument supplied',
+    'Unsupported parameters',
+    'property should not exist',
+    'is not supported',
+  ];
+  for (const name of names) {
+    for (const [given, why] of refusals.flatMap((why) =>
+      [`${name}: ${why}`, `${name} ${why}`].map((message) => [message, why]),
+    )) {
+      const { details } = refusal(400, { message: given }, { reason: 'http_status', text: given ?? '' });
+      assert.equal(details.upstream?.status, 400, `${name}, ${why}`);
+    }
+  }
+});
+
 /** Codes of failed responses that agents act on, and those that speak of the gateway's own account. */
 const CODES: readonly (readonly [code: string, status: number | undefined, isShown: boolean])[] = [
   ['cyber_policy', 400, true],

@@ -52,6 +52,37 @@ test('hosts of all kinds, account ids and what only a terminal or a browser woul
   for (const [text, safe] of Object.entries(cases)) assert.equal(sanitise(text, 'fallback'), safe);
 });
 
+test('a key of whoever stands behind the upstream is known by its form', () => {
+  const letters = 'aB3dE5gH'.repeat(5);
+  const forms = ['hf_', 'nvapi-', 'ghp_', 'gho_', 'github_pat_', 'glpat-', 'pplx-', 'r8_', 'fw_', 'tgp_v1_', 'csk-', 'xoxb-'];
+  const keys = [
+    ...forms.map((form) => `${form}${letters.slice(0, 30)}`),
+    'AKIAIOSFODNN7EXAMPLE',
+    'ASIAIOSFODNN7EXAMPLE',
+    'LTAI5tAbCdEfGhIjKlMnOpQr',
+    `dapi${'0123456789abcdef'.repeat(2)}`,
+    'ya29.a0AfH6SMBx_abc',
+    `AQ.${letters.slice(0, 30)}`,
+    'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.abcDEF123-_x',
+  ];
+  for (const key of keys) {
+    for (const [before, behind] of [
+      [' ', ' '],
+      ["'", "'"],
+      ['=', ','],
+      ['(', ')'],
+    ] as const)
+      assert.equal(sanitise(`of${before}${key}${behind}is wrong`, ''), `of${before}[redacted]${behind}is wrong`, key);
+  }
+  for (const text of [
+    'hf_transformers_pipeline is unknown',
+    'fw_a is no number',
+    'No output for call_AbCdEf1234567890abcd',
+    'an EYJAFJALLA',
+  ])
+    assert.equal(sanitise(text, ''), text);
+});
+
 test('a name without a domain is a host behind the words of whoever could not reach it', () => {
   const cases: Record<string, string> = {
     'Cannot connect to host vllm-backend:8000 ssl:default': 'Cannot connect to host [host]:8000 ssl:default',

@@ -189,6 +189,26 @@ test('an answer about another task or file is a failed query, whatever it says; 
   }
 });
 
+test('an id is what its text says, escapes and all; what no path can hold is none', () => {
+  for (const [upstream, name] of [
+    [arkVideo, 'id'],
+    [minimaxVideoV1, 'task_id'],
+  ] as const) {
+    const read = (id: string) => upstream.readSubmission({ ...answer({}), text: `{"${name}":${id}}` });
+    for (const [id, upstreamId] of [
+      [String.raw`"a\/b"`, 'a/b'],
+      [String.raw`"cgt\u002d1"`, 'cgt-1'],
+      ['12345678901234567890', '12345678901234567890'],
+    ] as const) {
+      assert.deepEqual(read(id), { kind: 'accepted', upstreamId });
+      const polled = { ...answer({}), text: `{"${name}":${id},"status":"unheard"}` };
+      assert.equal(upstream.readProgress(polled, upstreamId).kind, 'unclear', 'it is about this task');
+    }
+    for (const id of ['""', String.raw`"a\u0000"`, String.raw`"\ud800"`, '1.5', '1e20', 'null', '["a"]'])
+      assert.equal(read(id).kind, 'unclear', id);
+  }
+});
+
 test('ark: what each answer says', () => {
   assert.deepEqual(arkVideo.readSubmission(answer({ id: 'cgt-1' })), { kind: 'accepted', upstreamId: 'cgt-1' });
   assert.equal(arkVideo.readSubmission(answer({ error: { code: 'InvalidParameter', message: 'no' } }, 400)).kind, 'refused');

@@ -80,6 +80,8 @@ test('F13: an upstream that had begun to answer, if only with 1xx, is asked once
   const good = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}';
   for (const [said, isCut] of [
     ['HTTP/1.1 102 Processing\r\n\r\n', true],
+    ['HTTP/1.1 200 OK\r\ncontent-ty', true],
+    ['H', true],
     ['HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', true],
     [`HTTP/1.1 100 Continue\r\n\r\n${good}`, false],
     ['HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n', false],

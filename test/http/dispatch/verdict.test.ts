@@ -44,6 +44,9 @@ function findingOf(error: GatewayError): string {
 const FEWER =
   'This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford N. To increase, …';
 
+const DENIED = 'The caller does not have permission to execute the specified operation';
+const UNSAFE = 'Content violates usage guidelines. Team: t, API key ID: k, Model: grok-4, Failed check: SAFETY_CHECK_TYPE_BIO';
+
 const TOO_LARGE =
   'Request too large for gpt-x in organization org-1 on tokens per min (TPM): Limit 30000, Requested 45678. The input or output tokens must be reduced in order to run successfully.';
 
@@ -57,6 +60,16 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['402', said(402), 'next', false, 'refused'],
   ['403', said(403), 'next', false, 'refused'],
   ['403 for what was said', said(403, 'Your Input was flagged.'), 'next', false, 'nothing'],
+  ['403 of a vendor’s own check', said(403, `{"code":"${DENIED}","error":"${UNSAFE}"}`), 'next', false, 'nothing'],
+  [
+    '403 of a filter in front of the model',
+    said(403, '{"detail":{"error":"Content blocked: email pattern"}}'),
+    'next',
+    false,
+    'nothing',
+  ],
+  ['403 of a firewall', said(403, '<!DOCTYPE html><title>403 Forbidden</title>'), 'next', false, 'failed'],
+  ['403 that is a credential’s', said(403, `{"code":"${DENIED}","error":"The team is blocked"}`), 'next', false, 'refused'],
   [
     '403 of a file',
     said(403, 'You do not have permission to access the File abc or it may not exist.'),
@@ -98,6 +111,15 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['404 of a router’s policy', said(404, 'No endpoints found matching your data policy'), 'next', false, 'nothing'],
   ['404 of a router’s model', said(404, 'No endpoints found for a/model.'), 'next', false, 'unknownModel'],
   ['402 of a request that is too large', said(402, FEWER.replace('N', '30104')), 'next', false, 'nothing'],
+  [
+    '402 of a prompt that is too long',
+    said(402, 'Prompt tokens limit exceeded: 64128 > 6964. To increase, …'),
+    'next',
+    false,
+    'nothing',
+  ],
+  ['402 of any prompt', said(402, 'Prompt tokens limit exceeded: 12 > 0. To increase, …'), 'next', false, 'refused'],
+  ['402 of an old router', said(402, '128000 token capacity required, 19484 available.'), 'next', false, 'nothing'],
   ['402 of an account that is empty', said(402, FEWER.replace('N', '0')), 'next', false, 'refused'],
   ['a call that nobody can run', refusedOutput('malformed_event', 'The arguments are no object.'), 'next', false, 'nothing'],
   ['405', said(405), 'next', false, 'nothing'],

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { Script } from '../../../src/simulator/script.ts';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
 import { CLIENTS, FORMS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse } from '../../support/money-gateway.ts';
+import { fakeUpstream, wholeMessage } from '../../support/fake-upstream.ts';
 import { testGateway } from '../../support/test-gateway.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
@@ -125,6 +126,38 @@ test('a stream that the gateway cuts for its length was made and said until then
     assert.match(text, /morning.*event: error/s, model);
     assert.equal(row.status, 'error');
     assert.ok((row.usage?.output ?? 0) > 20 && row.charge?.flags.includes('estimated'), model);
+  }
+});
+
+test('an answer that is too long for the gateway closes no Channel, is made once, and is paid for by estimate', async (t) => {
+  const long = (count: number) =>
+    JSON.stringify({ data: Array.from({ length: count }, (_, index) => ({ index, embedding: [1] })) });
+  const upstream = await fakeUpstream(({ socket, path }) => {
+    const body = path.endsWith('/embeddings') ? long(2_000) : JSON.stringify(wholeMessage('good morning '.repeat(5_000)));
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  });
+  t.after(() => upstream.close());
+  const channels = ['one', 'two'].flatMap((id) => [
+    { id, type: 'messages', base_url: upstream.url, api_key: 'sk-upstream', models: ['m'] },
+    { id: `${id}-vectors`, type: 'chat_completion', base_url: upstream.url, api_key: 'sk-upstream', models: ['v'] },
+  ]);
+  const price = { input: '1', output: '2' };
+  const models = { m: { price }, v: { kind: 'embedding', price } };
+  await using gateway = await testGateway({ channels, models, limits: { answer_bytes: 20_000 }, health: { failures: 1 } });
+  const asked: readonly (readonly [string, object])[] = [
+    ['/v1/messages', { model: 'm', max_tokens: 500, messages: [{ role: 'user', content: 'say good morning' }] }],
+    ['/v1/embeddings', { model: 'v', input: Array.from({ length: 2_000 }, () => 'good morning') }],
+  ];
+  for (const [path, body] of asked) {
+    for (let times = 1; times <= 3; times += 1) {
+      const before = upstream.requests.length;
+      assert.equal((await gateway.post(path, body)).status, 502, `${path}, the ${times}th`);
+      assert.equal(upstream.requests.length - before, 1, path);
+      const row = gateway.store.settled.at(-1);
+      assert.equal(row?.attempts.length, 1, path);
+      assert.ok((row?.charge?.total ?? 0n) > 0n && row?.charge?.flags.includes('estimated'), path);
+      assert.equal(gateway.store.held.size, 0);
+    }
   }
 });
 

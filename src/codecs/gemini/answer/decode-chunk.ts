@@ -3,7 +3,7 @@ import { upstreamFault } from '../../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../canonical/json.ts';
 import { inCamelCase } from './spelling.ts';
 import type { Media } from '../../canonical/item.ts';
-import { essenceOf, mimeOfFilename, sniffMime } from '../../media.ts';
+import { essenceOf, mimeOfFilename, readBase64, sniffMime } from '../../media.ts';
 
 /** One response object of a stream, or the only one. */
 export interface Chunk {
@@ -113,8 +113,9 @@ export function malformed(member: string): Error {
 export function readMedia(part: JsonObject): Media {
   const inline = optionalObject(part, 'inlineData');
   if (inline !== undefined) {
-    const data = optionalString(inline, 'data');
-    if (data === undefined) throw malformed('inlineData');
+    // Clients read the plain alphabet alone, while JSON of protocol buffers may have that of URLs.
+    const data = readBase64(optionalString(inline, 'data') ?? '');
+    if (data === undefined || data === '') throw malformed('inlineData');
     const mime = mimeOf(inline) ?? sniffMime(data) ?? 'application/octet-stream';
     return { type: typeOf(mime), source: { from: 'inline', mime, data } };
   }

@@ -11,7 +11,7 @@ import type { DecodeContext } from '../../codec.ts';
 import { customToolOf } from '../../tools/freeform.ts';
 import { readAnnotation } from '../annotations.ts';
 import { logprobsOf, readLogprobs } from '../../answers/logprobs.ts';
-import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../../media.ts';
+import { joinBase64, mimeOfAudioFormat, parseDataUri, readBase64, sniffMime } from '../../media.ts';
 import { writeForm } from '../opaque.ts';
 import { IMAGE_FACTS, arrayOrEmpty, malformed, OPAQUE_MEMBERS, needString, nonEmptyString } from '../wire.ts';
 
@@ -192,7 +192,8 @@ export function audioItem(pieces: readonly string[], transcript: string, facts: 
 function readImage(item: JsonObject): MediaItem | NativeItem {
   const result = nonEmptyString(item, 'result');
   if (result === undefined) return nativeItem(item);
-  const inline = parseDataUri(result) ?? { mime: imageMime(nonEmptyString(item, 'output_format'), result), data: result };
+  const data = readBase64(result) ?? result;
+  const inline = parseDataUri(result) ?? { mime: imageMime(nonEmptyString(item, 'output_format'), data), data };
   const facts = IMAGE_FACTS.flatMap((key) => {
     const value = item[key];
     return value === undefined || value === null ? [] : [[key, value] as const];
