@@ -2,7 +2,7 @@
  * What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused
  * opaque value.
  */
-import { errorCode, isTooLong } from '../errors.ts';
+import { errorCode } from '../errors.ts';
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import { LOWER_CAPS, type LowerCap, type Refusable } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
@@ -26,7 +26,7 @@ export type Verdict =
 export function verdictOf(error: GatewayError): Verdict {
   if (error.details.lost === true) return 'lost';
   if (error.code === 'unsupported_conversion' || error.code === 'item_not_found') return 'unsuitable';
-  if (!isUpstreamFault(error) || isTooLong(error)) return 'stop';
+  if (!isUpstreamFault(error)) return 'stop';
   return isRequestWrong(error) ? 'deterministic' : 'next';
 }
 

@@ -3,11 +3,9 @@
  * windows and limits by time. Takes the reservation that bounds what is in flight. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
-import { isTooLong } from '../errors.ts';
 import { fromStore } from '../from-store.ts';
 import type { Config, Model } from '../config/config.ts';
 import type { Demand } from '../limits/buckets.ts';
@@ -23,16 +21,6 @@ export interface Estimate {
   readonly output: number;
   /** Tokens of pictures, beside `output`. */
   readonly imageOutput?: number;
-}
-
-/** Of what nobody can count. */
-export function usageByEstimate({ input, output, imageOutput = 0 }: Estimate): Usage {
-  return { input, output: output + imageOutput, imageOutput, estimated: true };
-}
-
-/** What an exchange without an answer used, beside what its failure reports. */
-export function usageWithoutAnswer(error: GatewayError | undefined, estimate: Estimate): Usage | undefined {
-  return error !== undefined && isTooLong(error) ? usageByEstimate(estimate) : undefined;
 }
 
 /**

@@ -15,7 +15,7 @@ import type { Attempt, Plan } from '../dispatch/plan.ts';
 import { isClientGone } from '../errors.ts';
 import { fromStore } from '../from-store.ts';
 import type { CallContext } from '../gateway.ts';
-import { type Estimate, estimateNanos, limited, reserve, type Reserved, usageByEstimate, usageWithoutAnswer } from './admit.ts';
+import { type Estimate, estimateNanos, limited, reserve, type Reserved } from './admit.ts';
 import { billOf } from '../money/bill.ts';
 import { type Candidate, dearestNanos, dispatchInTurn, flagsOf } from './candidates.ts';
 import { logExchange, reportExchange, rowOf, tokensOf } from './row.ts';
@@ -258,8 +258,7 @@ export class Exchange implements AsyncDisposable {
 
   #usage(error: GatewayError | undefined): Usage | undefined | Promise<Usage | undefined> {
     try {
-      const usageOf = this.#usageOf;
-      const usage = usageOf === undefined ? usageWithoutAnswer(error, this.#asked.estimate) : usageOf(error);
+      const usage = this.#usageOf?.(error);
       if (!(usage instanceof Promise)) return usage;
       const late = (): Error => new Error(`not counted within ${COUNT_MS} ms`);
       return within(this.#call.gateway.clock, COUNT_MS, usage, late).catch((thrown: unknown) => this.#uncounted(thrown));
@@ -270,7 +269,8 @@ export class Exchange implements AsyncDisposable {
 
   #uncounted(thrown: unknown): Usage {
     this.#tell(thrown, 'an answer could not be counted: it is billed by the estimate of its admission');
-    return usageByEstimate(this.#asked.estimate);
+    const { input, output, imageOutput = 0 } = this.#asked.estimate;
+    return { input, output: output + imageOutput, imageOutput, estimated: true };
   }
 
   #settle(ending: Ending, usage: Usage | undefined): Promise<void> | undefined {
