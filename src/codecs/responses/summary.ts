@@ -36,6 +36,7 @@ const LEFT_OUT = [
   'parallel_tool_calls',
   'text',
   'stream',
+  'stream_options',
   'include',
   'max_output_tokens',
   'top_logprobs',
