@@ -207,6 +207,23 @@ function unreadable(at: number): Error {
   return notConvertible(`input[${at}]`, 'This compaction was altered, cut off, or made for another account.');
 }
 
+/** The envelope of a compaction item. */
+function sealedIn({ type, encrypted_content: sealed }: JsonObject): string | undefined {
+  const isCompaction = type === 'compaction' || type === 'compaction_summary';
+  return isCompaction && typeof sealed === 'string' && isEnvelope(sealed) ? sealed : undefined;
+}
+
+function messageOf({ value }: Opaque): JsonObject {
+  return userMessage(`${HEADING}\n\n${value}`);
+}
+
+/** An item that a request only named: a summary as a message, any other as it is. */
+export function namedSummary(item: JsonObject, open: (sealed: string) => Opaque | undefined): JsonObject {
+  const sealed = sealedIn(item);
+  const opaque = sealed === undefined ? undefined : open(sealed);
+  return opaque?.form === SUMMARY ? messageOf(opaque) : item;
+}
+
 /**
  * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that
  * cannot be opened.
@@ -218,14 +235,13 @@ export function* withSummaries(request: Body, open: (sealed: string) => Opaque |
   const summaries = new Set<number>();
   for (const [at, item] of input.entries()) {
     if (endsStep(at)) yield;
-    if (!isObject(item) || (item['type'] !== 'compaction' && item['type'] !== 'compaction_summary')) continue;
-    const sealed = item['encrypted_content'];
-    if (typeof sealed !== 'string' || !isEnvelope(sealed)) continue;
+    const sealed = isObject(item) ? sealedIn(item) : undefined;
+    if (sealed === undefined) continue;
     const opaque = open(sealed);
     if (opaque === undefined) throw unreadable(at);
     if (opaque.form !== SUMMARY) continue;
     summaries.add(at);
-    edits.push({ path: ['input', at], value: JSON.stringify(userMessage(`${HEADING}\n\n${opaque.value}`)) });
+    edits.push({ path: ['input', at], value: JSON.stringify(messageOf(opaque)) });
   }
   if (edits.length === 0) return request;
   const text = editJson(request.text, edits);

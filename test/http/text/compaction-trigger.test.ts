@@ -267,3 +267,23 @@ for (const { name: model } of FORMS) {
     }
   });
 }
+
+test('a compaction that is only named by its id goes on as its summary, whoever wrote that', async () => {
+  await using gateway = await testGateway(CONFIG);
+  for (const { name: model } of FORMS) {
+    simulator.enqueue(say(`What ${model} kept.`));
+    const made = await gateway.post('/v1/responses', { model, input: [...HISTORY, { type: 'compaction_trigger' }] });
+    const { output } = JSON.parse(await made.text());
+    for (const { name: next } of FORMS) {
+      const input = [
+        { type: 'item_reference', id: output[0].id },
+        { role: 'user', content: 'Go on.' },
+      ];
+      const answer = await gateway.post('/v1/responses', { model: next, input });
+      assert.equal(answer.status, 200, await answer.text());
+      const asked = simulator.requests.at(-1)?.text ?? '';
+      assert.match(asked, new RegExp(`What ${model} kept`), `${model} to ${next}`);
+      assert.doesNotMatch(asked, /mz2\.|item_reference/, `${model} to ${next}`);
+    }
+  }
+});
