@@ -7,7 +7,7 @@ import { havingUsed, notConvertible, refusedOutput } from '../canonical/error.ts
 import type { Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import type { Item, OutputItem } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
 import { isEnvelope, type Opaque, type Owner } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
@@ -17,14 +17,15 @@ import { parseInSteps } from '../json/parse-in-steps.ts';
 import { sliceElementsInSteps, sliceJson } from '../json/text.ts';
 import { endsStep, type Steps } from '../steps.ts';
 import type { Compaction } from './answer/compact.ts';
+import { isTrigger } from './request/decode-input.ts';
 
 /** The form of an envelope that holds a summary. */
 const SUMMARY = 'summary';
 
 const INSTRUCTION =
   'Write a summary of this conversation for the model that will continue it and will see nothing else of it but the messages of the user. ' +
-  'Keep what was asked for and decided, what was done and found, names, paths, numbers and code that are still needed, and what is to be ' +
-  'done next. Call no tool. Answer with the summary alone.';
+  'It will not see an earlier summary either: take over what of that is still needed. Keep what was asked for and decided, what was done ' +
+  'and found, names, paths, numbers and code that are still needed, and what is to be done next. Call no tool. Answer with the summary alone.';
 
 const HEADING = 'Summary of the conversation so far:';
 
@@ -35,6 +36,7 @@ const LEFT_OUT = [
   'parallel_tool_calls',
   'text',
   'stream',
+  'stream_options',
   'include',
   'max_output_tokens',
   'top_logprobs',
@@ -47,13 +49,20 @@ interface Body {
   readonly json: JsonObject;
 }
 
+/** A body in which the summaries of earlier compactions stand as messages. */
+interface Conversation extends Body {
+  /** Their places in `input`. */
+  readonly summaries?: ReadonlySet<number>;
+}
+
 /** The body that asks for the summary: the conversation, and the instruction as the last message of the user. */
 export function* summaryRequest(text: string, { input }: JsonObject): Steps<Body> {
   const last = JSON.stringify(userMessage(INSTRUCTION));
   const before =
     typeof input === 'string' ? [JSON.stringify(userMessage(input))] : ((yield* sliceElementsInSteps(text, ['input'])) ?? []);
   yield;
-  const items = [...before.filter((item) => !TRIGGER.test(item)), last];
+  const isAsked = Array.isArray(input) && isTrigger(input.at(-1));
+  const items = [...(isAsked ? before.slice(0, -1) : before), last];
   yield;
   const asking = editJson(text, [
     { path: ['input'], value: `[${items.join(',')}]` },
@@ -65,9 +74,6 @@ export function* summaryRequest(text: string, { input }: JsonObject): Steps<Body
   if (!isObject(json)) throw new Error('a request body is an object');
   return { text: asking, json };
 }
-
-/** The item that asks for a compaction. */
-const TRIGGER = /^\s*\{\s*"type"\s*:\s*"compaction_trigger"\s*\}\s*$/;
 
 function userMessage(text: string): JsonObject {
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
@@ -94,11 +100,11 @@ function summaryItem({ outcome, items, usage }: Whole, context: SealingContext):
 
 /** True for a request whose `compaction_trigger` asks for a compaction in place of an answer. */
 export function asksForCompaction({ dialect, items }: CanonicalRequest): boolean {
-  return dialect === 'responses' && items.some(isTrigger);
+  return dialect === 'responses' && items.some(asks);
 }
 
-function isTrigger(item: Item): boolean {
-  return item.kind === 'native' && isObject(item.body) && item.body['type'] === 'compaction_trigger';
+function asks(item: Item): boolean {
+  return item.kind === 'native' && isTrigger(item.body);
 }
 
 /** The request for the summary that answers a `compaction_trigger`. */
@@ -116,7 +122,7 @@ export function* summaryRequestOf(request: CanonicalRequest): Steps<CanonicalReq
     at: `input[${last}]`,
     turn: last + 1,
   };
-  const items = [...request.items.filter((item) => !isTrigger(item)), instruction];
+  const items = [...request.items.filter((item) => !asks(item)), instruction];
   return { ...asked, text, json, items, tools: [], stream: false, store: false };
 }
 
@@ -137,12 +143,14 @@ export function compactionStep(whole: Whole, context: SealingContext): Step {
 }
 
 /**
- * The `response.compaction` of a summary: the user's messages as they were, then the summary. Throws where the model wrote none.
+ * The `response.compaction` of a summary: the user's messages as they were, then the summary, which stands for those of earlier
+ * compactions, too. Throws where the model wrote none.
  */
-export function* compactionOf(whole: Whole, text: string, { input }: JsonObject, context: CompactionContext): Steps<Compaction> {
+export function* compactionOf(whole: Whole, asked: Conversation, context: CompactionContext): Steps<Compaction> {
   const { usage } = whole;
   const item = summaryItem(whole, context);
-  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : yield* userTexts(text, input);
+  const { input } = asked.json;
+  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : yield* userTexts(asked);
   const own: string[] = [];
   for (const [index, message] of kept.entries()) {
     if (endsStep(index)) yield;
@@ -158,12 +166,13 @@ export function* compactionOf(whole: Whole, text: string, { input }: JsonObject,
 }
 
 /** The exact texts of the messages of the user. */
-function* userTexts(text: string, input: JsonValue | undefined): Steps<readonly string[]> {
+function* userTexts({ text, json, summaries }: Conversation): Steps<readonly string[]> {
+  const { input } = json;
   if (!Array.isArray(input)) return [];
   const texts = (yield* sliceElementsInSteps(text, ['input'])) ?? [];
   return texts.filter((_, at) => {
     const item = input[at];
-    return isObject(item) && item['role'] === 'user' && (item['type'] ?? 'message') === 'message';
+    return summaries?.has(at) !== true && isObject(item) && item['role'] === 'user' && (item['type'] ?? 'message') === 'message';
   });
 }
 
@@ -198,28 +207,46 @@ function unreadable(at: number): Error {
   return notConvertible(`input[${at}]`, 'This compaction was altered, cut off, or made for another account.');
 }
 
+/** The envelope of a compaction item. */
+function sealedIn({ type, encrypted_content: sealed }: JsonObject): string | undefined {
+  const isCompaction = type === 'compaction' || type === 'compaction_summary';
+  return isCompaction && typeof sealed === 'string' && isEnvelope(sealed) ? sealed : undefined;
+}
+
+function messageOf({ value }: Opaque): JsonObject {
+  return userMessage(`${HEADING}\n\n${value}`);
+}
+
+/** An item that a request only named: a summary as a message, any other as it is. */
+export function namedSummary(item: JsonObject, open: (sealed: string) => Opaque | undefined): JsonObject {
+  const sealed = sealedIn(item);
+  const opaque = sealed === undefined ? undefined : open(sealed);
+  return opaque?.form === SUMMARY ? messageOf(opaque) : item;
+}
+
 /**
  * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that
  * cannot be opened.
  */
-export function* withSummaries(request: Body, open: (sealed: string) => Opaque | undefined): Steps<Body> {
+export function* withSummaries(request: Body, open: (sealed: string) => Opaque | undefined): Steps<Conversation> {
   const { input } = request.json;
   if (!Array.isArray(input)) return request;
   const edits: JsonEdit[] = [];
+  const summaries = new Set<number>();
   for (const [at, item] of input.entries()) {
     if (endsStep(at)) yield;
-    if (!isObject(item) || (item['type'] !== 'compaction' && item['type'] !== 'compaction_summary')) continue;
-    const sealed = item['encrypted_content'];
-    if (typeof sealed !== 'string' || !isEnvelope(sealed)) continue;
+    const sealed = isObject(item) ? sealedIn(item) : undefined;
+    if (sealed === undefined) continue;
     const opaque = open(sealed);
     if (opaque === undefined) throw unreadable(at);
     if (opaque.form !== SUMMARY) continue;
-    edits.push({ path: ['input', at], value: JSON.stringify(userMessage(`${HEADING}\n\n${opaque.value}`)) });
+    summaries.add(at);
+    edits.push({ path: ['input', at], value: JSON.stringify(messageOf(opaque)) });
   }
   if (edits.length === 0) return request;
   const text = editJson(request.text, edits);
   yield;
   const json = yield* parseInSteps(text);
   if (!isObject(json)) throw new Error('a request body is an object');
-  return { text, json };
+  return { text, json, summaries };
 }

@@ -5,7 +5,7 @@
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
-import { withSummaries } from '../../codecs/responses/summary.ts';
+import { namedSummary, withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
@@ -72,13 +72,18 @@ export async function recall({ gateway, principal, body, past, slot, onTurn }: R
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? await gateway.largeWork.of(text, inputItems(body)) : NO_ITEMS;
   const asked = past === undefined ? body : await expanded(gateway, body, own, past, slot);
-  const whole = await gateway.largeWork.of(asked.text, withSummaries(asked, gateway.envelopes.opener(principal.account.id)));
+  const open = gateway.envelopes.opener(principal.account.id);
+  const whole = await gateway.largeWork.of(asked.text, withSummaries(asked, open));
   const turns = await turnsOfItems(gateway, principal, whole.json);
+  const named = namedItems(turns, { maxBytes: history.entryBytes, maxValues: limits.jsonValues });
   let storedBy: ReadonlyMap<string, string> | undefined;
   return {
     principal,
     ...whole,
-    item: namedItems(turns, { maxBytes: history.entryBytes, maxValues: limits.jsonValues }),
+    item: (id) => {
+      const found = named(id);
+      return found === undefined ? undefined : namedSummary(found, open);
+    },
     stored: (channelId) => {
       // A conversation of very many turns is not gone through for each of its items.
       storedBy ??= past === undefined ? NONE_STORED : storedItemsOf(past);

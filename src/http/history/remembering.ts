@@ -33,8 +33,8 @@ export type Remember = (answered: Answered) => Promise<void> | undefined;
 export interface RememberOptions {
   readonly responseId: string;
   readonly channel: Channel;
-  /** The `store` member of the request. */
-  readonly store: boolean | undefined;
+  /** The `store` member of the request; `never` for an answer that no upstream has. */
+  readonly store: boolean | 'never' | undefined;
   /** Large answers are read in turns of it. */
   readonly work: LargeWork;
   readonly remember: Remember;
@@ -156,13 +156,13 @@ function* outputOf(text: string, path: readonly string[]): Steps<Output> {
 const NONE: ReadonlyMap<string, string> = new Map();
 
 /** Items of a call that the Channel was to store. */
-function storedItems(itemIds: readonly string[], channel: Channel, store: boolean | undefined): ReadonlyMap<string, string> {
+function storedItems(itemIds: readonly string[], channel: Channel, store: RememberOptions['store']): ReadonlyMap<string, string> {
   return storesItself(channel, store) ? new Map(itemIds.map((id) => [id, channel.id])) : NONE;
 }
 
 /** A responses upstream stores unless the client or the Channel's own parameters set `store` to false. */
-function storesItself(channel: Channel, store: boolean | undefined): boolean {
-  if (channel.type !== 'responses') return false;
+function storesItself(channel: Channel, store: RememberOptions['store']): boolean {
+  if (channel.type !== 'responses' || store === 'never') return false;
   if (channel.options.dropParameters.includes('store')) return true;
   return (channel.options.parameters.get('store') ?? String(store ?? true)) !== 'false';
 }

@@ -138,7 +138,7 @@ async function summarise(target: Target, call: Call, { client, prepared, facts }
     {
       decode: async (answer) => {
         const summary = await gateway.largeWork.of(answer, codec.decodeResponseInSteps(answer, context), target.signal);
-        const steps = compactionOf(fold(summary.events), prepared.text, prepared.json, {
+        const steps = compactionOf(fold(summary.events), prepared, {
           responseId: prepared.responseId ?? mint(client.idPrefix),
           createdAt: Math.floor(startedAtMs / 1000),
           seal: (opaque) => gateway.envelopes.seal(opaque, accountId),

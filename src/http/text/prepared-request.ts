@@ -12,6 +12,8 @@ export interface PreparedRequest {
   /** The body, with the history that it named in it. */
   readonly text: string;
   readonly json: JsonObject;
+  /** Where in its input a summary of an earlier compaction stands as a message. */
+  readonly summaries?: ReadonlySet<number>;
   /** The response that it continues: shown in the answer. */
   readonly previousResponseId?: string;
   readonly responseId?: string;

@@ -112,7 +112,7 @@ export class TextAnswer {
     const { outcome } = whole;
     const failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
     if (failure !== undefined && this.#codec.dialect !== 'responses') throw failure;
-    const options = this.#rememberOptions(channel);
+    const options = this.#rememberOptions(channel, answer.generated !== undefined);
     const answered = (body: string): WholeBody => ({
       body,
       failure,
@@ -149,7 +149,7 @@ export class TextAnswer {
       const repeats = this.#isLarge && owner.channelType !== 'responses';
       const made = this.#encoder(this.#context(owner, exchange), repeats);
       const encoder = made instanceof Promise ? await made : made;
-      const remember = this.#rememberOptions(accepted.channel);
+      const remember = this.#rememberOptions(accepted.channel, accepted.answer.generated !== undefined);
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
       output = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
       committed = commit(exchange.answerHeaders());
@@ -252,11 +252,13 @@ export class TextAnswer {
     };
   }
 
-  #rememberOptions(channel: Channel): RememberOptions | undefined {
+  /** No upstream stores a compaction that the gateway makes of a summary. */
+  #rememberOptions(channel: Channel, isCompaction: boolean): RememberOptions | undefined {
     const remember = this.#remember;
     if (remember === undefined) return undefined;
+    const stores = isCompaction ? 'never' : this.#request.store;
     return {
-      ...{ responseId: this.#responseId, channel, store: this.#request.store, remember },
+      ...{ responseId: this.#responseId, channel, store: stores, remember },
       work: this.#call.gateway.largeWork,
     };
   }

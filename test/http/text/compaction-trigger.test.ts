@@ -26,6 +26,7 @@ const body = (model: string, more: object = {}) => ({
   ...{ model, input: [...HISTORY, { type: 'compaction_trigger' }], tools: TOOLS, tool_choice: 'auto', store: false },
   ...more,
 });
+const say = (text: string) => ({ reply: { pieces: [{ type: 'text' as const, text }], usage: { input: 40, output: 5 } } });
 const summary = { reply: { pieces: [{ type: 'text' as const, text: 'They read: hello.' }], usage: { input: 40, output: 5 } } };
 
 interface Compacted {
@@ -64,7 +65,10 @@ for (const { name: model } of FORMS) {
     const sealed = await whole(gateway, model);
 
     simulator.enqueue(summary);
-    const stream = await (await gateway.post('/v1/responses', body(model, { stream: true }))).text();
+    const streaming = { stream: true, stream_options: { include_obfuscation: false } };
+    const stream = await (await gateway.post('/v1/responses', body(model, streaming))).text();
+    // The summary is asked for whole, and vendors take options of a stream with a stream alone.
+    assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /stream_options/);
     const events = [...stream.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data));
     isCompacted(events.at(-1)?.response);
     assert.equal(events.at(-1)?.type, 'response.completed');
@@ -195,6 +199,91 @@ test('a compaction that was altered, truncated or made for another account is re
       ];
       const answer = await gateway.post('/v1/responses', { model, input });
       assert.match(`${answer.status} ${await answer.text()}`, /^400 .*"param":"input\[1\]"/s, `${what} to ${model}`);
+    }
+  }
+});
+
+for (const { name: model } of FORMS) {
+  test(`${model}: a conversation goes on behind its compaction: the trigger in its history asks for nothing more`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const asked = { model, tools: TOOLS };
+    const trigger = { id: 'ct_1', type: 'compaction_trigger' };
+    const kindsOf = async (answer: Response): Promise<{ readonly id: string; readonly output: { readonly type: string }[] }> => {
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text);
+      assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /compaction_trigger/);
+      return JSON.parse(text);
+    };
+    simulator.enqueue(summary, say('A word.'), say('Another.'), { reply: { ...summary.reply } });
+    const compacted = await kindsOf(await gateway.post('/v1/responses', { ...asked, input: [...HISTORY, trigger] }));
+    assert.deepEqual(
+      compacted.output.map(({ type }) => type),
+      ['compaction'],
+    );
+    const next = { role: 'user', content: 'Go on.' };
+    const byId = await kindsOf(
+      await gateway.post('/v1/responses', { ...asked, input: [next], previous_response_id: compacted.id }),
+    );
+    assert.deepEqual(
+      byId.output.map(({ type }) => type),
+      ['message'],
+    );
+    assert.doesNotMatch(simulator.requests.at(-1)?.text ?? '', /Write a summary/);
+    const whole = await kindsOf(
+      await gateway.post('/v1/responses', { ...asked, input: [...HISTORY, trigger, ...compacted.output, next] }),
+    );
+    assert.deepEqual(
+      whole.output.map(({ type }) => type),
+      ['message'],
+    );
+    const again = await kindsOf(
+      await gateway.post('/v1/responses', { ...asked, input: [trigger], previous_response_id: byId.id }),
+    );
+    assert.deepEqual(
+      again.output.map(({ type }) => type),
+      ['compaction'],
+    );
+  });
+
+  test(`${model}: the summary of a second compaction stands for that of the first, which is no message of the user`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const input = [...HISTORY];
+    for (const [at, word] of ['first', 'second', 'third'].entries()) {
+      simulator.enqueue({ reply: { pieces: [{ type: 'text', text: `The ${word} summary.` }], usage: { input: 40, output: 5 } } });
+      input.push({ type: 'message', role: 'user', content: `Question ${at}.` });
+      const answer = await gateway.post('/v1/responses/compact', { model, input });
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text);
+      const said = simulator.requests.at(-1)?.text ?? '';
+      assert.match(said, /will not see an earlier summary/);
+      if (at > 0) assert.match(said, /Summary of the conversation so far:/);
+      const { output } = JSON.parse(text);
+      assert.deepEqual(
+        output.map(({ type }: { type: string }) => type),
+        [...Array.from({ length: at + 2 }, () => 'message'), 'compaction'],
+      );
+      assert.doesNotMatch(text, /Summary of the conversation/);
+      input.splice(0, input.length, ...output);
+    }
+  });
+}
+
+test('a compaction that is only named by its id goes on as its summary, whoever wrote that', async () => {
+  await using gateway = await testGateway(CONFIG);
+  for (const { name: model } of FORMS) {
+    simulator.enqueue(say(`What ${model} kept.`));
+    const made = await gateway.post('/v1/responses', { model, input: [...HISTORY, { type: 'compaction_trigger' }] });
+    const { output } = JSON.parse(await made.text());
+    for (const { name: next } of FORMS) {
+      const input = [
+        { type: 'item_reference', id: output[0].id },
+        { role: 'user', content: 'Go on.' },
+      ];
+      const answer = await gateway.post('/v1/responses', { model: next, input });
+      assert.equal(answer.status, 200, await answer.text());
+      const asked = simulator.requests.at(-1)?.text ?? '';
+      assert.match(asked, new RegExp(`What ${model} kept`), `${model} to ${next}`);
+      assert.doesNotMatch(asked, /mz2\.|item_reference/, `${model} to ${next}`);
     }
   }
 });

@@ -112,6 +112,14 @@ export function isReference(item: JsonObject): boolean {
   }
 }
 
+/**
+ * True for an item that asks for a compaction in place of an answer. It asks as the last item alone: behind it stands what came
+ * of it, in a conversation that goes on.
+ */
+export function isTrigger(item: JsonValue | undefined): boolean {
+  return isObject(item) && item['type'] === 'compaction_trigger';
+}
+
 function placeOf(path: readonly (string | number)[], turn: number): Place {
   return {
     at: path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${step}`), ''),

@@ -24,7 +24,7 @@ import {
 } from '../../requests/members.ts';
 import { inheritLifetime, readPromptOptions } from '../../requests/cache-breakpoints.ts';
 import { uniqueTools } from '../../tools/names.ts';
-import { type InputReader, readInputItem, textItem } from './decode-input.ts';
+import { type InputReader, isTrigger, readInputItem, textItem } from './decode-input.ts';
 import { READ } from './read-members.ts';
 import { namesIn, readToolChoice, readTools } from './decode-tools.ts';
 import { endsStep, type Steps } from '../../steps.ts';
@@ -126,6 +126,7 @@ function* readInput(reader: InputReader, json: JsonObject): Steps<Item[]> {
     const items: Item[] = [];
     for (const [index, item] of input.entries()) {
       if (endsStep(index)) yield;
+      if (isTrigger(item) && index < input.length - 1) continue;
       const read = yield* readInputItem(reader, item, ['input', index], first + index);
       append(items, read);
       if (read.some(hasOpaque)) yield;

@@ -5,6 +5,7 @@
  * - `model` becomes the upstream's; `stream` is set only where the transport implied it (WebSocket).
  * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
  * - Members of the gateway and of the WebSocket session go.
+ * - A `compaction_trigger` that is not the last item goes: what came of it follows.
  * - A reference to an item that this upstream did not store is replaced by the item.
  * - Call ids that the vendor would refuse for their length (other vendors make them) are shortened, pair by pair.
  * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value belongs
@@ -25,7 +26,7 @@ import { editJson, type JsonEdit } from '../../json/edit.ts';
 import { type CacheMembers, cacheEdits } from '../../requests/cache-edits.ts';
 import { gatewayMembers } from '../../requests/members.ts';
 import { mayReplay } from '../../requests/opaque-replay.ts';
-import { isReference } from './decode-input.ts';
+import { isReference, isTrigger } from './decode-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from '../wire.ts';
 import { holdsBreakpoint, standsAlone, wireCallId } from './encode-input.ts';
 import type { Losses } from '../../requests/losses.ts';
@@ -91,6 +92,7 @@ class InputSplicer {
 
   #editsOf(item: JsonObject, index: number): JsonEdit[] {
     const path = ['input', index];
+    if (isTrigger(item) && index < this.#input.length - 1) return [{ path, value: undefined }];
     const named = namedItem(item, this.#request, this.#target);
     if (named !== undefined && this.#resolved.has(named.id)) return [{ path, value: undefined }];
     if (named !== undefined) this.#resolved.add(named.id);
