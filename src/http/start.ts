@@ -157,7 +157,7 @@ function operationsServerOf(
 ): OperationsServer {
   const reports = reportsOf(gateway);
   const api = admin === undefined ? undefined : createAdminApi(admin(reports));
-  return createOperationsServer(reports, log, { tls, admin: api, site: consoleSite });
+  return createOperationsServer(reports, log, { tls, admin: api, site: consoleSite, turns: gateway.turns });
 }
 
 /** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */

@@ -10,9 +10,11 @@ import type { AdminApi } from '../admin/admin-api.ts';
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../request/ip-ranges.ts';
 import { listenOn } from '../server/listen.ts';
+import { RequestLines } from '../server/request-lines.ts';
 import { pathOfTarget } from '../server/route-table.ts';
 import { SAFE_HEADERS } from '../server/safe-headers.ts';
 import type { Site } from '../server/site.ts';
+import { LoopTurns } from '../../streams/loop-turns.ts';
 import type { OperatorReports } from './reports.ts';
 
 export interface OperationsServer {
@@ -27,6 +29,8 @@ export interface OperationsParts {
   readonly admin?: AdminApi | undefined;
   /** The console's pages. */
   readonly site?: Site | undefined;
+  /** Those of the clients' requests, where they are served in the same process. */
+  readonly turns?: LoopTurns | undefined;
 }
 
 /**
@@ -36,11 +40,11 @@ export interface OperationsParts {
 export function createOperationsServer(
   reports: OperatorReports,
   log: Logger,
-  { tls, admin, site }: OperationsParts = {},
+  { tls, admin, site, turns = new LoopTurns() }: OperationsParts = {},
 ): OperationsServer {
   const shared = { ...reports, metrics: together(() => reports.metrics()) };
   let hosts: ReadonlySet<string> | undefined;
-  const listener: RequestListener = (request, response) => {
+  const serve: RequestListener = (request, response) => {
     const host = hostOf(request);
     if (hosts !== undefined && host !== undefined && !hosts.has(host)) {
       write(response, 421, JSON_TYPE, `{"error":"answers to these hosts only: ${[...hosts].join(', ')}"}`);
@@ -60,6 +64,14 @@ export function createOperationsServer(
       log.error({ err: error }, 'operations request failed');
       write(response, 503, JSON_TYPE, '{"error":"temporarily unavailable"}');
     });
+  };
+  const lines = new RequestLines(turns);
+  const listener: RequestListener = (request, response) => {
+    // The rest of a read whose connection was cut.
+    if (request.socket.destroyed) return;
+    const entered = lines.enter(request.socket);
+    if (entered === undefined) serve(request, response);
+    else void entered.then((isKept) => (isKept ? serve(request, response) : undefined));
   };
   const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   return {

@@ -11,6 +11,7 @@ import type { Gateway } from '../gateway.ts';
 import { listenOn } from './listen.ts';
 import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
+import { RequestLines } from './request-lines.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
 import { newRequestId } from '../request/request-id.ts';
@@ -25,29 +26,6 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 const ABORT_GRACE_MS = 2_000;
 /** How long a drain leaves an idle connection open: a request may be on its way, and its answer announces `connection: close`. */
 const IDLE_GRACE_MS = 1_000;
-/**
- * How many requests of one connection may wait for their turn of the event loop: what it pipelines behind them is not read for as
- * long. Each takes a hundred times the bytes that it was asked in. Node itself looks at the bytes of answers that wait, and there
- * are none yet. Those that are being served are not counted: that a client has left is seen only where it is read.
- */
-const MOST_WAITING = 128;
-/**
- * Where so many wait on other connections, one that has more waiting than it may is cut: one read may bring thousands before its
- * connection can be held, and a crowd of connections millions.
- */
-const CROWD_WAITING = 4_096;
-/** Where so many do, a connection that pipelines at all. */
-const MOST_WAITING_IN_ALL = 65_536;
-
-/** The requests of one connection that wait for their turn. */
-interface Line {
-  waiting: number;
-  /** Nobody is there who could be answered. */
-  isCut: boolean;
-  /** Set while the connection is not read. */
-  pause?: (() => void) | undefined;
-}
-
 export class GatewayServer {
   readonly server: Server;
   readonly #gateway: Gateway;
@@ -56,15 +34,14 @@ export class GatewayServer {
   readonly #responses = new OpenResponses();
   /** Connections on which something unreadable came, behind requests that are still being answered. */
   readonly #ending = new WeakSet<Socket>();
-  readonly #lines = new WeakMap<Socket, Line>();
-  /** Requests that wait for their turn, on all connections. */
-  #waiting = 0;
+  readonly #lines: RequestLines;
   #draining = false;
 
   constructor(gateway: Gateway, handlers: Handlers) {
     this.#gateway = gateway;
     this.#handlers = handlers;
     this.#sockets = createResponsesSockets(gateway);
+    this.#lines = new RequestLines(gateway.turns, () => gateway.metrics.connectionDropped());
     this.server = this.#createServer();
     this.#attach();
   }
@@ -193,43 +170,14 @@ export class GatewayServer {
       response.setHeader('connection', 'close');
     }
     const serve = (): Promise<void> => serveRequest(this.#gateway, this.#handlers, request, open);
-    const entered = this.#gateway.turns.enter(request.socket);
+    const entered = this.#lines.enter(request.socket);
     if (entered === undefined) void serve();
-    else void this.#wait(request.socket, entered).then((isKept) => (isKept ? serve() : undefined));
+    else void entered.then((isKept) => (isKept ? serve() : undefined));
   }
 
   /** The newest answer that a connection is still owed. */
   #lastOn(socket: Socket): ServerResponse | undefined {
     return this.#responses.on(socket).at(-1)?.response;
-  }
-
-  /** False where the connection was cut meanwhile, for all that wait on it. */
-  async #wait(socket: Socket, entered: Promise<void>): Promise<boolean> {
-    const line = this.#lines.get(socket) ?? { waiting: 0, isCut: false };
-    this.#lines.set(socket, line);
-    if (isTooMany(line.waiting, this.#waiting - line.waiting)) {
-      line.isCut = true;
-      this.#gateway.metrics.connectionDropped();
-      cutWhileReading(socket);
-      return false;
-    }
-    line.waiting += 1;
-    this.#waiting += 1;
-    if (line.waiting > MOST_WAITING && line.pause === undefined) {
-      // Node reads on at the end of each request, and for the body of one.
-      const pause = (): void => void socket.pause();
-      line.pause = pause;
-      socket.on('resume', pause);
-      pause();
-    }
-    await entered;
-    line.waiting -= 1;
-    this.#waiting -= 1;
-    if (line.waiting > MOST_WAITING || line.pause === undefined) return !line.isCut;
-    socket.off('resume', line.pause);
-    line.pause = undefined;
-    socket.resume();
-    return !line.isCut;
   }
 
   /** What Node could not read as a request, or not in time. */
@@ -279,23 +227,6 @@ export class GatewayServer {
     for (const { gone } of this.#responses.all()) gone.abort(error);
     this.#sockets.abortAll(error);
   }
-}
-
-function isTooMany(here: number, elsewhere: number): boolean {
-  if (here === 0 || elsewhere < CROWD_WAITING) return false;
-  return here >= MOST_WAITING || elsewhere >= MOST_WAITING_IN_ALL;
-}
-
-const asIfUpgraded = (): number => 2;
-
-/**
- * Destroys a connection in the middle of a read. Node would go on and make a request of each that the read holds, and an error
- * with a stack for each of these when the connection is closed: a hundred times what it costs to send them. Its parser takes 2
- * for a change of protocol, and stops. Were that not there, in another version of Node, it would only take longer.
- */
-function cutWhileReading(socket: Socket & { parser?: { onIncoming?: () => number } | null }): void {
-  if (socket.parser?.onIncoming) socket.parser.onIncoming = asIfUpgraded;
-  socket.destroy();
 }
 
 /** A response that began before its request was read is an error or a page: all of it was written at once. */

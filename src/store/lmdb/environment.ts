@@ -305,6 +305,8 @@ export class Environment {
   }
 
   #tellHealth(): void {
+    // Whoever has closed it knows.
+    if (this.#closed) return;
     const health = this.health();
     if (health.healthy === this.#toldHealthy) return;
     this.#toldHealthy = health.healthy;

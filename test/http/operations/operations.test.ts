@@ -1,5 +1,6 @@
 /** Whom the operations port answers: on a loopback address only those who ask for that address. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -7,6 +8,7 @@ import { test } from 'node:test';
 import { createLogger } from '../../../src/http/operations/logger.ts';
 import { createOperationsServer } from '../../../src/http/operations/operations.ts';
 import type { OperatorReports } from '../../../src/http/operations/reports.ts';
+import { LoopTurns } from '../../../src/streams/loop-turns.ts';
 import { fakeUpstream, jsonAnswer } from '../../support/fake-upstream.ts';
 import { channel, MODELS, testGateway } from '../../support/test-gateway.ts';
 
@@ -86,6 +88,31 @@ test('who asks for the metrics while they are made shares the next run, which kn
   } finally {
     await server.close();
   }
+});
+
+test('a crowd of connections that pipeline thousands of requests waits for turns, and others are answered between them', async (t) => {
+  const turns = new LoopTurns();
+  const server = createOperationsServer(reports, createLogger('silent'), { turns });
+  const port = await server.listen('127.0.0.1', 0);
+  const crowd = Array.from({ length: 60 }, () => connect(port, '127.0.0.1'));
+  t.after(async () => {
+    for (const socket of crowd) socket.destroy();
+    await server.close();
+  });
+  await Promise.all(crowd.map((socket) => once(socket, 'connect')));
+  for (const socket of crowd) socket.on('error', () => undefined).resume();
+  for (const socket of crowd) socket.write('GET /nope HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(1_500));
+  while (turns.waiting === 0) await new Promise(setImmediate);
+  let most = 0;
+  const asked = askAs('localhost', port, '127.0.0.1').then(({ status }) => [status, turns.waiting] as const);
+  for (let waiting = 1; waiting > 0; waiting = turns.waiting) {
+    most = Math.max(most, waiting);
+    await new Promise(setImmediate);
+  }
+  const [status, stillWaiting] = await asked;
+  assert.equal(status, 200);
+  assert.ok(stillWaiting > 0, 'it is answered while the crowd waits');
+  assert.ok(most <= 4_096 + 1_500 + 130 * crowd.length, `${most} requests waited at once`);
 });
 
 test('a health check of HTTP/1.0, which names no host, is answered', async () => {
