@@ -1,4 +1,4 @@
-/** A renewal whose new worker neither listens nor ends: it waits for what never comes, such as an answer of a database. */
+/** SIGUSR2 where a start takes long: a new worker waits for what never comes, or the gateway itself does not serve yet. */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,4 +58,25 @@ test('an operator is told, a further SIGUSR2 ends it, who died meanwhile is repl
   await serving.logged('workers renewed');
   assert.ok(workers().every((pid) => !old.includes(pid)));
   assert.equal(await serving.stop(), 0);
+});
+
+/** A signal reaches the primary as soon as it hears any. */
+const EARLY = `
+  import cluster from 'node:cluster';
+  const hears = (name) => {
+    if (name !== 'SIGHUP' || !cluster.isPrimary) return;
+    process.off('newListener', hears);
+    setImmediate(() => process.kill(process.pid, 'SIGUSR2'));
+  };
+  process.on('newListener', hears);`;
+
+test('a SIGUSR2 while the gateway starts ends nothing', async () => {
+  await using place = await install(
+    { operations: null, channels: [channel(simulator.url)], models: MODELS },
+    { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(EARLY)}` },
+  );
+  for (const workers of [[], ['--workers', '2']]) {
+    const serving = await place.serve(...workers);
+    assert.equal(await serving.stop(), 0);
+  }
 });
