@@ -11,9 +11,9 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST) {
   );
   process.exitCode = 1;
 } else {
-  // Without a listener a SIGHUP during the start would end the process. It can be ignored: the configuration is about to be read
-  // anyway.
-  if (process.argv.includes('serve')) process.on('SIGHUP', () => undefined);
+  // Without a listener these would end the process during the start. They can be ignored: the configuration and the code are
+  // about to be read anyway.
+  if (process.argv.includes('serve')) for (const signal of ['SIGHUP', 'SIGUSR2']) process.on(signal, () => undefined);
   const main = async () => {
     const { enter } = await import('./cli/enter.ts');
     process.exitCode = await enter(process.argv.slice(2), process.env);

@@ -58,11 +58,9 @@ export class Submission {
     const request = requestOf(this.#task);
     const account = await fromStore(clock, store.accounts.find(this.#task.accountId));
     const { routes } = routesFor(config.current(), request, account?.class ?? '');
-    if (routes.length === 0) {
-      await this.#fail(new GatewayError('no_healthy_upstream', 'No upstream makes this video any more.'));
-      return;
-    }
-    const change = await this.#dispatch(request, routes);
+    // Another gateway on the store took the task, and may have a configuration that this one is about to get.
+    const none = new GatewayError('no_healthy_upstream', 'No upstream of this gateway makes the video.');
+    const change = await (routes.length === 0 ? this.#wait(none) : this.#dispatch(request, routes));
     for (const attempt of this.#attempts) metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
     if (change !== undefined) await this.#write(change);
   }
@@ -139,17 +137,13 @@ export class Submission {
     return await this.#wait(error);
   }
 
-  /** No Channel may be asked now: circuits are open, queues are full. */
+  /** No Channel may be asked now: circuits are open, queues are full, or there is none. */
   async #wait(error: GatewayError): Promise<VideoChange | undefined> {
     const { nowMs, jitter } = this.#submitter.moment();
     if (nowMs - this.#task.createdAtMs >= MOST_WAIT_MS) return this.#failure(error);
     const pauseMs = Math.min(Math.max(error.details.retryAfterMs ?? 0, LEAST_PAUSE_MS), MOST_PAUSE_MS);
     await this.#submitter.reschedule({ id: this.#task.id, dueAtMs: nowMs + jitter(pauseMs) });
     return undefined;
-  }
-
-  async #fail(error: GatewayError): Promise<void> {
-    await this.#submitter.write(this.#failure(error));
   }
 
   /** Every attempt was refused for certain, or there was none. */

@@ -82,6 +82,9 @@ export interface WorkersOptions {
 /** The pause before a dead worker is replaced: what killed it may still be there. */
 const RESTART_PAUSE_MS = 1_000;
 
+/** A start may take long, as with a migration. After this much of it an operator is told, and may end it. */
+const LATE_MS = 60_000;
+
 const NOT_STARTED = 'a worker could not be started';
 
 /** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
@@ -111,7 +114,7 @@ class WorkerGroup {
   #exitCode = 0;
   #renewing = false;
   /** The hand-over in progress: neither the exit of its successor nor that of its predecessor needs a replacement. */
-  #succession: { readonly from: Worker; readonly to: Worker } | undefined;
+  #succession: { readonly from: Worker; readonly to: Worker; isLate: boolean } | undefined;
   /** Workers whose successors already serve. */
   readonly #retired = new Set<Worker>();
   /** Workers that have listened: one that is starting has nothing to report. */
@@ -271,9 +274,13 @@ class WorkerGroup {
     if (this.#phase === 'stopping' && this.#alive().length === 0) this.#ended.resolve(this.#exitCode);
   }
 
-  /** Replaces the workers one after another. A renewal that is requested meanwhile is ignored. */
+  /** Replaces the workers one after another. A renewal that is requested meanwhile only ends a successor that is late. */
   async #renew(): Promise<void> {
-    if (this.#renewing) return;
+    if (this.#renewing) {
+      // Its event loop may stand still.
+      if (this.#succession?.isLate === true) this.#succession.to.process.kill('SIGKILL');
+      return;
+    }
     this.#renewing = true;
     try {
       for (const worker of this.#alive()) {
@@ -300,11 +307,21 @@ class WorkerGroup {
   async #handOver(worker: Worker): Promise<boolean> {
     const successor = this.#fork();
     if (successor === undefined) return false;
-    this.#succession = { from: worker, to: successor };
+    const succession = { from: worker, to: successor, isLate: false };
+    this.#succession = succession;
+    const { clock, log } = this.#options;
+    const late = clock.setTimeout(() => {
+      succession.isLate = true;
+      log.error(
+        { pid: successor.process.pid },
+        'a new worker does not listen yet: a further SIGUSR2 ends it, and the old ones stay',
+      );
+    }, LATE_MS);
     const listens = await Promise.race([
       nextEvent(successor, 'listening').then(() => true),
       nextEvent(successor, 'exit').then(() => false),
     ]);
+    late.cancel();
     this.#succession = undefined;
     if (worker.isDead()) {
       if (!listens && this.#phase === 'serving') this.#replace({ pid: successor.process.pid });

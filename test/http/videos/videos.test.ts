@@ -129,6 +129,21 @@ test('no Channel can be asked for ten minutes: the task fails, and what it held 
   assert.equal(gateway.submissions(), 0);
 });
 
+test('a task of a model that only another gateway on the store has as yet stays queued, for ten minutes at most', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const { principal } = await gateway.principal('sk-mizu-alice');
+  const create = (id: string, nowMs: number) =>
+    gateway.store.videos.create({
+      ...{ id, principal, model: 'newest', requestJson: JSON.stringify({ ...BODY, model: 'newest' }), priceNanos: USD / 2n },
+      ...{ idempotencyKey: id, bodyHash: 'h', nowMs },
+    });
+  assert.ok((await create('video_new', Date.now())).ok);
+  assert.ok((await create('video_old', Date.now() - 10 * 60_000)).ok);
+  assert.equal((await gateway.until('video_old', 'failed')).body.billing.status, 'refunded');
+  assert.equal((await gateway.ask('GET', '/v1/videos/video_new')).body.status, 'queued');
+  assert.equal((await gateway.ask('POST', '/v1/videos/video_new/cancel')).body.billing.status, 'refunded');
+});
+
 test('what holds of every attempt holds of submissions: parameters, headers, Channel limits, metrics', async (t) => {
   const options = {
     parameters: { callback_url: 'https://operator.example/hook' },
