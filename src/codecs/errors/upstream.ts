@@ -132,13 +132,13 @@ export interface RefusalOptions {
  */
 const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
 /**
- * The same of an account without money, or at the limit that its owner has set (Anthropic, LiteLLM). A limit of one of its users
- * is that user's concern.
+ * The same of an account without money, or at the limit that its owner has set (Anthropic, Fireworks, LiteLLM). A limit of one of
+ * its users is that user's concern.
  */
 const UNPAID =
-  /^(?:your credit balance is too low\b|you have reached your specified (?:workspace )?api usage limits\b|this organization has been disabled\b|budget has been exceeded! (?:current cost|team)\b)/i;
-/** OpenAI's and Alibaba's. */
-const UNPAID_CODES: ReadonlySet<string> = new Set(['billing_hard_limit_reached', 'arrearage']);
+  /^(?:your credit balance is too low\b|you have reached your specified (?:workspace )?api usage limits\b|this organization has been disabled\b|account \S{1,100} is suspended, possibly due to\b|budget has been exceeded! (?:current cost|team)\b)/i;
+/** OpenAI's, Alibaba's and Groq's. */
+const UNPAID_CODES: ReadonlySet<string> = new Set(['billing_hard_limit_reached', 'arrearage', 'organization_restricted']);
 /**
  * Servers that check a request (Anthropic's, FastAPI's, Nest's) begin with the member that they do not know, and a client may
  * call one like those beginnings.
@@ -195,9 +195,9 @@ export function namingField(error: GatewayError): GatewayError {
   return new GatewayError(error.code, error.message, { ...error.details, param });
 }
 
-/** The status that a 400 should have been, where its members tell. */
+/** The status that a 400 (Fireworks: 412) should have been, where its members tell. */
 function effectiveStatus(given: number | undefined, members: ErrorMembers): number | undefined {
-  if (given !== 400) return given;
+  if (given !== 400 && given !== 412) return given;
   const { message = '', code = '' } = members;
   const isOurs = (words: RegExp): boolean => words.test(message) && !OF_MEMBER.test(message);
   if (isOurs(OUR_KEY)) return 401;

@@ -90,11 +90,16 @@ test('a 400 that says our account has no money left is no fault of the client; a
     ['Budget has been exceeded! Team=t Current cost: 3000.17, Max budget: 3000.0'],
     ['Billing hard limit has been reached', 'billing_hard_limit_reached'],
     ['Access denied, please make sure your account is in good standing.', 'Arrearage'],
+    ['Organization has been restricted. Please reach out to support.', 'organization_restricted'],
+    ['Account acme-1 is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.'],
   ] as const) {
     const error = read(message, code);
     assert.equal(error.details.upstream?.status, 402, message);
     assert.equal(error.message, 'The upstream refused the gateway.', message);
   }
+  const suspended = 'Account acme-1 is suspended, possibly due to reaching the monthly spending limit.';
+  const statusOf = (message: string) => refusal(412, { message }, { reason: 'http_status', text: '' }).details.upstream?.status;
+  assert.deepEqual([statusOf(suspended), statusOf('Not now.')], [402, 412]);
   assert.equal(read('ExceededBudget: End User=u over budget. Spend=2, Budget=1').details.upstream?.status, 400);
   assert.equal(read('The prompt says that your credit balance is too low').details.upstream?.status, 400);
 });
