@@ -9,7 +9,7 @@ import type { CanonicalEvent, ItemDelta, Step } from '../canonical/event.ts';
 import { Fold, partialItem } from '../canonical/fold.ts';
 import type { Logprobs, OutputItem } from '../canonical/item.ts';
 import type { EventDecoder } from '../codec.ts';
-import { fitCitations } from './citations.ts';
+import { codePointLength, fitCitations, spanOf } from './citations.ts';
 import { RewritingDecoder, type Rewriter } from './rewriting-decoder.ts';
 import { StopMachine, type StopTree, stopTree } from './stop-tree.ts';
 
@@ -40,6 +40,12 @@ interface OpenText {
   held: { readonly at: number; readonly delta: TextDelta }[];
 }
 
+/** What is sent of a step, and all that it holds. */
+interface Around {
+  readonly out: CanonicalEvent[];
+  readonly events: Step['events'];
+}
+
 class Cutter implements Rewriter {
   /** A sequence was found: the answer has ended, and nothing follows. */
   stopped = false;
@@ -55,18 +61,18 @@ class Cutter implements Rewriter {
 
   step({ events }: Step): Step {
     const kept: CanonicalEvent[] = [];
-    for (const event of events) this.#push(event, kept);
+    for (const event of events) this.#push(event, kept, events);
     return { events: kept };
   }
 
-  #push(event: CanonicalEvent, out: CanonicalEvent[]): void {
+  #push(event: CanonicalEvent, out: CanonicalEvent[], events: Step['events']): void {
     if (this.stopped) return;
     if (event.type === 'item.start' && event.head.kind === 'text' && event.head.role === 'assistant')
       this.#texts.set(event.index, { machine: new StopMachine(this.#tree), read: 0, held: [] });
     if (event.type === 'item.delta' && event.delta.kind === 'text') {
       const text = this.#texts.get(event.index);
       if (text === undefined) this.#emit(event, out);
-      else this.#delta(event.index, event.delta, text, out);
+      else this.#delta(event.index, event.delta, text, { out, events });
     } else if (event.type === 'item.end') {
       const text = this.#texts.get(event.index);
       if (text === undefined) this.#emit(event, out);
@@ -74,7 +80,7 @@ class Cutter implements Rewriter {
     } else this.#emit(event, out);
   }
 
-  #delta(index: number, delta: TextDelta, text: OpenText, out: CanonicalEvent[]): void {
+  #delta(index: number, delta: TextDelta, text: OpenText, { out, events }: Around): void {
     text.held.push({ at: text.read, delta });
     const found = text.machine.read(delta.text);
     text.read += delta.text.length;
@@ -88,10 +94,18 @@ class Cutter implements Rewriter {
       const cut = at + each.text.length <= end ? each : cutDelta(each, end - at);
       this.#emit({ type: 'item.delta', index, delta: cut }, out);
     }
-    const open = this.#fold.open(index);
-    const item = open === undefined ? undefined : partialItem(open);
-    if (item !== undefined) this.#emit({ type: 'item.end', index, item, status: 'completed' }, out);
+    const item = this.#itemOf(index, events);
+    if (item !== undefined)
+      this.#emit({ type: 'item.end', index, item: item.kind === 'text' ? cutText(item, end) : item, status: 'completed' }, out);
     this.#stop(found.sequence, out);
+  }
+
+  /** As its own end tells it, if that came in the same step: a whole answer tells citations nowhere else. */
+  #itemOf(index: number, events: Step['events']): OutputItem | undefined {
+    const told = events.find((event) => event.type === 'item.end' && event.index === index);
+    if (told?.type === 'item.end') return told.item;
+    const open = this.#fold.open(index);
+    return open === undefined ? undefined : partialItem(open);
   }
 
   /** Sends the deltas that end before `safe`, where the part begins that may become a stop sequence. */
@@ -142,11 +156,14 @@ function cutDelta({ text, logprobs, kind }: TextDelta, length: number): TextDelt
   return { kind, text: text.slice(0, length), ...(tokens === undefined ? {} : { logprobs: tokens }) };
 }
 
+/** Citations of what is cut off go with it. */
 function cutText(item: Extract<OutputItem, { kind: 'text' }>, length: number): OutputItem {
   const { logprobs, citations, ...rest } = item;
   const text = item.text.slice(0, length);
   const tokens = logprobs === undefined ? undefined : within(logprobs, length);
-  return { ...rest, text, citations: fitCitations(text, citations), ...(tokens === undefined ? {} : { logprobs: tokens }) };
+  const end = citations.length === 0 ? 0 : codePointLength(text);
+  const said = citations.filter((citation) => (spanOf(citation)?.start ?? -1) < end);
+  return { ...rest, text, citations: fitCitations(text, said), ...(tokens === undefined ? {} : { logprobs: tokens }) };
 }
 
 /** The tokens that make up the first `length` characters; undefined where the end stands within a token. */

@@ -87,6 +87,8 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   request_too_large: 413,
   unprocessable_entity_error: 422,
   timeout_error: 504,
+  // A server of tools that the client named cannot be reached.
+  external_connector_error: 424,
   // Errors of the client that may arrive inside a 200: its prompt, or its images.
   ...Object.fromEntries(
     [
@@ -129,6 +131,14 @@ export interface RefusalOptions {
  * quotes the client: a refused key takes the Channel out of service for everybody.
  */
 const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
+/**
+ * The same of an account without money, or at the limit that its owner has set (Anthropic, Fireworks, LiteLLM). A limit of one of
+ * its users is that user's concern.
+ */
+const UNPAID =
+  /^(?:your credit balance is too low\b|you have reached your specified (?:workspace )?api usage limits\b|this organization has been disabled\b|account \S{1,100} is suspended, possibly due to\b|budget has been exceeded! (?:current cost|team)\b)/i;
+/** OpenAI's, Alibaba's and Groq's. */
+const UNPAID_CODES: ReadonlySet<string> = new Set(['billing_hard_limit_reached', 'arrearage', 'organization_restricted']);
 /**
  * Servers that check a request (Anthropic's, FastAPI's, Nest's) begin with the member that they do not know, and a client may
  * call one like those beginnings.
@@ -185,15 +195,14 @@ export function namingField(error: GatewayError): GatewayError {
   return new GatewayError(error.code, error.message, { ...error.details, param });
 }
 
-/** The status that a 400 should have been, where its members tell. */
+/** The status that a 400 (Fireworks: 412) should have been, where its members tell. */
 function effectiveStatus(given: number | undefined, members: ErrorMembers): number | undefined {
-  if (given !== 400) return given;
-  if (isOurKey(members.message ?? '')) return 401;
+  if (given !== 400 && given !== 412) return given;
+  const { message = '', code = '' } = members;
+  const isOurs = (words: RegExp): boolean => words.test(message) && !OF_MEMBER.test(message);
+  if (isOurs(OUR_KEY)) return 401;
+  if (UNPAID_CODES.has(code.toLowerCase()) || isOurs(UNPAID)) return 402;
   return lacksModel(members) ? 404 : given;
-}
-
-function isOurKey(message: string): boolean {
-  return OUR_KEY.test(message) && !OF_MEMBER.test(message);
 }
 
 /**

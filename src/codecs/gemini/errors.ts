@@ -49,10 +49,14 @@ function statusOf(error: JsonObject): number | undefined {
   return Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined;
 }
 
+/** A file that the client uploaded a moment ago, or that could not be read. */
+const UNREADY_FILE = /^the file \S{1,100} is not in an active state\b/i;
+
 /** The true status of a 400 that refuses our credential, account or region; undefined for any other error. */
 function statusOfCredential(error: JsonObject | undefined, status: number | undefined): number | undefined {
   if (error === undefined || status !== 400) return undefined;
   if (reasonsOf(error).some((reason) => /^(API_KEY_|ACCESS_TOKEN_|CREDENTIALS_)/.test(reason))) return 401;
+  if (UNREADY_FILE.test(textOf(error['message']) ?? '')) return undefined;
   return error['status'] === 'FAILED_PRECONDITION' ? 403 : undefined;
 }
 

@@ -40,7 +40,10 @@ export interface Plan {
   readonly model: string;
   /** It is tried because another model's Channels have failed: its attempts name it. */
   readonly isFallback?: boolean;
-  /** What its circuits are kept under, for an endpoint that a Channel may lack while its models are fine; else the model. */
+  /**
+   * What its circuits are kept under, for an endpoint or a tier that a Channel may lack while its models are fine: the model's
+   * name with something behind it. Absent: the model.
+   */
   readonly circuit?: string;
   /** {@link Affinity}; undefined where an endpoint has no conversations. */
   readonly conversation?: string;

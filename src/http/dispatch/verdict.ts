@@ -98,7 +98,7 @@ export function failedAttempts(attempts: readonly AttemptEntry[]): readonly stri
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
   if (!isUpstreamFault(error) || error.details.byClient === true || blamesContent(error)) permit.nothing();
-  else if (status === 404 || (status === 403 && isOfModel(error))) permit.unknownModel();
+  else if (status === 404 || ((status === 401 || status === 403) && isOfModel(error))) permit.unknownModel();
   else if (status === 403 && PAGE.test(error.details.upstream?.text ?? '')) permit.failed();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
@@ -106,11 +106,13 @@ export function reportTo(permit: Permit, error: GatewayError): void {
   else permit.failed();
 }
 
-/** The credential is good, and this model is not for it (OpenAI, Bedrock): the Channel's other models go well. */
-const NO_ACCESS = /\b(access to|verified to use) (the )?model\b/i;
+/** The credential is good, and this model is not for it (OpenAI, Bedrock; LiteLLM; Alibaba): the Channel's others go well. */
+const NO_ACCESS = /\b(access to|verified to use|not allowed to access) (the )?model\b|\bfree tier of the model\b/i;
+/** OpenAI's, and Groq's for an organisation or a project. */
+const NO_MODEL = /^model_(not_found$|permission_blocked)/;
 
 function isOfModel({ details: { upstream } }: GatewayError): boolean {
-  return upstream?.code === 'model_not_found' || NO_ACCESS.test(upstream?.text ?? '');
+  return NO_MODEL.test(upstream?.code ?? '') || NO_ACCESS.test(upstream?.text ?? '');
 }
 
 /** The last are xAI's, and LiteLLM's, whose filters stand in front of any model. */
@@ -121,23 +123,28 @@ const FLAGGED =
  * the gateway's address, which several clients then find out.
  */
 const PAGE = /^\s*<(?:!doctype|html|head|title)\b/i;
-/** Files expire, and a client may name one that was never there: Google then speaks of permission. */
-const UNREACHABLE_FILE = /\baccess (to )?the (file|google cloud storage object)\b|\bstorage\.objects\./i;
+/** Files and caches expire, and a client may name what was never there: Google then speaks of permission. */
+const UNREACHABLE =
+  /\baccess (to )?the (file|google cloud storage object)\b|\bstorage\.objects\.|\bcachedcontent not found\b|\bpermission '(discoveryengine|aiplatform\.(cachedContents|rag\w+))\./i;
 /** What a vendor quotes of the request: a name is the client's own choice of words. */
 const QUOTED = /'[^']*'|`[^`]*`/g;
-const NAMED_BY_CLIENT = /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store)(_?id|s)?\b/i;
+const NAMED_BY_CLIENT =
+  /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store|cached[ _]?content)(_?id|s)?\b/i;
 
 /**
  * A router has the model, and nobody behind it who does what this request asks for, or whom it asks for (OpenRouter). Without
  * "that" it is the model that is missing.
  */
-const NO_ENDPOINT = /\bno endpoints found (that|matching)\b|\bno allowed providers\b/i;
+const NO_ENDPOINT = /\bno endpoints (found|available) (that|matching)\b|\bno allowed providers\b/i;
 /** The same router has credits left, for less than the request may cost, in its answer or in its prompt. */
 const TOO_DEAR =
   /\bfewer max_tokens\b.{0,80}\bcan only afford [1-9]|\bprompt tokens limit exceeded: \d+ > [1-9]|\btoken capacity required, [1-9]\d* available/is;
 
-/** OpenAI's 429 of a request that alone asks for more than a minute has: no wait helps it, and smaller ones go well. */
-const TOO_LARGE = /\brequest too large\b.{0,400}\bmust be reduced\b/is;
+/**
+ * OpenAI's 429 of a request that alone asks for more than a minute has, and Anthropic's of a prompt that is longer than the
+ * subscription holds: no wait helps it, and smaller ones go well.
+ */
+const TOO_LARGE = /\brequest too large\b.{0,400}\bmust be reduced\b|\bextra usage is required for long context\b/is;
 
 /**
  * A 403 about the content, a 403 or 404 about what the client named or asked for, or a 402 or 429 about how much it asked for, is
@@ -148,7 +155,7 @@ function blamesContent(error: GatewayError): boolean {
   const text = upstream?.text ?? '';
   if (upstream?.status === 402) return TOO_DEAR.test(text);
   if (upstream?.status === 429) return TOO_LARGE.test(text);
-  if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE_FILE.test(text);
+  if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE.test(text);
   return upstream?.status === 404 && (NO_ENDPOINT.test(text) || namesNothing(text));
 }
 

@@ -104,10 +104,11 @@ export async function dispatchInTurn<Answer>(
  * cache.
  */
 function fallbackPlan(plan: Plan, model: Model, channels: readonly Channel[]): Plan {
-  const { circuit: _circuit, conversation, ...rest } = plan;
+  const { circuit, conversation, ...rest } = plan;
   return {
     ...rest,
     ...{ channels, model: model.name, isFallback: true },
+    ...(circuit === undefined ? {} : { circuit: model.name + circuit.slice(plan.model.length) }),
     ...(conversation === undefined ? {} : { conversation: `${conversation} ${model.name}` }),
   };
 }

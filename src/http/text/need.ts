@@ -20,6 +20,15 @@ export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass
   };
 }
 
+/**
+ * OpenAI's and Google's `flex` and Anthropic's `fast` have places and limits of their own, and are refused while the model goes
+ * well for everybody else: what they meet has circuits of its own. Other tiers share the limits of the model.
+ */
+export function circuitOf({ model, serviceTier, json }: Pick<CanonicalRequest, 'model' | 'serviceTier' | 'json'>): string {
+  if (serviceTier === 'flex') return `${model} flex`;
+  return json['speed'] === 'fast' ? `${model} fast` : model;
+}
+
 /** State that lives at an upstream: only Channels of its dialect can read it. */
 function boundTo(
   codecs: CodecSet,

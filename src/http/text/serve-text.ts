@@ -21,7 +21,7 @@ import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { endUserOf } from '../exchange/end-user.ts';
 import { requestContext } from './codec-contexts.ts';
-import { bySummary, needOf, refusablesIn } from './need.ts';
+import { bySummary, circuitOf, needOf, refusablesIn } from './need.ts';
 import { checkMembers, memberPolicy } from '../money/unpriced-members.ts';
 import { checkMeters } from '../money/unpriced-tools.ts';
 import { TextAnswer } from './text-answer.ts';
@@ -100,6 +100,7 @@ function* planInSteps(call: CallContext, codec: ClientCodec, prepared: PreparedR
   const search = {
     channels,
     model: request.model,
+    circuit: circuitOf(request),
     ...(preferred === undefined ? {} : { preferred }),
     // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),

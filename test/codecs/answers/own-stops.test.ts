@@ -106,6 +106,31 @@ describe('a stream', () => {
   });
 });
 
+test('citations in front of the cut are kept, whole and in a stream; those of what is cut off go with it', () => {
+  const url = (start: number, end: number) => ({ kind: 'url' as const, url: 'https://a.example/', start, end });
+  const citations = [url(0, 3), url(1, 9), url(8, 9)];
+  const ended = (text: string): CanonicalEvent => ({
+    ...{ type: 'item.end', index: 0, status: 'completed' },
+    item: { kind: 'text', role: 'assistant', text, citations },
+  });
+  const citedIn = (events: readonly CanonicalEvent[]) => {
+    const [item] = readWhole({ events }).fold.whole({ status: 'completed', stop: 'end' }).items;
+    return item?.item.kind === 'text' ? item.item.citations : undefined;
+  };
+  const kept = [url(0, 3), { kind: 'url', url: 'https://a.example/' }];
+  const last: CanonicalEvent = { type: 'response.end', outcome: { status: 'completed', stop: 'end' } };
+  for (const events of [
+    [...start, ended('one END two'), last],
+    [...start, delta('one END two'), ended('one END two'), last],
+  ])
+    assert.deepEqual(citedIn(stoppedStep({ events }, ['END']).events), kept);
+  const cite = (citation: (typeof citations)[number]): CanonicalEvent => ({
+    ...{ type: 'item.delta', index: 0 },
+    delta: { kind: 'citation', citation },
+  });
+  assert.deepEqual(citedIn(through([...start, delta('one '), ...citations.map(cite), delta('END')], ['END'])), kept);
+});
+
 test('a whole answer ends there, too, with its usage and its logprobs', () => {
   const logprobs = ['o', 'EN', 'D', 'x'].map((token) => ({ token, logprob: -1 }));
   const events: CanonicalEvent[] = [

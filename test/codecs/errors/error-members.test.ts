@@ -79,8 +79,36 @@ test('a 400 that says our key is wrong is no fault of the client; one that quote
   }
 });
 
-test('a member that a client calls like a message about the key takes no Channel out of service', () => {
+test('a 400 that says our account has no money left is no fault of the client; a limit of its own user is', () => {
+  const read = (message: string, code?: string) => refusal(400, { message, code }, { reason: 'http_status', text: message });
+  for (const [message, code] of [
+    ['Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade.'],
+    ['You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC.'],
+    ['You have reached your specified workspace API usage limits. You will regain access on 2026-04-01 at 00:00 UTC.'],
+    ['This organization has been disabled.'],
+    ['Budget has been exceeded! Current cost: 26.075, Max budget: 0.25'],
+    ['Budget has been exceeded! Team=t Current cost: 3000.17, Max budget: 3000.0'],
+    ['Billing hard limit has been reached', 'billing_hard_limit_reached'],
+    ['Access denied, please make sure your account is in good standing.', 'Arrearage'],
+    ['Organization has been restricted. Please reach out to support.', 'organization_restricted'],
+    ['Account acme-1 is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.'],
+  ] as const) {
+    const error = read(message, code);
+    assert.equal(error.details.upstream?.status, 402, message);
+    assert.equal(error.message, 'The upstream refused the gateway.', message);
+  }
+  const suspended = 'Account acme-1 is suspended, possibly due to reaching the monthly spending limit.';
+  const statusOf = (message: string) => refusal(412, { message }, { reason: 'http_status', text: '' }).details.upstream?.status;
+  assert.deepEqual([statusOf(suspended), statusOf('Not now.')], [402, 412]);
+  assert.equal(read('ExceededBudget: End User=u over budget. Spend=2, Budget=1').details.upstream?.status, 400);
+  assert.equal(read('The prompt says that your credit balance is too low').details.upstream?.status, 400);
+});
+
+test('a member that a client calls like a message about the key or the account takes no Channel out of service', () => {
   const names = [
+    'Your credit balance is too low',
+    'This organization has been disabled',
+    'Budget has been exceeded! Team',
     'Invalid API key',
     'incorrect api_key provided. Get one at x',
     'missing api-key',
@@ -123,6 +151,7 @@ const CODES: readonly (readonly [code: string, status: number | undefined, isSho
   ['upstream_error', undefined, true],
   ['unsupported_conversion', undefined, true],
   ['response_not_representable', undefined, true],
+  ['external_connector_error', 424, false],
   ['usage_not_included', undefined, false],
   ['data_residency_mismatch', undefined, false],
 ];

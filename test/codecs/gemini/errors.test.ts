@@ -39,6 +39,13 @@ test('a refusal of our own credential or region is never the fault of the client
   assert.equal(region.details.upstream?.status, 403);
 });
 
+test('a file that is not ready is the fault of the client who named it, not of our account', () => {
+  const message = 'The File 5y6l7yja98jc is not in an ACTIVE state and usage is not allowed.';
+  const error = decode(400, body({ code: 400, status: 'FAILED_PRECONDITION', message }));
+  assert.equal(error.details.upstream?.status, 400);
+  assert.equal(error.message, message);
+});
+
 test('a limit says when to come back, by its details or the header', () => {
   const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' }];
   assert.equal(decode(429, body({ code: 429, status: 'RESOURCE_EXHAUSTED', details })).details.retryAfterMs, 34_400);

@@ -77,6 +77,31 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
     false,
     'nothing',
   ],
+  ['403 of a cache', said(403, 'CachedContent not found (or permission denied)'), 'next', false, 'nothing'],
+  [
+    '403 of a store of documents',
+    said(403, "Permission 'discoveryengine.servingConfigs.search' denied on resource '//x' (or it may not exist)."),
+    'next',
+    false,
+    'nothing',
+  ],
+  [
+    '403 of Google’s to predict',
+    said(403, "Permission 'aiplatform.endpoints.predict' denied on resource '//x' (or it may not exist)."),
+    'next',
+    false,
+    'refused',
+  ],
+  ['404 of a cache', said(404, 'Not found: cached content metadata for 6116704758662168576.'), 'deterministic', false, 'nothing'],
+  ['401 of a router’s model', said(401, 'key not allowed to access model. Tried to access m'), 'next', false, 'unknownModel'],
+  [
+    '403 of a blocked model',
+    fault({ upstream: { status: 403, code: 'model_permission_blocked_project', text: 'Blocked at the project level.' } }),
+    'next',
+    false,
+    'unknownModel',
+  ],
+  ['403 of a free tier', said(403, 'The free tier of the model has been exhausted.'), 'next', false, 'unknownModel'],
   ['403 of a model', said(403, 'Project `proj_1` does not have access to model `m`'), 'next', false, 'unknownModel'],
   [
     '403 of an organisation',
@@ -109,6 +134,13 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ],
   ['404 of a router’s endpoints', said(404, 'No endpoints found that support image input'), 'next', false, 'nothing'],
   ['404 of a router’s policy', said(404, 'No endpoints found matching your data policy'), 'next', false, 'nothing'],
+  [
+    '404 of a router’s guardrails',
+    said(404, 'No endpoints available matching your guardrail restrictions and data policy.'),
+    'next',
+    false,
+    'nothing',
+  ],
   ['404 of a router’s model', said(404, 'No endpoints found for a/model.'), 'next', false, 'unknownModel'],
   ['402 of a request that is too large', said(402, FEWER.replace('N', '30104')), 'next', false, 'nothing'],
   [
@@ -129,6 +161,7 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['422', said(422), 'deterministic', false, 'nothing'],
   ['429', said(429), 'next', true, 'rateLimited undefined'],
   ['429 of a request that no minute has room for', said(429, TOO_LARGE), 'next', false, 'nothing'],
+  ['429 of a long prompt', said(429, 'Extra usage is required for long context requests.'), 'next', false, 'nothing'],
   [
     '429 of a minute that is full',
     said(429, 'Rate limit reached for gpt-x: Limit 30000, Used 29000.'),
