@@ -127,8 +127,8 @@ function inFormat(vector: JsonValue | undefined, format: EncodingFormat): string
     const size = Buffer.byteLength(vector, 'base64');
     if (size === 0 || size % FLOAT_BYTES !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(vector)) throw noVector();
     const bytes = Buffer.from(vector, 'base64');
-    if (format === 'float') return `[${[...floatsOf(bytes)].join(',')}]`;
-    for (const _ of floatsOf(bytes));
+    const numbers = floatsOf(bytes);
+    if (format === 'float') return `[${numbers.join(',')}]`;
     // Python's decoder refuses one without its padding.
     return vector.length % 4 === 0 ? undefined : JSON.stringify(bytes.toString('base64'));
   }
@@ -157,12 +157,14 @@ function base64Of(vector: readonly number[]): string {
 }
 
 /** Each number exactly: a double holds every float32. Throws for what is no number, since nobody can compute with it. */
-function* floatsOf(bytes: Buffer): Generator<number> {
+function floatsOf(bytes: Buffer): readonly number[] {
+  const numbers: number[] = [];
   for (let at = 0; at < bytes.length; at += FLOAT_BYTES) {
     const value = bytes.readFloatLE(at);
     if (!Number.isFinite(value)) throw noVector();
-    yield value;
+    numbers.push(value);
   }
+  return numbers;
 }
 
 const COUNTERS = ['prompt_tokens', 'total_tokens'] as const;
