@@ -12,7 +12,7 @@ import type { Channel } from '../config/config.ts';
 import { goneBecause, toGatewayError, upstreamFailure } from '../errors.ts';
 import { orderChannels } from './candidates.ts';
 import type { Release } from './concurrency.ts';
-import { MAX_RETRY_AFTER_MS, type Permit } from './health.ts';
+import type { Permit } from './health.ts';
 import type { Attempt, AttemptNote, Dispatcher, Plan } from './plan.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
 import {
@@ -46,6 +46,9 @@ const MOST_DOUBLINGS = 4;
  * being worked on, which the Channel's own `retries` and the other Channels are for.
  */
 const STALE_MS = 2_000;
+
+/** What a client is told of a `Retry-After`: quotas come back within a day, and an upstream may name the year 9999. */
+const MOST_TOLD_MS = 24 * 3_600_000;
 
 /** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
 export function dispatch<Answer>(
@@ -253,8 +256,7 @@ class AttemptLoop<Answer> {
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     const now = this.#dispatcher.clock.monotonic();
-    // No later than its circuit lets a request through: an upstream may name the year 9999.
-    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + Math.min(waitMs, MAX_RETRY_AFTER_MS));
+    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + Math.min(waitMs, MOST_TOLD_MS));
     // Nobody waits for a Channel whose circuit will not let the repeat through.
     if (this.#dispatcher.health.closedForMs(channel.id, this.#circuit) > (waitMs ?? 0)) return undefined;
     if (waitMs !== undefined)

@@ -120,7 +120,7 @@ class OnePermit implements Permit {
 export type CircuitWatch = (channelId: string, model: string | undefined, state: CircuitState) => void;
 
 /** The longest that a Retry-After can keep a Channel out. */
-export const MAX_RETRY_AFTER_MS = 10 * 60_000;
+const MAX_RETRY_AFTER_MS = 10 * 60_000;
 const PROBE_FAILURES = 2;
 /** Enough to judge by; a busy Channel does not need more. */
 const MAX_RESULTS = 200;

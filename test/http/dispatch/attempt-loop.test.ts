@@ -353,11 +353,12 @@ test('F13: a kept connection that was dead is no failure of the Channel, once', 
   }
 });
 
-test('F9: a client is told to come back no later than the circuit would let it through', async () => {
+test('F9: a client is told to come back when the upstream says, within a day', async () => {
   for (const [waitMs, told] of [
     [60_000, 59_999],
-    [86_400_000, 599_999],
-    [Number.MAX_SAFE_INTEGER - 1, 599_999],
+    [3_600_000, 3_599_999],
+    [86_500_000, 86_399_999],
+    [Number.MAX_SAFE_INTEGER - 1, 86_399_999],
   ] as const) {
     for (const status of [429, 503]) {
       const error = errorOf(await setUp({ a: [said(status, waitMs)] }).run());
