@@ -69,7 +69,7 @@ const OUT_OF_FILES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
  * An answer that was cut at `limits.answer_bytes`, and is one as far as it goes: a client brings such a one about (thousands of
  * vectors, the probabilities of each token).
  */
-export function isTooLong({ details: { byClient, cause } }: GatewayError): boolean {
+export function isCutAtLimit({ details: { byClient, cause } }: GatewayError): boolean {
   return byClient === true && cause instanceof StreamError && cause.reason === 'too_many_bytes';
 }
 

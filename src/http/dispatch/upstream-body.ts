@@ -21,8 +21,7 @@ const ERROR_BODY_MS = 5_000;
 
 /**
  * Throws reason `too_many_bytes`, `encoded_body`, or what the connection failed with; for JSON of too many bytes the error that
- * does not blame the Channel. A large body is read as text in turns of
- * `work`; absent: at once.
+ * does not blame the Channel. A large body is read as text in turns of `work`; absent: at once.
  */
 export async function readWhole(
   { headers, body }: Pick<UpstreamHead, 'headers' | 'body'>,

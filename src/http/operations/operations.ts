@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import { isIPv6 } from 'node:net';
 import type { Logger } from 'pino';
+import { LoopTurns } from '../../streams/loop-turns.ts';
 import type { AdminApi } from '../admin/admin-api.ts';
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../request/ip-ranges.ts';
@@ -14,7 +15,6 @@ import { RequestLines } from '../server/request-lines.ts';
 import { pathOfTarget } from '../server/route-table.ts';
 import { SAFE_HEADERS } from '../server/safe-headers.ts';
 import type { Site } from '../server/site.ts';
-import { LoopTurns } from '../../streams/loop-turns.ts';
 import type { OperatorReports } from './reports.ts';
 
 export interface OperationsServer {

@@ -15,7 +15,7 @@ import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { PumpSource } from '../../streams/pump.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
-import { isTooLong, upstreamFailure } from '../errors.ts';
+import { isCutAtLimit, upstreamFailure } from '../errors.ts';
 import type { LargeWork } from '../request/large-work.ts';
 
 export interface AnswerStreamOptions {
@@ -131,7 +131,7 @@ export class AnswerStream implements AnswerSource {
    */
   #blamed(failure: GatewayError): GatewayError {
     const isBroken = this.#wasHeldUp && BROKEN.has(failure.details.reason ?? '');
-    return isBroken || (this.fold.isBegun && isTooLong(byClient(failure))) ? byClient(failure) : failure;
+    return isBroken || (this.fold.isBegun && isCutAtLimit(byClient(failure))) ? byClient(failure) : failure;
   }
 
   /** What is to be read next: nothing while a large event is read, no bytes once it was, and then what had come with it. */
