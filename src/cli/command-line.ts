@@ -50,7 +50,8 @@ import {
 import { parsePrice } from '../store/prices.ts';
 import type { Store } from '../store/store.ts';
 import { StoreError } from '../store/store-error.ts';
-import { systemClock } from '../streams/clock.ts';
+import { adjustable, systemClock } from '../streams/clock.ts';
+import { storeClock } from './store-clock.ts';
 
 /** The folder in which settlements wait for a database where no configuration names one: its own default. */
 const LOCAL_FOLDER = './data';
@@ -94,7 +95,9 @@ export function verbsOf(outside: () => Pick<ServeOptions, 'load' | 'configPath' 
   ];
 }
 
-const mint = createMint(systemClock.now, randomBytes);
+/** A store that several machines share puts it right. */
+const clock = adjustable(systemClock);
+const mint = createMint(clock.now, randomBytes);
 
 /** Where a command prints: whole lines, without their line ends. */
 export interface Terminal {
@@ -210,7 +213,7 @@ function runServe(
     root: resolve(dirname(fileURLToPath(import.meta.url)), '../..'),
     version: manifest.version,
     codecs,
-    clock: systemClock,
+    clock,
     mint,
     random: Math.random,
     chargeFor,
@@ -246,7 +249,7 @@ async function runVerb(
   const { input, write, unread, out } = terminal;
   try {
     const context = {
-      clock: systemClock,
+      clock,
       mint,
       readFile: readNamedFile,
       ...file,
@@ -316,7 +319,7 @@ function loadOptions(env: NodeJS.ProcessEnv): LoadOptions {
     env,
     readFile: (path) => readFileSync(path, 'utf8'),
     parsePrice,
-    now: systemClock.now,
+    now: clock.now,
     ...(host === undefined || host === '' ? {} : { host }),
     ...(port === undefined || port === '' ? {} : { port: Number(port) }),
   };
@@ -330,13 +333,7 @@ function environmentOf(localPath: string, onProblem?: StoreProblem): StoreEnviro
   return {
     ...(onProblem === undefined ? {} : { onProblem }),
     localPath,
-    clock: {
-      now: systemClock.now,
-      after(ms, callback) {
-        const timer = setTimeout(callback, ms).unref();
-        return () => clearTimeout(timer);
-      },
-    },
+    clock: storeClock(clock),
     randomBytes,
     process: { host: processSpace(), pid: process.pid, isAlive },
   };

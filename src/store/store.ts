@@ -55,6 +55,11 @@ export interface Clock {
   now(): number;
   /** Calls back once; the returned function cancels. Must not keep the process alive. */
   after(ms: number, callback: () => void): () => void;
+  /**
+   * Adds `byMs` to what `now` says, here and wherever times for this store come from. A store that several machines share calls
+   * it, so that all of them go by its time. Without it a difference is only told.
+   */
+  adjust?(byMs: number): void;
 }
 
 export interface StoreOptions {

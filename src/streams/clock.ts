@@ -39,6 +39,25 @@ export const systemClock: Clock = {
   },
 };
 
+/** A clock whose time of day can be put right: several machines that share a database go by its time. */
+export interface AdjustableClock extends Clock {
+  /** Adds `byMs` to what `now` says, also where it has been adjusted before. */
+  adjust(byMs: number): void;
+}
+
+/** `own` as long as nobody adjusts it. What is measured stays as it is. */
+export function adjustable(own: Clock): AdjustableClock {
+  let addedMs = 0;
+  return {
+    now: () => own.now() + addedMs,
+    monotonic: () => own.monotonic(),
+    setTimeout: (fire, ms) => own.setTimeout(fire, ms),
+    adjust(byMs) {
+      addedMs += byMs;
+    },
+  };
+}
+
 /** Resolves after `ms`, and as soon as the signal is aborted. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -56,13 +56,13 @@ interface Conversation extends Body {
 }
 
 /** The body that asks for the summary: the conversation, and the instruction as the last message of the user. */
-export function* summaryRequest(text: string, { input }: JsonObject): Steps<Body> {
+export function* summaryRequest(text: string, json: JsonObject): Steps<Body> {
+  const { input } = json;
   const last = JSON.stringify(userMessage(INSTRUCTION));
   const before =
     typeof input === 'string' ? [JSON.stringify(userMessage(input))] : ((yield* sliceElementsInSteps(text, ['input'])) ?? []);
   yield;
-  const isAsked = Array.isArray(input) && isTrigger(input.at(-1));
-  const items = [...(isAsked ? before.slice(0, -1) : before), last];
+  const items = [...(endsInTrigger(json) ? before.slice(0, -1) : before), last];
   yield;
   const asking = editJson(text, [
     { path: ['input'], value: `[${items.join(',')}]` },
@@ -70,9 +70,9 @@ export function* summaryRequest(text: string, { input }: JsonObject): Steps<Body
     ...LEFT_OUT.filter((name) => name !== 'store').map((name) => ({ path: [name], value: undefined })),
   ]);
   yield;
-  const json = yield* parseInSteps(asking);
-  if (!isObject(json)) throw new Error('a request body is an object');
-  return { text: asking, json };
+  const asked = yield* parseInSteps(asking);
+  if (!isObject(asked)) throw new Error('a request body is an object');
+  return { text: asking, json: asked };
 }
 
 function userMessage(text: string): JsonObject {
@@ -101,6 +101,11 @@ function summaryItem({ outcome, items, usage }: Whole, context: SealingContext):
 /** True for a request whose `compaction_trigger` asks for a compaction in place of an answer. */
 export function asksForCompaction({ dialect, items }: CanonicalRequest): boolean {
   return dialect === 'responses' && items.some(asks);
+}
+
+/** True for a body that asks for a compaction in place of an answer. */
+export function endsInTrigger({ input }: JsonObject): boolean {
+  return Array.isArray(input) && isTrigger(input.at(-1));
 }
 
 function asks(item: Item): boolean {
@@ -166,13 +171,27 @@ export function* compactionOf(whole: Whole, asked: Conversation, context: Compac
 }
 
 /** The exact texts of the messages of the user. */
-function* userTexts({ text, json, summaries }: Conversation): Steps<readonly string[]> {
+function userTexts(asked: Conversation): Steps<readonly string[]> {
+  return textsOf(asked, (item) => isMessage(item) && item['role'] === 'user');
+}
+
+/** The exact texts of what a summary does not stand for: what the user and the developer wrote and set. */
+export function textsBeside(asked: Conversation): Steps<readonly string[]> {
+  return textsOf(asked, (item) => (isMessage(item) ? item['role'] !== 'assistant' : SETTINGS.has(String(item['type']))));
+}
+
+/** Items that are no part of what was said, and hold from their place on. */
+const SETTINGS = new Set(['additional_tools', 'configuration_update']);
+
+const isMessage = ({ type }: JsonObject): boolean => (type ?? 'message') === 'message';
+
+function* textsOf({ text, json, summaries }: Conversation, isKept: (item: JsonObject) => boolean): Steps<readonly string[]> {
   const { input } = json;
   if (!Array.isArray(input)) return [];
   const texts = (yield* sliceElementsInSteps(text, ['input'])) ?? [];
   return texts.filter((_, at) => {
     const item = input[at];
-    return summaries?.has(at) !== true && isObject(item) && item['role'] === 'user' && (item['type'] ?? 'message') === 'message';
+    return summaries?.has(at) !== true && isObject(item) && isKept(item);
   });
 }
 
@@ -217,18 +236,31 @@ function messageOf({ value }: Opaque): JsonObject {
   return userMessage(`${HEADING}\n\n${value}`);
 }
 
-/** An item that a request only named: a summary as a message, any other as it is. */
-export function namedSummary(item: JsonObject, open: (sealed: string) => Opaque | undefined): JsonObject {
+type Open = (sealed: string) => Opaque | undefined;
+
+/** The summary in an item; undefined for any other item, and for the compaction of an upstream. */
+function summaryIn(item: JsonObject, open: Open): Opaque | undefined {
   const sealed = sealedIn(item);
   const opaque = sealed === undefined ? undefined : open(sealed);
-  return opaque?.form === SUMMARY ? messageOf(opaque) : item;
+  return opaque?.form === SUMMARY ? opaque : undefined;
+}
+
+/** True for a `compaction` item that the gateway made of a summary. */
+export function isSummary(item: JsonObject, open: Open): boolean {
+  return summaryIn(item, open) !== undefined;
+}
+
+/** An item that a request only named: a summary as a message, any other as it is. */
+export function namedSummary(item: JsonObject, open: Open): JsonObject {
+  const summary = summaryIn(item, open);
+  return summary === undefined ? item : messageOf(summary);
 }
 
 /**
  * The request with the summaries in it as messages. All other compaction items are their upstream's. Throws for an envelope that
  * cannot be opened.
  */
-export function* withSummaries(request: Body, open: (sealed: string) => Opaque | undefined): Steps<Conversation> {
+export function* withSummaries(request: Body, open: Open): Steps<Conversation> {
   const { input } = request.json;
   if (!Array.isArray(input)) return request;
   const edits: JsonEdit[] = [];

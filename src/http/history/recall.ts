@@ -3,10 +3,12 @@
  * every upstream dialect gets a whole conversation. Nothing else is inherited, not even `instructions`.
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import type { Opaque } from '../../codecs/canonical/opaque.ts';
 import { parseInSteps } from '../../codecs/json/parse-in-steps.ts';
-import { namedSummary, withSummaries } from '../../codecs/responses/summary.ts';
+import { endsInTrigger, isSummary, namedSummary, textsBeside, withSummaries } from '../../codecs/responses/summary.ts';
 import { wrongType } from '../../codecs/requests/members.ts';
+import type { Steps } from '../../codecs/steps.ts';
 import type { Principal } from '../../store/keys.ts';
 import { within } from '../../streams/clock.ts';
 import type { Gateway } from '../gateway.ts';
@@ -17,7 +19,16 @@ import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { refuseOrphanResults } from './orphan-results.ts';
 import { ownerOf } from './response-history.ts';
-import { inputItems, type ItemTexts, NO_ITEMS, type PastTurn, pastTurn, storedItemsOf, withHistory } from './past-turn.ts';
+import {
+  inputItems,
+  type ItemTexts,
+  itemTextsInSteps,
+  NO_ITEMS,
+  type PastTurn,
+  pastTurn,
+  storedItemsOf,
+  withHistory,
+} from './past-turn.ts';
 import type { Answered } from './remembering.ts';
 
 /** The response id that a request continues. Throws `invalid_request` where it names native state too. */
@@ -74,6 +85,7 @@ export async function recall({ gateway, principal, body, past, slot, onTurn }: R
   const asked = past === undefined ? body : await expanded(gateway, body, own, past, slot);
   const open = gateway.envelopes.opener(principal.account.id);
   const whole = await gateway.largeWork.of(asked.text, withSummaries(asked, open));
+  const beside = isRemembered && endsInTrigger(json) ? await gateway.largeWork.of(whole.text, itemsBeside(whole)) : undefined;
   const turns = await turnsOfItems(gateway, principal, whole.json);
   const named = namedItems(turns, { maxBytes: history.entryBytes, maxValues: limits.jsonValues });
   let storedBy: ReadonlyMap<string, string> | undefined;
@@ -102,20 +114,33 @@ export async function recall({ gateway, principal, body, past, slot, onTurn }: R
       ? {
           remember: (answered: Answered) => {
             const { output, storedItems, itemIds } = answered;
-            const turn = pastTurn({ parent: past, input: own, output, storedItems, itemIds });
+            const before = beside !== undefined && isOneSummary(output, open) ? beside : undefined;
+            const asked = before === undefined ? { parent: past, input: own } : { parent: undefined, input: before };
+            const turn = pastTurn({ ...asked, output, storedItems, itemIds });
             const told = onTurn?.(turn, answered);
             if (!isKept) return told;
             const saved = memory.save({
               id: responseId,
               owner: ownerOf(principal),
               turn,
-              ...(previousId === undefined ? {} : { previousId }),
+              ...(previousId === undefined || turn.parent === undefined ? {} : { previousId }),
             });
             return told === undefined || saved === undefined ? (told ?? saved) : Promise.all([told, saved]).then(() => undefined);
           },
         }
       : {}),
   };
+}
+
+/** What goes on beside a summary, whose turn is the first of what follows: the turns before it are what it stands for. */
+function* itemsBeside(asked: Parameters<typeof textsBeside>[0]): Steps<ItemTexts> {
+  return yield* itemTextsInSteps(yield* textsBeside(asked));
+}
+
+function isOneSummary(output: ItemTexts, open: (sealed: string) => Opaque | undefined): boolean {
+  if (output.count !== 1) return false;
+  const item = parseJson(output.bytes.toString());
+  return isObject(item) && isSummary(item, open);
 }
 
 const NONE_STORED: ReadonlyMap<string, string> = new Map();

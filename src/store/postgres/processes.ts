@@ -28,7 +28,7 @@ const SWEEP: Statement = {
 export function createRegistry(database: Database): Registry {
   const { options } = database;
   const { clock, process: self } = options;
-  const tellClock = clockTeller(options);
+  const keepClock = clockKeeper(options);
   return {
     options,
     requireHealth: () => database.requireHealth(),
@@ -36,7 +36,7 @@ export function createRegistry(database: Database): Registry {
     async beat(id) {
       const askedAtMs = clock.now();
       const [row] = await database.change(BEAT, [id, self.host, self.pid]);
-      if (row !== undefined) tellClock(askedAtMs, int(row, 'at_ms'), clock.now());
+      if (row !== undefined) keepClock(askedAtMs, int(row, 'at_ms'), clock.now());
     },
     find: (id) => findProcess(database, id),
     async ofOpenExchanges() {
@@ -47,22 +47,34 @@ export function createRegistry(database: Database): Registry {
   };
 }
 
+/** What NTP keeps together differs by less, and so may a look at the database's clock. */
+const ADJUST_MS = 1_000;
+
 /**
- * Spend windows and leases go by each machine's own clock. Where two differ by more than windows bear with, each takes what the
- * other has counted for nothing, and a limit by the hour or the day holds nobody: an operator must hear of it. Told once, until
- * the clock is right again.
+ * Spend windows and leases go by one clock, the database's: where two gateways differ by more than windows bear with, each would
+ * take what the other has counted for nothing, and a limit by the hour or the day would hold nobody. A machine that is far off is
+ * told once, until its clock is right again: the lines of its log are still by its own.
  */
-function clockTeller({ onProblem }: Pick<PostgresOptions, 'onProblem'>) {
+function clockKeeper({ clock, onProblem }: Pick<PostgresOptions, 'clock' | 'onProblem'>) {
   let wasWrong = false;
+  let adjustedMs = 0;
+  /** The database said `databaseMs` at some time between the other two. */
   return (fromMs: number, databaseMs: number, toMs: number): void => {
-    const aheadMs = Math.max(fromMs - databaseMs, 0) || Math.min(toMs - databaseMs, 0);
+    const leftMs = Math.max(fromMs - databaseMs, 0) || Math.min(toMs - databaseMs, 0);
+    const aheadMs = leftMs - adjustedMs;
+    if (clock.adjust !== undefined && Math.abs(leftMs) > ADJUST_MS) {
+      clock.adjust(-leftMs);
+      adjustedMs -= leftMs;
+    }
     const isWrong = Math.abs(aheadMs) > CLOCK_SLACK_MS;
     const where = aheadMs > 0 ? 'ahead of' : 'behind';
     if (isWrong && !wasWrong)
       onProblem?.({
         what:
           `clock_differs: this machine's clock is ${Math.round(Math.abs(aheadMs) / 1000)} s ${where} the database's; ` +
-          'while clocks differ, limits by the hour and day do not hold between gateways',
+          (clock.adjust === undefined
+            ? 'while clocks differ, limits by the hour and day do not hold between gateways'
+            : "limits, leases and times of answers go by the database's"),
       });
     wasWrong = isWrong;
   };

@@ -245,6 +245,48 @@ for (const { name: model } of FORMS) {
     );
   });
 
+  test(`${model}: what is continued by the id of a compaction is the user's messages and the summary alone`, async () => {
+    await using gateway = await testGateway(CONFIG);
+    const trigger = { type: 'compaction_trigger' };
+    const first = [{ role: 'user', content: 'Find the word.' }, ...HISTORY.slice(1)];
+    const steps = [
+      { reply: say('Here it is.'), input: first },
+      { reply: summary, input: [{ role: 'user', content: 'Now compact.' }, trigger] },
+      { reply: say('A word.'), input: [{ role: 'user', content: 'Go on.' }] },
+      { reply: say('The second summary.'), input: [trigger] },
+      { reply: say('Another.'), input: [{ role: 'user', content: 'And on.' }] },
+    ];
+    const said: string[] = [];
+    const client = await connect(gateway);
+    for (const over of ['http', 'socket']) {
+      let previous: string | undefined;
+      for (const { reply, input } of steps) {
+        simulator.enqueue(reply);
+        const create = { model, tools: TOOLS, input, ...(previous === undefined ? {} : { previous_response_id: previous }) };
+        if (over === 'http') {
+          const answer = await gateway.post('/v1/responses', create);
+          const text = await answer.text();
+          assert.equal(answer.status, 200, text);
+          previous = JSON.parse(text).id;
+        } else {
+          const turn = await client.turn({ type: 'response.create', ...create });
+          previous = JSON.parse(JSON.stringify(turn.at(-1))).response.id;
+        }
+        said.push(simulator.requests.at(-1)?.text ?? '');
+      }
+    }
+    client.ws.close();
+    for (const from of [0, steps.length]) {
+      const [, compacting = '', third = '', , fifth = ''] = said.slice(from);
+      assert.match(compacting, /It says hello/);
+      assert.match(compacting, /Here it is/);
+      assert.doesNotMatch(third, /It says hello|call_1|Here it is/, 'what was summed up is gone');
+      inOrder(third, ['Find the word.', 'Now compact.', 'They read: hello.', 'Go on.']);
+      assert.doesNotMatch(fifth, /It says hello|They read|A word/, 'so is the first summary');
+      inOrder(fifth, ['Find the word.', 'Now compact.', 'Go on.', 'The second summary.', 'And on.']);
+    }
+  });
+
   test(`${model}: the summary of a second compaction stands for that of the first, which is no message of the user`, async () => {
     await using gateway = await testGateway(CONFIG);
     const input = [...HISTORY];
@@ -287,3 +329,12 @@ test('a compaction that is only named by its id goes on as its summary, whoever 
     }
   }
 });
+
+function inOrder(text: string, words: readonly string[]): void {
+  const places = words.map((word) => text.indexOf(word));
+  assert.ok(!places.includes(-1), `${words[places.indexOf(-1)]} is not in ${text}`);
+  assert.deepEqual(
+    places,
+    places.toSorted((a, b) => a - b),
+  );
+}

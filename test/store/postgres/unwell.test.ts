@@ -6,7 +6,7 @@ import { openPostgresStore } from '../../../src/store/postgres/open.ts';
 import { server, startServer } from '../../support/postgres.ts';
 import { cuttableSocket } from '../support/cuttable-socket.ts';
 import { clean, fails, open, stayAlive, until } from '../support/postgres-store.ts';
-import { cause, entry, FakeClock, funded, ok, realClock, T0 } from '../support/store.ts';
+import { cause, entry, FakeClock, funded, ok, T0 } from '../support/store.ts';
 import { nameOf, onPostgres, postgresOptions, spoolOf } from '../support/stores.ts';
 
 const logged = (url: string): string[] => (existsSync(spoolOf(url)) ? readdirSync(spoolOf(url)) : []);
@@ -302,51 +302,6 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     ok(await cut.accounts.credit(owner.account.id, 5n, cause('cut off')));
     assert.equal((await steady.accounts.find(owner.account.id))?.walletNanos, 1_000n);
     await clean(steady);
-  });
-
-  test('a clock that is far from the database’s is told once, with how far it is, and again after it was right', async (t) => {
-    let aheadMs = 0;
-    let beats = 0;
-    const problems: string[] = [];
-    await open(
-      t,
-      await place(t),
-      {
-        clock: { ...realClock, now: () => Date.now() + aheadMs },
-        processTtlMs: 60,
-        onProblem: ({ what }) => problems.push(what),
-      },
-      {
-        onQuery(name) {
-          if (name === 'owner_beat') beats += 1;
-        },
-      },
-    );
-    const beatTwice = async (): Promise<void> => {
-      const before = beats;
-      await until(() => beats >= before + 3);
-    };
-    await beatTwice();
-    assert.deepEqual(problems, []);
-    aheadMs = -4 * 60_000;
-    await beatTwice();
-    assert.deepEqual(problems, [], 'windows bear with as much');
-    aheadMs = 5 * 3_600_000;
-    await beatTwice();
-    aheadMs = 0;
-    await beatTwice();
-    aheadMs = -24 * 3_600_000;
-    await beatTwice();
-    const told = problems.map((what) =>
-      /^clock_differs: this machine's clock is (\d+) s (ahead of|behind) the database's; /.exec(what),
-    );
-    assert.deepEqual(
-      told.map((found) => found?.slice(1)),
-      [
-        ['18000', 'ahead of'],
-        ['86400', 'behind'],
-      ],
-    );
   });
 });
 
