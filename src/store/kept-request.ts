@@ -1,6 +1,6 @@
 /**
  * What is kept of the request of a video task that is over. Tasks are kept for ever, those that were refused cost their owner
- * nothing, and a picture in a request may be a megabyte: nobody asks for that again, and a disk would be full of it.
+ * nothing, and a request may be a megabyte: nobody sends that again, and a disk would be full of it.
  */
 
 /** A request that is no longer is kept as it is. */
