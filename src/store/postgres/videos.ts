@@ -10,7 +10,8 @@ import { int, text, taskOf } from './rows.ts';
 import type { Statement } from './session.ts';
 
 /** The text of a task without its request. As `json`, which keeps every text as it is. */
-const LISTED = `(SELECT json_object_agg(e.key, e.value)::text FROM json_each(task::json) AS e WHERE e.key <> 'requestJson') AS task`;
+const LISTED = `(SELECT json_object_agg(e.key, e.value)::text FROM json_each(task::json) AS e
+    WHERE e.key <> 'requestJson') AS task`;
 /** $3: below this number. */
 const LIST: Statement = {
   name: 'video_list',
