@@ -9,6 +9,7 @@ import { done, type Invalid, invalid, refused, type Result } from './result.ts';
 import { storable } from './storable.ts';
 import { nextTask } from './video-task.ts';
 import {
+  type ListedVideo,
   type NewVideo,
   type NotChanged,
   type NotCreated,
@@ -189,13 +190,17 @@ export function dueAt(task: VideoTask): number | undefined {
   }
 }
 
+export function listed({ requestJson: _request, ...task }: VideoTask): ListedVideo {
+  return task;
+}
+
 /** How many tasks a page holds: what was asked for, from 1 to the most that there may be. */
 export function pageSize(limit: number): number {
   return Math.min(Math.max(Math.trunc(limit), 1), MAX_LIST);
 }
 
 /** A page of `size`, from what was found when one more was asked for. */
-export function pageOf(found: readonly VideoTask[], size: number): VideoPage {
+export function pageOf(found: readonly ListedVideo[], size: number): VideoPage {
   const tasks = found.slice(0, size);
   const nextCursor = found.length > size ? tasks.at(-1)?.id : undefined;
   return { tasks, hasMore: nextCursor !== undefined, ...(nextCursor === undefined ? {} : { nextCursor }) };

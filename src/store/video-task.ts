@@ -2,6 +2,7 @@
  * The task after an event: which facts each state carries, in a form that every engine keeps as it is. Pure; whether the event is
  * legal is decided by the table in `videos.ts`.
  */
+import { keptRequest } from './kept-request.ts';
 import { storable } from './storable.ts';
 import type { VideoChange, VideoSubmission, VideoTask } from './videos.ts';
 
@@ -20,7 +21,7 @@ export function nextTask(
   const core = coreOf(task, nowMs);
   switch (change.event) {
     case 'cancel':
-      return { ...core, state: 'cancelled', endedAtMs: nowMs };
+      return { ...over(core), state: 'cancelled', endedAtMs: nowMs };
     case 'submit':
     case 'retry': {
       const attempt = 'submission' in task && task.submission !== undefined ? task.submission.attempt + 1 : 1;
@@ -44,7 +45,7 @@ export function nextTask(
       if (submission === undefined) return undefined;
       const details = change.detailsJson === undefined ? {} : { detailsJson: storable(change.detailsJson) };
       return {
-        ...core,
+        ...over(core),
         state: 'succeeded',
         submission,
         ...upstreamIdOf(task),
@@ -59,7 +60,7 @@ export function nextTask(
       const { upstreamText } = change.error;
       const words = upstreamText === undefined ? {} : { upstreamText: storable(upstreamText) };
       const error = { code: storable(change.error.code), message: storable(change.error.message), ...words };
-      return { ...core, state: 'failed', ...known, ...upstreamIdOf(task), error, endedAtMs: nowMs };
+      return { ...over(core), state: 'failed', ...known, ...upstreamIdOf(task), error, endedAtMs: nowMs };
     }
     case 'lose': {
       const submission = submissionOf(task);
@@ -73,6 +74,10 @@ export function nextTask(
 function coreOf(task: VideoTask, nowMs: number): Core {
   const { id, number, accountId, keyId, model, requestJson, createdAtMs, frozenNanos } = task;
   return { id, number, accountId, keyId, model, requestJson, createdAtMs, updatedAtMs: nowMs, frozenNanos };
+}
+
+function over(core: Core): Core {
+  return { ...core, requestJson: keptRequest(core.requestJson) };
 }
 
 function submissionOf(task: VideoTask): VideoSubmission | undefined {

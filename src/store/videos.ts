@@ -202,8 +202,11 @@ export interface DueQuery {
 export const DUE_STATES = ['queued', 'running', 'unknown'] as const;
 export type DueState = (typeof DUE_STATES)[number];
 
+/** Without the request, which may be a megabyte: a page of them would be a hundred. */
+export type ListedVideo = VideoTask extends infer Task ? (Task extends VideoTask ? Omit<Task, 'requestJson'> : never) : never;
+
 export interface VideoPage {
-  readonly tasks: readonly VideoTask[];
+  readonly tasks: readonly ListedVideo[];
   readonly hasMore: boolean;
   /** The id to give as `after` for the next page, when there is one. */
   readonly nextCursor?: string;

@@ -263,7 +263,7 @@ eachStore(({ openStore, place }) => {
     const store = await openStore(t);
     const owner = await funded(store, 100_000n);
     for (let n = 1; n <= 7; n += 1) ok(await store.videos.create(newVideo(owner, `n${n}`)));
-    const ids = (tasks: readonly VideoTask[]) => tasks.map(({ id }) => id).join(' ');
+    const ids = (tasks: readonly Pick<VideoTask, 'id'>[]) => tasks.map(({ id }) => id).join(' ');
     const first = ok(await store.videos.list(owned(owner), { limit: 3 }));
     assert.deepEqual([ids(first.tasks), first.hasMore, first.nextCursor], ['n7 n6 n5', true, 'n5']);
     ok(await store.videos.create(newVideo(owner, 'n8')));
@@ -283,6 +283,51 @@ eachStore(({ openStore, place }) => {
       assert.equal(ok(await store.videos.list(owned(owner), { limit })).tasks.length, size, `limit ${limit}`);
     assert.equal(ids(await store.videos.all({ limit: 2 })), 'n8 n7');
     assert.deepEqual(await store.videos.all({ state: 'running' }), []);
+  });
+
+  test('of a large request its long words are cut when the task is over, and not before', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 100_000n);
+    const link = `https://images.example/cat.png?${'A'.repeat(900_000)}`;
+    const large = JSON.stringify({ prompt: 'a cat', input: [{ type: 'image', url: link }], seed: 7 });
+    const many = JSON.stringify(Array.from({ length: 10_000 }, (_, n) => n));
+    const none = 'x'.repeat(20_000);
+    const requests = { large, many, none, short: '{"prompt":"a cat"}' };
+    for (const [id, requestJson] of Object.entries(requests)) {
+      ok(await store.videos.create({ ...newVideo(owner, id), requestJson }));
+      assert.equal((await store.videos.inspect(id))?.requestJson, requestJson);
+      ok(await store.videos.cancel(id, owned(owner), T0));
+    }
+    const kept = async (id: string): Promise<string> => (await store.videos.inspect(id))?.requestJson ?? '';
+    const url = `${link.slice(0, 256)}… (${link.length} characters)`;
+    assert.deepEqual(JSON.parse(await kept('large')), { prompt: 'a cat', input: [{ type: 'image', url }], seed: 7 });
+    assert.deepEqual(JSON.parse(await kept('many')), { cut: `${many.slice(0, 256)}… (${many.length} characters)` });
+    assert.deepEqual(JSON.parse(await kept('none')), { cut: `${none.slice(0, 256)}… (${none.length} characters)` });
+    assert.equal(await kept('short'), requests.short);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('a page of tasks with large requests is read in steps, between which others have their turns, and without the requests', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 100_000n);
+    const words = { prompt: 'x"\ud83d\ude00\\u0000'.repeat(100_000) };
+    for (let n = 1; n <= 24; n += 1)
+      ok(await store.videos.create({ ...newVideo(owner, `n${n}`), requestJson: JSON.stringify(words) }));
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const { tasks } = ok(await store.videos.list(owned(owner), { limit: 24 }));
+    isOver = true;
+    assert.equal(tasks.length, 24);
+    const [newest] = tasks;
+    const { requestJson, ...rest } = (await store.videos.inspect('n24')) ?? {};
+    assert.deepEqual(newest, rest);
+    assert.deepEqual(JSON.parse(requestJson ?? ''), words);
+    assert.ok(turns >= 5, `others had ${turns} turns`);
   });
 
   test('F32: a worker that lost its lease can change nothing; what it left in submission becomes unknown', async (t) => {

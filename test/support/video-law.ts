@@ -55,7 +55,7 @@ export async function runVideo(rig: Rig, faults: ReadonlyMap<string, Mode>): Pro
   await rig.pass(() => said === undefined && !left, CLIENT_SECONDS);
 
   const owner = { accountId: key.accountId, keyId: key.id };
-  let tasks: readonly VideoTask[] = [];
+  let tasks: readonly Pick<VideoTask, 'state'>[] = [];
   let isReading = false;
   const look = async (): Promise<void> => {
     isReading = true;

@@ -24,6 +24,8 @@ export interface Submitter {
   moment(): Moment;
   /** Undefined when nothing was changed: a cancel or another worker was first. */
   write(change: VideoChange): Promise<VideoTask | undefined>;
+  /** The task that has this one of the upstream's already. Never rejects. */
+  claim(channelId: string, upstreamId: string): Promise<string | undefined>;
   /** The task stays queued until then. */
   reschedule(poll: NextPoll): Promise<void>;
 }
@@ -104,6 +106,11 @@ export class Submission {
       taken.succeeded();
       this.#log('info', 'video submitted', { channel: taken.channel.id });
       const { upstreamId, route } = taken.answer;
+      const other = await this.#submitter.claim(route.channel.id, upstreamId);
+      if (other !== undefined) {
+        this.#log('warn', 'video submission unclear', { other });
+        return { event: 'lose', why: `The upstream answered with its task ${upstreamId}, which ${other} has.` };
+      }
       return afterAcceptance(upstreamId, request, route, this.#submitter.moment());
     } catch (thrown) {
       return await this.#afterFailure(thrown);

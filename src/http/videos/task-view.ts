@@ -2,7 +2,7 @@
 import { parseJson } from '../../codecs/canonical/json.ts';
 import { lastFrameLink } from '../../codecs/videos/answers.ts';
 import { formatUsd } from '../../store/money.ts';
-import { HOLD_OF_TASK, type VideoTask, type VideoTaskIn } from '../../store/videos.ts';
+import { HOLD_OF_TASK, type ListedVideo, type VideoTask, type VideoTaskIn } from '../../store/videos.ts';
 
 interface Output {
   readonly url: string;
@@ -22,7 +22,7 @@ export interface TaskView {
   readonly billing: { readonly status: string; readonly currency: 'USD'; readonly frozen: string; readonly charged: string };
 }
 
-export function taskView(task: VideoTask): TaskView {
+export function taskView(task: ListedVideo): TaskView {
   const billing = HOLD_OF_TASK[task.state];
   return {
     id: task.id,
@@ -42,21 +42,20 @@ export function taskView(task: VideoTask): TaskView {
   };
 }
 
-function outputOf({ outputUrl, detailsJson }: VideoTaskIn<'succeeded'>): Output {
+function outputOf({ outputUrl, detailsJson }: Pick<VideoTaskIn<'succeeded'>, 'outputUrl' | 'detailsJson'>): Output {
   const lastFrame = detailsJson === undefined ? undefined : lastFrameLink(parseJson(detailsJson));
   return { url: outputUrl, ...(lastFrame === undefined ? {} : { last_frame_url: lastFrame }) };
 }
 
 /** The task as it was when it was created: a repeated creation is answered with the very same 202. */
 export function createdView(task: VideoTask): TaskView {
-  const { id, number, accountId, keyId, model, requestJson, createdAtMs, frozenNanos } = task;
+  const { id, number, accountId, keyId, model, createdAtMs, frozenNanos } = task;
   return taskView({
     id,
     number,
     accountId,
     keyId,
     model,
-    requestJson,
     createdAtMs,
     updatedAtMs: createdAtMs,
     frozenNanos,

@@ -16,6 +16,7 @@ import { logEnd } from './log-end.ts';
 import { afterPoll, type Moment, nextPollAt, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
 import { PollBatch } from './poll-batch.ts';
 import { Submission, type SubmissionOptions } from './submission.ts';
+import { UpstreamTasks } from './upstream-tasks.ts';
 import { pollTask, routeOf } from './video-channel.ts';
 
 export interface VideoWorkerOptions extends SubmissionOptions {
@@ -62,6 +63,7 @@ class Worker implements VideoWorker {
   readonly #options: VideoWorkerOptions;
   readonly #lanes = new Lanes();
   readonly #polls: PollBatch;
+  readonly #upstreamTasks: UpstreamTasks;
   readonly #moment = (): Moment => ({ nowMs: this.#options.clock.now(), jitter: this.#jitter });
   readonly #jitter = (ms: number): number => Math.round(ms * (0.8 + 0.4 * this.#options.random()));
   #held: Held | undefined;
@@ -76,6 +78,8 @@ class Worker implements VideoWorker {
   constructor(options: VideoWorkerOptions) {
     this.#options = options;
     this.#polls = new PollBatch({ clock: options.clock, write: (polls) => this.#reschedule(polls) });
+    const { store, clock } = options;
+    this.#upstreamTasks = new UpstreamTasks((id) => fromStore(clock, store.videos.inspect(id)));
   }
 
   wake(): void {
@@ -201,6 +205,7 @@ class Worker implements VideoWorker {
       signal: held.submissions.signal,
       moment: this.#moment,
       write: (change: VideoChange) => this.#keep(task.id, change, held),
+      claim: (channelId: string, upstreamId: string) => this.#upstreamTasks.claim(task.id, channelId, upstreamId),
       reschedule: (poll: NextPoll) => this.#polls.add(poll),
     };
     await new Submission(task, submitter, this.#options).run();
@@ -211,6 +216,7 @@ class Worker implements VideoWorker {
     if (task.upstreamId === undefined) return;
     const { upstreamId } = task;
     const { channelId } = task.submission;
+    this.#upstreamTasks.asked(task.id, channelId, upstreamId);
     const channel = this.#options.config.current().channels.find(({ id }) => id === channelId);
     const route = channel === undefined ? undefined : routeOf(channel, task.model);
     const intervalMs = route?.video.pollIntervalMs ?? UNKNOWN_INTERVAL_MS;

@@ -3,8 +3,8 @@ import { videoChanges } from '../books/videos.ts';
 import { FirstRows } from '../created-rows.ts';
 import type { Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
-import { FAR_MS, isOwned, MAX_LIST, pageOf, pageSize, repeated, type TaskOwner, UNDUE } from '../video-rules.ts';
-import { DUE_STATES, type DueQuery, type Videos, type VideoTask } from '../videos.ts';
+import { FAR_MS, isOwned, listed, MAX_LIST, pageOf, pageSize, repeated, type TaskOwner, UNDUE } from '../video-rules.ts';
+import { DUE_STATES, type DueQuery, type ListedVideo, type Videos, type VideoTask } from '../videos.ts';
 import { earlierOf, videosOf } from './books.ts';
 import type { Environment } from './environment.ts';
 import { scan } from './steps.ts';
@@ -15,6 +15,19 @@ export function createVideos(environment: Environment, reservations: Reservation
   const owned = (tables: Tables, id: string, owner: TaskOwner): VideoTask | undefined => {
     const task = find(tables, id);
     return isOwned(task, owner) ? task : undefined;
+  };
+
+  /** Pages of one key are read one after the other: each takes its part of a turn. */
+  const reading = new Map<string, Promise<unknown>>();
+  const inTurn = async <T>(keyId: string, read: () => Promise<T>): Promise<T> => {
+    const page = (reading.get(keyId) ?? Promise.resolve()).then(read);
+    const ended = page.catch(() => undefined);
+    reading.set(keyId, ended);
+    try {
+      return await page;
+    } finally {
+      if (reading.get(keyId) === ended) reading.delete(keyId);
+    }
   };
 
   return {
@@ -29,12 +42,15 @@ export function createVideos(environment: Environment, reservations: Reservation
     find: (id, owner) => environment.read((tables) => owned(tables, id, owner)),
 
     list: (owner, { limit, after }) =>
-      environment.read((tables) => {
-        const last = after === undefined ? undefined : owned(tables, after, owner);
-        if (after !== undefined && last === undefined) return refused({ reason: 'unknown_cursor' } as const);
-        const size = pageSize(limit);
-        return done(pageOf(newestOf(tables, owner, last?.number ?? Number.MAX_SAFE_INTEGER, size + 1), size));
-      }),
+      inTurn(owner.keyId, () =>
+        environment.snapshot(function* (tables) {
+          const last = after === undefined ? undefined : owned(tables, after, owner);
+          if (after !== undefined && last === undefined) return refused({ reason: 'unknown_cursor' } as const);
+          const size = pageSize(limit);
+          const found = yield* newestOf(tables, owner, last?.number ?? Number.MAX_SAFE_INTEGER, size + 1);
+          return done(pageOf(found, size));
+        }),
+      ),
 
     due: (nowMs, limit, query = {}) => environment.read((tables) => due(tables, nowMs, limit, query)),
 
@@ -62,15 +78,26 @@ export function createVideos(environment: Environment, reservations: Reservation
   };
 }
 
-/** The newest tasks of an owner whose number is below `below`. */
-function newestOf(tables: Tables, { accountId, keyId }: TaskOwner, below: number, limit: number): VideoTask[] {
+/** The newest tasks of an owner whose number is below `below`. In steps, since each is read with its request. */
+function* newestOf(
+  tables: Tables,
+  { accountId, keyId }: TaskOwner,
+  below: number,
+  limit: number,
+): Generator<void, ListedVideo[]> {
   const range = tables.videoOwners.getRange({
     start: [accountId, keyId, below - 1],
     end: [accountId, keyId, 0],
     reverse: true,
     limit,
   });
-  return [...range].map(({ value }) => tables.videos.get(value)).filter((task) => task !== undefined);
+  const found: ListedVideo[] = [];
+  for (const id of [...range].map(({ value }) => value)) {
+    const task = tables.videos.get(id);
+    if (task !== undefined) found.push(listed(task));
+    yield;
+  }
+  return found;
 }
 
 function due(tables: Tables, nowMs: number, limit: number, { states = DUE_STATES, inHand = [] }: DueQuery): VideoTask[] {

@@ -9,10 +9,14 @@ import type { Database } from './database.ts';
 import { int, text, taskOf } from './rows.ts';
 import type { Statement } from './session.ts';
 
+/** The text of a task without its request. As `json`, which keeps every text as it is. */
+const LISTED = `(SELECT json_object_agg(e.key, e.value)::text FROM json_each(task::json) AS e
+    WHERE e.key <> 'requestJson') AS task`;
 /** $3: below this number. */
 const LIST: Statement = {
   name: 'video_list',
-  text: 'SELECT task FROM videos WHERE account_id = $1 AND key_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4',
+  text: `SELECT ${LISTED} FROM (SELECT task, number FROM videos WHERE account_id = $1 AND key_id = $2 AND number < $3
+    ORDER BY number DESC LIMIT $4) AS found ORDER BY number DESC`,
 };
 const FAR = `due_at_ms >= $1::bigint + ${FAR_MS} AND due_at_ms < ${UNDUE}`;
 /** The first of one state, from the index, however many more are due. */

@@ -12,13 +12,15 @@ import type { Database } from './database.ts';
 import { messageOf, storeErrorOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
 import { ACCOUNTS, KEYS, SPEND } from './record-tables.ts';
-import { accountOf, int, keyOf, object, type Row, spendOf, text } from './rows.ts';
+import { accountOf, int, keyOf, maybeText, object, type Row, spendOf, text } from './rows.ts';
 import { SCHEMA } from './schema.ts';
 import { DatabaseFailure, Session, type Statement } from './session.ts';
 
+/** $1: the journal row that was seen last. */
 const STATE: Statement = {
   name: 'watch_state',
-  text: `SELECT (SELECT seq FROM ledger_head) AS seq, (SELECT max(version) FROM schema_migrations)::bigint AS schema,
+  text: `SELECT (SELECT seq FROM ledger_head) AS seq, (SELECT hash FROM ledger_head) AS hash,
+    (SELECT hash FROM journal WHERE seq = $1) AS seen_hash, (SELECT max(version) FROM schema_migrations)::bigint AS schema,
     current_setting('transaction_read_only') = 'on' OR pg_is_in_recovery() AS read_only`,
 };
 
@@ -26,7 +28,7 @@ const STATE: Statement = {
 const CHANGES: Statement = {
   name: 'watch_changes',
   text: `WITH moved AS MATERIALIZED (SELECT from_account, to_account, account_id, key_id, kind FROM journal WHERE seq > $1)
-    SELECT 'head' AS what, '' AS id, seq::text AS value FROM ledger_head
+    SELECT 'head' AS what, hash AS id, seq::text AS value FROM ledger_head
     UNION ALL SELECT 'balance', account, nanos::text FROM balances
       WHERE account IN (SELECT from_account FROM moved UNION SELECT to_account FROM moved)
     UNION ALL SELECT 'spend', s.key_id, ${SPEND.json('s')} FROM spend s WHERE s.key_id IN (SELECT key_id FROM moved)
@@ -55,6 +57,8 @@ export class Watch {
   readonly #staleMs: number;
   #client: Client | undefined;
   #asOfMs: number | undefined;
+  /** Of the journal row that was seen last: as many rows with another one are another history. */
+  #seenHash: string | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #cancel: () => void = () => undefined;
@@ -155,22 +159,30 @@ export class Watch {
     if (client === undefined) throw new StoreError('unavailable', 'there is no connection');
     const session = new Session(client, this.#seams);
     const sentAt = this.#options.clock.now();
-    const [state] = await session.run(STATE);
+    const { cache } = this.#database;
+    const { seen } = cache;
+    const [state] = await session.run(STATE, [seen]);
     if (state === undefined) throw new StoreError('corrupt', 'the ledger has no head');
     if (state['read_only'] === true) throw new StoreError('read_only', 'the database takes no writes: it is a replica');
     const schema = int(state, 'schema');
     if (schema > SCHEMA) throw newerSchema(schema);
-    const { cache } = this.#database;
-    const [head, seen] = [int(state, 'seq'), cache.seen];
-    if (head < seen) throw new StoreError('corrupt', `the journal has lost rows: it ends at ${head}, it was seen up to ${seen}`);
-    if (this.#asOfMs === undefined || head - seen > MOST_TO_FOLLOW) cache.restart(head);
-    else if (head > seen) this.#follow(await session.run(CHANGES, [seen]));
+    const head = int(state, 'seq');
+    if (seen > 0 && maybeText(state, 'seen_hash') !== this.#seenHash)
+      throw new StoreError(
+        'corrupt',
+        `the journal has lost rows: it ends at ${head}, and row ${seen} is not the one that was seen`,
+      );
+    if (this.#asOfMs === undefined || head - seen > MOST_TO_FOLLOW) {
+      cache.restart(head);
+      this.#seenHash = text(state, 'hash');
+    } else if (head > seen) this.#follow(await session.run(CHANGES, [seen]));
     this.#asOfMs = sentAt;
   }
 
   #follow(rows: readonly Row[]): void {
-    const found = changesOf(rows);
-    this.#database.cache.follow(found);
+    const head = rows.find(({ what }) => what === 'head');
+    this.#database.cache.follow(changesOf(rows));
+    this.#seenHash = head === undefined ? undefined : text(head, 'id');
     for (const row of rows) if (row['what'] === 'secret') this.#onSecret(int(row, 'id'), text(row, 'value'));
   }
 

@@ -1,5 +1,6 @@
 /** What the worker does with many tasks, and with upstreams that do not answer. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
 import { createLogger } from '../../../src/http/operations/logger.ts';
@@ -55,6 +56,48 @@ test('a task whose submission has not begun is cancelled, once however often tha
     assert.deepEqual([cancelled.status, cancelled.body.status, cancelled.body.billing.status], [200, 'cancelled', 'refunded']);
   }
   assert.equal(await gateway.balance('alice'), before + BigInt(Number(body.billing.frozen) * 1e9));
+});
+
+test('an upstream that gives a task away twice: what is made for one is neither shown to another nor charged to both', async (t) => {
+  let [status, asked] = ['running', 0];
+  const upstream = createServer((request, response) => {
+    request.resume();
+    if (request.method === 'GET') asked += 1;
+    const task = { id: 'cgt-1', status, content: { video_url: 'https://videos.example/of-the-first.mp4' } };
+    response.end(JSON.stringify(request.method === 'POST' ? { id: 'cgt-1' } : task));
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  t.after(() => upstream.close());
+  const address = upstream.address();
+  const base_url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const gateway = await VideoGateway.start(t, {}, 'primary', { channels: { ark: { base_url } } });
+  const first = await gateway.create({ model: 'ark', prompt: 'mine' }, 'first', 'sk-mizu-bob');
+  const second = await gateway.create({ model: 'ark', prompt: 'a' }, 'a');
+  const third = await gateway.create({ model: 'ark', prompt: 'b' }, 'b');
+  const all = [first, second, third];
+  const stateOf = async (id: string) => (await gateway.store.videos.inspect(id))?.state;
+  for (const { body } of all)
+    while (!['running', 'unknown'].includes((await stateOf(body.id)) ?? ''))
+      await new Promise((resolve) => setTimeout(resolve, 5));
+  const states = await Promise.all(all.map(({ body }) => stateOf(body.id)));
+  assert.deepEqual(states.toSorted(), ['running', 'unknown', 'unknown']);
+
+  // After a start, too: whoever is polled has it.
+  await gateway.stop();
+  asked = 0;
+  await gateway.begin();
+  while (asked === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  const late = await gateway.create({ model: 'ark', prompt: 'late' }, 'late');
+  assert.equal((await gateway.until(late.body.id, 'running', 'unknown', 'succeeded')).body.status, 'unknown');
+  status = 'succeeded';
+  const statesNow = () => Promise.all(all.map(({ body }) => stateOf(body.id)));
+  while (!(await statesNow()).includes('succeeded')) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual((await statesNow()).toSorted(), ['succeeded', 'unknown', 'unknown']);
+  assert.equal(await gateway.balance('bob'), 4_500_000_000n);
+
+  // A server that numbers its tasks anew gives the same name to another when the first is over.
+  const anew = await gateway.create({ model: 'ark', prompt: 'anew' }, 'anew');
+  assert.equal((await gateway.until(anew.body.id, 'unknown', 'succeeded')).body.status, 'succeeded');
 });
 
 test('a second signal waits for no submission: what was sent is unknown, and its hold stays', async (t) => {
