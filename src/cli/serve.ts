@@ -97,6 +97,15 @@ function checkLoopback(host: string | undefined): void {
 async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const log = createLogger('info');
   if (options.workers > 1 && !isWorker) return await serveWorkers(options, path, log);
+  try {
+    return await serveHere(options, path, log);
+  } finally {
+    // Also where it never came to listen: nobody would replace a worker that stays, or say that none could start.
+    leavePrimary();
+  }
+}
+
+async function serveHere(options: ServeOptions, path: string, log: Logger): Promise<number> {
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
   let metrics: Metrics | undefined;
@@ -141,7 +150,6 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     source.close();
     await store.close();
     if (isWorker && metrics !== undefined) await tellLastMetrics(metrics);
-    leavePrimary();
   }
 }
 
