@@ -30,10 +30,17 @@ export interface Permit {
   failed(): void;
   /** 429. With `retryAfterMs` the circuit opens at once, for that long. */
   rateLimited(retryAfterMs: number | undefined): void;
-  /** 401, 402, 403: the Channel is cooled for every model. */
+  /** 401, 402: the Channel is cooled for every model. */
   refused(): void;
-  /** 404: the Channel is cooled for this model. */
+  /**
+   * 403: as {@link refused}, unless the Channel has answered within the window. The credential was good then, so that it may be
+   * this request that asked for what nobody may have: it counts as one failure of the model.
+   */
+  forbidden(): void;
+  /** The Channel is cooled for this model, which it does not have. */
   unknownModel(): void;
+  /** 404 of something else, by its words: as {@link unknownModel}, unless the model has answered within the window. */
+  missing(): void;
   /** Nothing was learnt: the client left, or the client's own request was wrong. */
   nothing(): void;
 }
@@ -101,8 +108,16 @@ class OnePermit implements Permit {
     this.#once('refused');
   }
 
+  forbidden(): void {
+    this.#once('forbidden');
+  }
+
   unknownModel(): void {
     this.#once('unknownModel');
+  }
+
+  missing(): void {
+    this.#once('missing');
   }
 
   nothing(): void {
@@ -252,9 +267,24 @@ export class Health {
       case 'unknownModel':
         open(model, refusedCooldownMs);
         break;
+      case 'forbidden':
+      case 'missing': {
+        const doubted = finding === 'missing' ? model : undefined;
+        if (this.#hasJustAnswered(channelId, doubted, now)) count(cooldownMs);
+        else open(doubted, refusedCooldownMs);
+        break;
+      }
       case 'nothing':
         break;
     }
+  }
+
+  /** `model`: undefined for any of the Channel's. */
+  #hasJustAnswered(channelId: string, model: string | undefined, now: number): boolean {
+    const since = now - this.#settings().windowMs;
+    const isOf = (circuit: Circuit): boolean =>
+      circuit.channelId === channelId && (model === undefined || circuit.model === model);
+    return this.#circuits.values().some((circuit) => isOf(circuit) && circuit.results.some(({ at, good }) => good && at > since));
   }
 
   #release(trials: readonly Circuit[]): void {

@@ -107,6 +107,29 @@ test('a refused credential cools the whole channel, an unknown model only itself
   assert.ok(health.isFit('a', 'third'));
 });
 
+test('a 403 or 404 in words that nobody knows closes what has not answered for a while, and is one failure of what has', () => {
+  const quiet = setUp().health;
+  quiet.enter('a', 'm')?.missing();
+  assert.deepEqual([quiet.isFit('a', 'm'), quiet.isFit('a', 'other')], [false, true]);
+  quiet.enter('a', 'other')?.forbidden();
+  assert.equal(quiet.isFit('a', 'third'), false);
+
+  const { health, at } = setUp();
+  health.enter('a', 'm')?.succeeded();
+  health.enter('a', 'other')?.forbidden();
+  assert.ok(health.isFit('a', 'other'), 'the credential was good for another model');
+  health.enter('a', 'm')?.missing();
+  assert.ok(health.isFit('a', 'm'));
+  for (let count = 0; count < 2; count++) health.enter('a', 'm')?.forbidden();
+  assert.deepEqual([health.isFit('a', 'm'), health.isFit('a', 'other')], [false, true], 'many are many failures of the model');
+  health.enter('a', 'other')?.missing();
+  assert.equal(health.isFit('a', 'other'), false, 'that model has never answered');
+
+  at(1000);
+  health.enter('a', 'third')?.forbidden();
+  assert.equal(health.isFit('a', 'fourth'), false, 'the good answer is too long ago');
+});
+
 test('a permit is used once', () => {
   const { health } = setUp();
   const permit = health.enter('a', 'm');

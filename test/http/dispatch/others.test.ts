@@ -78,3 +78,20 @@ test('a request that is too long for an upstream, which cuts it off where others
   const charges = gateway.store.settled.slice(0, 6).map(({ charge }) => charge?.total ?? 0n);
   assert.deepEqual(charges, [0n, 0n, 0n, 0n, 0n, 0n], 'nothing was answered');
 });
+
+for (const [code, message] of [
+  [403, 'The request was denied by a guardrail of the workspace.'],
+  [404, 'Voice not found'],
+] as const) {
+  test(`a ${code} in words that nobody knows, where the model has just answered, shuts nobody out`, async () => {
+    await using upstream = await fakeUpstream((request) =>
+      (request.body.includes('evil') ? jsonAnswer(code, { error: { message } }) : jsonAnswer(200, wholeMessage('hi')))(request),
+    );
+    await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+    const post = async (content: string) =>
+      (await gateway.post('/v1/messages', ask({ messages: [{ role: 'user', content }] }))).status;
+    const told = [];
+    for (const content of ['hi', 'evil', 'hi', 'evil', 'hi']) told.push(await post(content));
+    assert.deepEqual(told, [200, 502, 200, 502, 200]);
+  });
+}
