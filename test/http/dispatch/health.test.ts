@@ -211,6 +211,32 @@ test('of a Channel whose configuration stays, attempts that were under way still
   assert.ok(!health.isFit('c', 'm'), 'two in a row');
 });
 
+test('a trial that takes longer than the cooldown, as a long answer does that is no stream, lets the next one try', () => {
+  const { health, at } = setUp();
+  fail(health, 3);
+  at(500);
+  const long = health.enter('a', 'm');
+  at(999);
+  assert.equal(health.isFit('a', 'm'), false);
+  at(1000);
+  const next = health.enter('a', 'm');
+  assert.ok(next);
+  assert.equal(health.enter('a', 'm'), undefined, 'one for each cooldown');
+  next.failed();
+  at(1499);
+  assert.equal(health.isFit('a', 'm'), false, 'a failed trial opens it again');
+  long?.succeeded();
+  assert.equal(health.isFit('a', 'm'), false, 'what began before that says nothing of now');
+  at(1500);
+  const third = health.enter('a', 'm');
+  at(2000);
+  const fourth = health.enter('a', 'm');
+  third?.succeeded();
+  assert.ok(health.enter('a', 'm'), 'a good one lets everybody in');
+  fourth?.nothing();
+  assert.ok(health.isFit('a', 'm'));
+});
+
 test('a trial that has begun to answer lets the next one try, and each end counts', () => {
   const { health, at } = setUp();
   fail(health, 3);
