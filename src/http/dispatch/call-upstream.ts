@@ -3,18 +3,20 @@
  * client's signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
  */
 import type { IncomingMessage } from 'node:http';
-import { GatewayError } from '../../codecs/canonical/error.ts';
+import { bodyLength } from '../../codecs/bodies/pieces.ts';
+import { byClient, GatewayError } from '../../codecs/canonical/error.ts';
 import { namingModel } from '../../codecs/errors/model-names.ts';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Channel } from '../config/config.ts';
+import { errorCode, upstreamFailure } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { isHosted } from '../platforms/session.ts';
 import { quotingNoCredentials, withoutCredentials, withoutTokens } from './credentials.ts';
 import type { Target } from './plan.ts';
-import type { Outgoing } from './outgoing.ts';
+import { isPieces, type Outgoing } from './outgoing.ts';
 import type { SendOptions } from './upstream.ts';
 import { headerOf, type UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
@@ -110,9 +112,30 @@ async function callOnce<Answer>(
     return answer;
   } catch (thrown) {
     timers.stop();
+    if (head === undefined && call.abortedFor === undefined && isCutOff(thrown) && isLong(outgoing.body))
+      throw byClient(upstreamFailure(thrown));
     const failure: unknown = call.abortedFor ?? thrown;
     throw failure instanceof GatewayError ? quotingNoCredentials(failure, channel, head?.lent) : failure;
   }
+}
+
+/** The least that common servers and proxies allow a body, or a message of a WebSocket, where nobody says otherwise. */
+const LONG_BYTES = 1024 * 1024;
+const CUT_OFF: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/**
+ * A server that finds a request too long mostly says 413 and closes, and the rest of the request, which it does not read, resets
+ * the connection: often before that answer is read. Whoever may send a long request could otherwise shut a model for all others;
+ * an upstream that is truly down cuts off the short ones, too.
+ */
+function isCutOff(thrown: unknown): boolean {
+  return CUT_OFF.has(errorCode(thrown) ?? '');
+}
+
+function isLong(body: Outgoing['body']): boolean {
+  if (body === undefined) return false;
+  const length = isPieces(body) ? bodyLength(body.pieces) : Buffer.byteLength(body);
+  return length > LONG_BYTES;
 }
 
 function openRequest(call: UpstreamCall, options: CallOptions): UpstreamCall {

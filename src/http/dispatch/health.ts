@@ -5,11 +5,11 @@
 import type { Clock } from '../../streams/clock.ts';
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 
-/** closed: everything passes. open: nothing until the cooldown is over. trying: one trial is under way. */
+/** closed: everything passes. open: nothing until the cooldown is over. trying: a trial is under way, which may take as long. */
 const CIRCUIT = {
   closed: { open: 'open', try: no, close: 'closed', release: 'closed' },
   open: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
-  trying: { open: 'open', try: no, close: 'closed', release: 'open' },
+  trying: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
 } as const satisfies Transitions<'closed' | 'open' | 'trying', 'open' | 'try' | 'close' | 'release'>;
 export type CircuitState = keyof typeof CIRCUIT;
 
@@ -30,10 +30,17 @@ export interface Permit {
   failed(): void;
   /** 429. With `retryAfterMs` the circuit opens at once, for that long. */
   rateLimited(retryAfterMs: number | undefined): void;
-  /** 401, 402, 403: the Channel is cooled for every model. */
+  /** 401, 402: the Channel is cooled for every model. */
   refused(): void;
-  /** 404: the Channel is cooled for this model. */
+  /**
+   * 403: as {@link refused}, unless the Channel has answered within the window. The credential was good then, so that it may be
+   * this request that asked for what nobody may have: it counts as one failure of the model.
+   */
+  forbidden(): void;
+  /** The Channel is cooled for this model, which it does not have. */
   unknownModel(): void;
+  /** 404 of something else, by its words: as {@link unknownModel}, unless the model has answered within the window. */
+  missing(): void;
   /** Nothing was learnt: the client left, or the client's own request was wrong. */
   nothing(): void;
 }
@@ -101,8 +108,16 @@ class OnePermit implements Permit {
     this.#once('refused');
   }
 
+  forbidden(): void {
+    this.#once('forbidden');
+  }
+
   unknownModel(): void {
     this.#once('unknownModel');
+  }
+
+  missing(): void {
+    this.#once('missing');
   }
 
   nothing(): void {
@@ -170,8 +185,10 @@ export class Health {
     if (!this.isFit(channelId, model)) return undefined;
     const trials: Circuit[] = [];
     for (const circuit of [this.#circuits.get(channelId), this.#circuits.get(keyOf(channelId, model))]) {
-      if (circuit?.state !== 'open') continue;
-      this.#move(circuit, CIRCUIT.open.try);
+      if (circuit === undefined || circuit.state === 'closed') continue;
+      this.#move(circuit, CIRCUIT[circuit.state].try);
+      // A long answer that is no stream would keep everybody else out until it is whole.
+      circuit.openUntil = this.#clock.monotonic() + this.#settings().cooldownMs;
       trials.push(circuit);
     }
     return new OnePermit({ channelId, model, trials, era: this.#eraOf(channelId) }, this.#learner);
@@ -218,12 +235,7 @@ export class Health {
   }
 
   #passes(circuit: Circuit | undefined, now: number): boolean {
-    return circuit === undefined || circuit.state === 'closed' || (circuit.state === 'open' && now >= circuit.openUntil);
-  }
-
-  /** Not opened anew since its cooldown was over. */
-  #passesOrTries(circuit: Circuit, now: number): boolean {
-    return circuit.state === 'trying' || this.#passes(circuit, now);
+    return circuit === undefined || circuit.state === 'closed' || now >= circuit.openUntil;
   }
 
   #learn({ channelId, model, trials, era }: Attempt, finding: Finding, retryAfterMs?: number): void {
@@ -231,11 +243,12 @@ export class Health {
     const now = this.#clock.monotonic();
     const { cooldownMs, rateLimitCooldownMs, refusedCooldownMs } = this.#settings();
     if (finding === 'succeeded') {
-      for (const circuit of trials) if (circuit.state !== 'closed' && this.#passesOrTries(circuit, now)) this.#close(circuit);
+      for (const circuit of trials) if (isTried(circuit, now)) this.#close(circuit);
       note(this.#circuit(channelId, model), now, true);
       return;
     }
     this.#release(trials);
+    if (finding === 'nothing') return;
     const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms);
     const count = (ms: number): void => this.#count(this.#circuit(channelId, model), now, ms, trials);
     switch (finding) {
@@ -252,13 +265,28 @@ export class Health {
       case 'unknownModel':
         open(model, refusedCooldownMs);
         break;
-      case 'nothing':
+      case 'forbidden':
+      case 'missing': {
+        const doubted = finding === 'missing' ? model : undefined;
+        if (this.#hasJustAnswered(channelId, doubted, now)) count(cooldownMs);
+        else open(doubted, refusedCooldownMs);
         break;
+      }
     }
   }
 
+  /** `model`: undefined for any of the Channel's. */
+  #hasJustAnswered(channelId: string, model: string | undefined, now: number): boolean {
+    const since = now - this.#settings().windowMs;
+    const isOf = (circuit: Circuit) => circuit.channelId === channelId && (model ?? circuit.model) === circuit.model;
+    return this.#circuits.values().some((circuit) => isOf(circuit) && circuit.results.some(({ at, good }) => good && at > since));
+  }
+
   #release(trials: readonly Circuit[]): void {
-    for (const circuit of trials) if (circuit.state === 'trying') this.#move(circuit, CIRCUIT.trying.release);
+    for (const circuit of trials.filter(({ state }) => state === 'trying')) {
+      circuit.openUntil = this.#clock.monotonic();
+      this.#move(circuit, CIRCUIT.trying.release);
+    }
   }
 
   #eraOf(channelId: string): object {
@@ -312,6 +340,9 @@ export class Health {
     return circuit;
   }
 }
+
+/** Not opened anew since its cooldown was over. */
+const isTried = ({ state, openUntil }: Circuit, now: number) => state === 'trying' || (state === 'open' && now >= openUntil);
 
 function note(circuit: Circuit, at: number, good: boolean): void {
   circuit.results.push({ at, good });

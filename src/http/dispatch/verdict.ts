@@ -98,9 +98,11 @@ export function failedAttempts(attempts: readonly AttemptEntry[]): readonly stri
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
   if (!isUpstreamFault(error) || error.details.byClient === true || blamesContent(error)) permit.nothing();
-  else if (status === 404 || ((status === 401 || status === 403) && isOfModel(error))) permit.unknownModel();
+  else if ((status === 401 || status === 403 || status === 404) && isOfModel(error)) permit.unknownModel();
+  else if (status === 404) permit.missing();
   else if (status === 403 && PAGE.test(error.details.upstream?.text ?? '')) permit.failed();
-  else if (status === 401 || status === 402 || status === 403) permit.refused();
+  else if (status === 403) permit.forbidden();
+  else if (status === 401 || status === 402) permit.refused();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
   else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
   else permit.failed();
@@ -112,7 +114,9 @@ const NO_ACCESS = /\b(access to|verified to use|not allowed to access) (the )?mo
 const NO_MODEL = /^model_(not_found$|permission_blocked)/;
 
 function isOfModel({ details: { upstream } }: GatewayError): boolean {
-  return NO_MODEL.test(upstream?.code ?? '') || NO_ACCESS.test(upstream?.text ?? '');
+  const text = upstream?.text ?? '';
+  const isNamed = upstream?.status === 404 && /model/i.test(text.replace(QUOTED, ''));
+  return isNamed || NO_MODEL.test(upstream?.code ?? '') || NO_ACCESS.test(text);
 }
 
 /** The last are xAI's, and LiteLLM's, whose filters stand in front of any model. */

@@ -107,6 +107,29 @@ test('a refused credential cools the whole channel, an unknown model only itself
   assert.ok(health.isFit('a', 'third'));
 });
 
+test('a 403 or 404 in words that nobody knows closes what has not answered for a while, and is one failure of what has', () => {
+  const quiet = setUp().health;
+  quiet.enter('a', 'm')?.missing();
+  assert.deepEqual([quiet.isFit('a', 'm'), quiet.isFit('a', 'other')], [false, true]);
+  quiet.enter('a', 'other')?.forbidden();
+  assert.equal(quiet.isFit('a', 'third'), false);
+
+  const { health, at } = setUp();
+  health.enter('a', 'm')?.succeeded();
+  health.enter('a', 'other')?.forbidden();
+  assert.ok(health.isFit('a', 'other'), 'the credential was good for another model');
+  health.enter('a', 'm')?.missing();
+  assert.ok(health.isFit('a', 'm'));
+  for (let count = 0; count < 2; count++) health.enter('a', 'm')?.forbidden();
+  assert.deepEqual([health.isFit('a', 'm'), health.isFit('a', 'other')], [false, true], 'many are many failures of the model');
+  health.enter('a', 'other')?.missing();
+  assert.equal(health.isFit('a', 'other'), false, 'that model has never answered');
+
+  at(1000);
+  health.enter('a', 'third')?.forbidden();
+  assert.equal(health.isFit('a', 'fourth'), false, 'the good answer is too long ago');
+});
+
 test('a permit is used once', () => {
   const { health } = setUp();
   const permit = health.enter('a', 'm');
@@ -186,6 +209,32 @@ test('of a Channel whose configuration stays, attempts that were under way still
   health.keepOnly(new Set(['c']));
   health.probed('c', false);
   assert.ok(!health.isFit('c', 'm'), 'two in a row');
+});
+
+test('a trial that takes longer than the cooldown, as a long answer does that is no stream, lets the next one try', () => {
+  const { health, at } = setUp();
+  fail(health, 3);
+  at(500);
+  const long = health.enter('a', 'm');
+  at(999);
+  assert.equal(health.isFit('a', 'm'), false);
+  at(1000);
+  const next = health.enter('a', 'm');
+  assert.ok(next);
+  assert.equal(health.enter('a', 'm'), undefined, 'one for each cooldown');
+  next.failed();
+  at(1499);
+  assert.equal(health.isFit('a', 'm'), false, 'a failed trial opens it again');
+  long?.succeeded();
+  assert.equal(health.isFit('a', 'm'), false, 'what began before that says nothing of now');
+  at(1500);
+  const third = health.enter('a', 'm');
+  at(2000);
+  const fourth = health.enter('a', 'm');
+  third?.succeeded();
+  assert.ok(health.enter('a', 'm'), 'a good one lets everybody in');
+  fourth?.nothing();
+  assert.ok(health.isFit('a', 'm'));
 });
 
 test('a trial that has begun to answer lets the next one try, and each end counts', () => {

@@ -1,5 +1,7 @@
 /** What one client's own request brings about at an upstream shuts nobody else out. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
 import { ask, channel, MODELS, testGateway } from '../../support/test-gateway.ts';
@@ -54,5 +56,42 @@ for (const [code, status, message, told] of GOOGLE) {
     assert.equal((await post()).status, told);
     refuses = false;
     assert.equal((await post()).status, 200);
+  });
+}
+
+test('a request that is too long for an upstream, which cuts it off where others say 413, leaves the model to all others', async (t) => {
+  const server = createServer((request, response) => {
+    if (Number(request.headers['content-length']) > 1024 * 1024) request.socket.resetAndDestroy();
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wholeMessage('hi')));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using gateway = await testGateway({ channels: [channel(url)], models: MODELS });
+  const post = async (length: number) =>
+    (await gateway.post('/v1/messages', ask({ messages: [{ role: 'user', content: 'a'.repeat(length) }] }))).status;
+  for (let count = 0; count < 6; count++) assert.equal(await post(1_500_000), 502);
+  assert.equal(await post(10), 200);
+  const charges = gateway.store.settled.slice(0, 6).map(({ charge }) => charge?.total ?? 0n);
+  assert.deepEqual(charges, [0n, 0n, 0n, 0n, 0n, 0n], 'nothing was answered');
+});
+
+for (const [code, message] of [
+  [403, 'The request was denied by a guardrail of the workspace.'],
+  [404, 'Voice not found'],
+] as const) {
+  test(`a ${code} in words that nobody knows, where the model has just answered, shuts nobody out`, async () => {
+    await using upstream = await fakeUpstream((request) =>
+      (request.body.includes('evil') ? jsonAnswer(code, { error: { message } }) : jsonAnswer(200, wholeMessage('hi')))(request),
+    );
+    await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+    const post = async (content: string) =>
+      (await gateway.post('/v1/messages', ask({ messages: [{ role: 'user', content }] }))).status;
+    const told = [];
+    for (const content of ['hi', 'evil', 'hi', 'evil', 'hi']) told.push(await post(content));
+    assert.deepEqual(told, [200, 502, 200, 502, 200]);
   });
 }

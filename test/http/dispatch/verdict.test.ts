@@ -34,7 +34,9 @@ function findingOf(error: GatewayError): string {
     failed: () => found.push('failed'),
     rateLimited: (ms) => found.push(`rateLimited ${ms}`),
     refused: () => found.push('refused'),
+    forbidden: () => found.push('forbidden'),
     unknownModel: () => found.push('unknownModel'),
+    missing: () => found.push('missing'),
     nothing: () => found.push('nothing'),
   };
   reportTo(permit, error);
@@ -58,7 +60,7 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['400', said(400), 'deterministic', false, 'nothing'],
   ['401', said(401), 'next', false, 'refused'],
   ['402', said(402), 'next', false, 'refused'],
-  ['403', said(403), 'next', false, 'refused'],
+  ['403', said(403), 'next', false, 'forbidden'],
   ['403 for what was said', said(403, 'Your Input was flagged.'), 'next', false, 'nothing'],
   ['403 of a vendor’s own check', said(403, `{"code":"${DENIED}","error":"${UNSAFE}"}`), 'next', false, 'nothing'],
   [
@@ -69,7 +71,7 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
     'nothing',
   ],
   ['403 of a firewall', said(403, '<!DOCTYPE html><title>403 Forbidden</title>'), 'next', false, 'failed'],
-  ['403 that is a credential’s', said(403, `{"code":"${DENIED}","error":"The team is blocked"}`), 'next', false, 'refused'],
+  ['403 that is a credential’s', said(403, `{"code":"${DENIED}","error":"The team is blocked"}`), 'next', false, 'forbidden'],
   [
     '403 of a file',
     said(403, 'You do not have permission to access the File abc or it may not exist.'),
@@ -90,7 +92,7 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
     said(403, "Permission 'aiplatform.endpoints.predict' denied on resource '//x' (or it may not exist)."),
     'next',
     false,
-    'refused',
+    'forbidden',
   ],
   ['404 of a cache', said(404, 'Not found: cached content metadata for 6116704758662168576.'), 'deterministic', false, 'nothing'],
   ['401 of a router’s model', said(401, 'key not allowed to access model. Tried to access m'), 'next', false, 'unknownModel'],
@@ -110,7 +112,8 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
     false,
     'unknownModel',
   ],
-  ['404', said(404), 'next', false, 'unknownModel'],
+  ['404', said(404), 'next', false, 'missing'],
+  ['404 of something else', said(404, 'Voice not found'), 'next', false, 'missing'],
   ['404 of a tool’s model', byClient(said(404, 'The model `other` does not exist.')), 'deterministic', false, 'nothing'],
   ['403 of a tool’s model', byClient(said(403, 'You must be verified to use the model `other`.')), 'next', false, 'nothing'],
   ['404 of a client’s name', said(404, "No file with id 'file_1'"), 'deterministic', false, 'nothing'],
