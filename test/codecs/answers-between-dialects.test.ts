@@ -457,3 +457,23 @@ test('audio has the format that a chat client asked for, or is an error: samples
   assert.equal(asked('mp3'), 'response_not_representable');
   assert.equal(asked('pcm16'), 'response_not_representable', 'which has 24,000 samples a second');
 });
+
+test('a responses client is told the tier that was used: what it asked for, where the upstream was sent that, else the default', () => {
+  const json = { model: 'logical-model', service_tier: 'flex' };
+  const request = { ...requestOf('responses'), json };
+  const finished = { role: 'assistant', content: 'hi' };
+  const stream = (more: object): string => `${sse([{ ...chat(finished, 'stop'), ...more }])}data: [DONE]\n\n`;
+  for (const [more, tier] of [
+    [{}, 'default'],
+    [{ service_tier: 'priority', usage: { prompt_tokens: 1, completion_tokens: 1 } }, 'priority'],
+  ] as const) {
+    const { frames, body } = heard('chat', 'responses', stream(more), { request });
+    const last = frames.at(-1)?.['response'] as JsonObject;
+    assert.deepEqual([last['service_tier'], JSON.parse(body).service_tier], [tier, tier]);
+  }
+  const output = [
+    { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'hi', annotations: [] }] },
+  ];
+  const completed = sse([{ type: 'response.completed', response: { id: 'r', status: 'completed', output } }]);
+  assert.equal(JSON.parse(heard('responses', 'responses', completed, { request }).body).service_tier, 'flex');
+});

@@ -162,6 +162,11 @@ const ALIKE: Readonly<Record<Spoken, readonly (readonly [string, ...JsonObject[]
       { messages: [asked], thinking: { type: 'enabled', budget_tokens: 0 } },
     ],
     ['a tool', { messages: [asked], tools: [clientTool] }, { messages: [asked], tools: [{ type: 'custom', ...clientTool }] }],
+    [
+      'a tool without arguments',
+      { messages: [asked], tools: [{ name: 'f', input_schema: { type: 'object' } }] },
+      { messages: [asked], tools: [{ name: 'f', input_schema: { type: 'object', properties: null, required: null } }] },
+    ],
   ],
   responses: [
     [

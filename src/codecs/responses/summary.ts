@@ -17,7 +17,7 @@ import { parseInSteps } from '../json/parse-in-steps.ts';
 import { sliceElementsInSteps, sliceJson } from '../json/text.ts';
 import { endsStep, type Steps } from '../steps.ts';
 import type { Compaction } from './answer/compact.ts';
-import { isTrigger } from './request/decode-input.ts';
+import { isPart, isTrigger } from './request/decode-input.ts';
 
 /** The form of an envelope that holds a summary. */
 const SUMMARY = 'summary';
@@ -155,7 +155,7 @@ export function* compactionOf(whole: Whole, asked: Conversation, context: Compac
   const { usage } = whole;
   const item = summaryItem(whole, context);
   const { input } = asked.json;
-  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : yield* userTexts(asked);
+  const kept = typeof input === 'string' ? [JSON.stringify(userMessage(input))] : yield* userMessages(asked);
   const own: string[] = [];
   for (const [index, message] of kept.entries()) {
     if (endsStep(index)) yield;
@@ -170,12 +170,12 @@ export function* compactionOf(whole: Whole, asked: Conversation, context: Compac
   return { body: editJson(JSON.stringify(body), edits), generated: whole, usage, served: whole.served };
 }
 
-/** The exact texts of the messages of the user. */
-function userTexts(asked: Conversation): Steps<readonly string[]> {
+/** The messages of the user in their exact texts. A text or a part that stands in the input by itself is one, too. */
+function userMessages(asked: Conversation): Steps<readonly string[]> {
   return textsOf(asked, (item) => isMessage(item) && item['role'] === 'user');
 }
 
-/** The exact texts of what a summary does not stand for: what the user and the developer wrote and set. */
+/** What a summary does not stand for, in the exact texts: what the user and the developer wrote and set. */
 export function textsBeside(asked: Conversation): Steps<readonly string[]> {
   return textsOf(asked, (item) => (isMessage(item) ? item['role'] !== 'assistant' : SETTINGS.has(String(item['type']))));
 }
@@ -189,9 +189,13 @@ function* textsOf({ text, json, summaries }: Conversation, isKept: (item: JsonOb
   const { input } = json;
   if (!Array.isArray(input)) return [];
   const texts = (yield* sliceElementsInSteps(text, ['input'])) ?? [];
-  return texts.filter((_, at) => {
+  return texts.flatMap((exact, at) => {
     const item = input[at];
-    return summaries?.has(at) !== true && isObject(item) && isKept(item);
+    if (summaries?.has(at) === true || item === undefined) return [];
+    if (typeof item === 'string') return [JSON.stringify(userMessage(item))];
+    if (!isObject(item)) return [];
+    if (isPart(item)) return [editJson(JSON.stringify(userMessage('')), [{ path: ['content'], value: `[${exact}]` }])];
+    return isKept(item) ? [exact] : [];
   });
 }
 
@@ -203,7 +207,7 @@ function withId(message: string, { mint }: CompactionContext): string {
     ['id', JSON.stringify(mint('msg_'))],
     ['status', '"completed"'],
   ] as const)
-    if (sliceJson(message, [name]) === undefined) edits.push({ path: [name], value });
+    if ((sliceJson(message, [name]) ?? 'null') === 'null') edits.push({ path: [name], value });
   const content = sliceJson(message, ['content']);
   if (content?.startsWith('"') === true) edits.push({ path: ['content'], value: `[{"type":"input_text","text":${content}}]` });
   return editJson(message, edits);

@@ -7,8 +7,11 @@ import type { Item } from '../../codecs/canonical/item.ts';
 import { isObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 
-/** Throws `tool_call_not_found` at the first result whose call is nowhere in the conversation. */
-export function refuseOrphanResults({ items }: CanonicalRequest): void {
+/**
+ * Throws `tool_call_not_found` at the first result of the client's own input, behind the `itemsBefore` that it continues, whose
+ * call is nowhere in the conversation. An earlier turn was answered without such a one, and the client cannot take it back.
+ */
+export function refuseOrphanResults({ items }: CanonicalRequest, itemsBefore: number): void {
   const calls = new Set<string>();
   for (const item of items) {
     const called = item.kind === 'toolCall' ? item.callId : nativeCallId(item);
@@ -17,7 +20,7 @@ export function refuseOrphanResults({ items }: CanonicalRequest): void {
     else if (isReference(item)) return;
   }
   for (const item of items) {
-    if (item.kind !== 'toolResult' || calls.has(item.callId)) continue;
+    if (item.kind !== 'toolResult' || calls.has(item.callId) || indexOf(item) < itemsBefore) continue;
     const shown = item.callId.length > MOST_SHOWN ? `${item.callId.slice(0, MOST_SHOWN)}…` : item.callId;
     throw new GatewayError('tool_call_not_found', `No tool call found for the output with call_id ${JSON.stringify(shown)}.`, {
       param: `${item.at ?? 'input'}.call_id`,
@@ -26,6 +29,12 @@ export function refuseOrphanResults({ items }: CanonicalRequest): void {
 }
 
 const MOST_SHOWN = 100;
+
+/** Its place in the input. */
+function indexOf({ at }: Item): number {
+  const found = /^input\[(\d+)\]/.exec(at ?? '');
+  return found === null ? Number.POSITIVE_INFINITY : Number(found[1]);
+}
 
 /** Of a call that only its own protocol knows: a result of a function may answer a `tool_search_call`. */
 function nativeCallId(item: Item): string | undefined {

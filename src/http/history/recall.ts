@@ -108,7 +108,7 @@ export async function recall({ gateway, principal, body, past, slot, onTurn }: R
       ? {}
       : {
           own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
-          inspect: refuseOrphanResults,
+          inspect: (request) => refuseOrphanResults(request, past.totalItems),
         }),
     ...(isRemembered
       ? {

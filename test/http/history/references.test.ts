@@ -117,6 +117,21 @@ test('the result of a call that is nowhere in what a request continues is a 400 
   }
 });
 
+test('a conversation whose first turn had the result of no call goes on, and refuses only what a later turn brings', async () => {
+  await using gateway = await testGateway(configOf());
+  const orphan = { type: 'function_call_output', call_id: 'call_missing', output: 'grey' };
+  for (const model of OTHERS) {
+    const input = [orphan, { role: 'user', content: 'hi' }];
+    const first = JSON.parse(await (await gateway.post('/v1/responses', { model, tools: TOOLS, input })).text());
+    const ask = { model, tools: TOOLS, previous_response_id: first.id };
+    const next = await gateway.post('/v1/responses', { ...ask, input: 'and now?' });
+    assert.equal(next.status, 200, model);
+    assert.ok(!simulator.requests.at(-1)?.text.includes('grey'));
+    const again = JSON.parse(await (await gateway.post('/v1/responses', { ...ask, input: [orphan] })).text());
+    assert.deepEqual([again.error.code, again.error.param], ['tool_call_not_found', 'input[0].call_id'], model);
+  }
+});
+
 test('responses: the result of a function may answer a search that the client ran', async () => {
   await using gateway = await testGateway(configOf());
   const first = await gateway.post('/v1/responses', { model: 'responses', input: 'hi' });

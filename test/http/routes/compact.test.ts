@@ -234,3 +234,25 @@ test('a path that the operator gave is that of responses: the endpoint is beneat
   assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'hi' })).status, 200);
   assert.equal(upstream.requests[0]?.path, '/deployments/up-m/responses/compact');
 });
+
+test('a summary keeps each message of the user, however the input spells it', async () => {
+  await using gateway = await testGateway(configOf({ options: { compaction: 'summary' } }));
+  const image = { type: 'input_image', image_url: 'https://example.com/a.png' };
+  const input = ['one', { type: null, role: 'user', content: 'two', id: null }, { role: 'assistant', content: 'no' }, image, ''];
+  const answered = await gateway.post('/v1/responses/compact', { model: 'm', input });
+  const { output }: { output: { type: string; role?: string; id: string; content?: unknown }[] } = JSON.parse(
+    await answered.text(),
+  );
+  const text = (said: string) => [{ type: 'input_text', text: said }];
+  assert.deepEqual(
+    output.map(({ type, role, content }) => [type, role, content]),
+    [
+      ['message', 'user', text('one')],
+      ['message', 'user', text('two')],
+      ['message', 'user', [image]],
+      ['message', 'user', text('')],
+      ['compaction', undefined, undefined],
+    ],
+  );
+  assert.ok(output.every(({ id }) => /^(msg|cmp)_/.test(id)));
+});

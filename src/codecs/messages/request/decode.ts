@@ -108,7 +108,7 @@ function toolOf(value: JsonValue | undefined, at: string): Tool {
   return {
     kind: 'function',
     tool: { name },
-    parameters: schema,
+    parameters: withoutNulls(schema),
     ...defined({
       description: optionalString(tool, 'description', at),
       strict: optionalBoolean(tool, 'strict', at),
@@ -116,6 +116,17 @@ function toolOf(value: JsonValue | undefined, at: string): Tool {
     }),
     ...readFunctionMembers(tool, at),
     at,
+  };
+}
+
+/** This vendor's own types have null for an object without members, and for none that is required. Schemas have no such form. */
+function withoutNulls(schema: JsonObject): JsonObject {
+  const { properties, required, ...rest } = schema;
+  if (properties !== null && required !== null) return schema;
+  return {
+    ...rest,
+    ...(properties === null ? {} : defined({ properties })),
+    ...(required === null ? {} : defined({ required })),
   };
 }
 

@@ -90,7 +90,7 @@ export function finishedMembers(
     completed_at: status === 'completed' ? (context.now?.() ?? null) : null,
     error: isFailure ? errorObject(outcome.error) : null,
     incomplete_details: outcome.status === 'incomplete' ? incompleteDetails(outcome) : null,
-    service_tier: tierOf(usage, asked),
+    service_tier: tierOf(usage, context.owner.channelType === 'responses' ? asked : undefined),
     output,
     usage: shown === undefined ? null : writeUsage(shown),
     ...toolUsage(usage?.meters),
@@ -123,7 +123,7 @@ export function incompleteDetails({ reason, native }: Incomplete): JsonObject {
   }
 }
 
-/** The tier that was used, where this protocol has a word for it. */
+/** The tier that was used, where this protocol has a word for it. `asked`: of an upstream that was sent what the client asked for. */
 function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonValue {
   const used = usage?.serviceTier;
   if (used !== undefined && TIERS.has(used)) return used;

@@ -70,19 +70,18 @@ export function* readInputItem(
       return readReasoning(reader, item, place);
     case 'image_generation_call':
       return isReference(item) ? yield* readReference(reader, item, path, turn) : [readImageCall(item, place)];
-    case 'input_text':
-    case 'input_image':
-    case 'input_file':
-    case 'input_audio':
-      // A part outside of a message: content of the user is never left out.
-      return [readContent(item, role ?? 'user', place)];
     case 'item_reference':
       return yield* readReference(reader, item, path, turn);
     case 'additional_tools':
       return [];
     default:
-      return [nativeItem(item, place)];
+      return [isPart(item) ? readContent(item, role ?? 'user', place) : nativeItem(item, place)];
   }
+}
+
+/** True for a part outside of a message: content of the user is never left out. */
+export function isPart({ type }: JsonObject): boolean {
+  return type === 'input_text' || type === 'input_image' || type === 'input_file' || type === 'input_audio';
 }
 
 /**
