@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Principal } from '../../src/store/keys.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -78,7 +79,10 @@ async function check(store: Store, owner: Principal, said: readonly string[]): P
   }
   for (const [id, state] of states) {
     const task = await store.videos.inspect(id);
-    assert.ok(task !== undefined && ORDER.indexOf(task.state) >= ORDER.indexOf(state), `${id} was ${state}, is ${task?.state}`);
+    if (task !== undefined && ORDER.indexOf(task.state) >= ORDER.indexOf(state)) continue;
+    await setImmediate();
+    const later = (await store.videos.inspect(id))?.state;
+    assert.fail(`${id} was ${state}, is ${task?.state}, and ${later} in the next turn`);
   }
   const charged = (await store.spend.spend(owner.key.id, Date.now())).total;
   const held = (await store.ledger.holds({ state: 'held' })).reduce((sum, { nanos }) => sum + nanos, 0n);

@@ -123,7 +123,7 @@ export function incompleteDetails({ reason, native }: Incomplete): JsonObject {
   }
 }
 
-/** The tier that was used, where this protocol has a word for it. `asked`: of an upstream that was sent what the client asked for. */
+/** The tier that was used, where this protocol has a word for it. `asked`: by the client, of an upstream that was sent it. */
 function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonValue {
   const used = usage?.serviceTier;
   if (used !== undefined && TIERS.has(used)) return used;
