@@ -104,7 +104,8 @@ export function readOptions<Input extends TObject>(
   if (Value.Check(schema, options)) return options;
   const [error] = Value.Errors(schema, options);
   const member = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
-  throw new UsageError(`${shown(member)} ${error?.message ?? 'does not fit'}`);
+  const words = error?.keyword === 'enum' ? `must be one of ${error.params.allowedValues.join(', ')}` : error?.message;
+  throw new UsageError(`${shown(member)} ${words ?? 'does not fit'}`);
 }
 
 /** The value of the kind that the schema asks for. */

@@ -14,8 +14,16 @@ export function h(tag, attributes = {}, ...children) {
     if (typeof value === 'function') element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? '' : String(value));
   }
-  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  const shown = children.flat(9).filter((child) => child !== null && child !== undefined && child !== false);
+  element.append(...shown.map((child) => (typeof child === 'string' ? inItsOrder(child) : child)));
   return element;
+}
+
+/** Characters that turn the direction of what follows: a name with one would read as another name. */
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+
+function inItsOrder(text) {
+  return text.replace(TURNS, (character) => `\\u${character.charCodeAt(0).toString(16)}`);
 }
 
 /** Said to those who do not see. */

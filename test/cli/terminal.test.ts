@@ -65,6 +65,11 @@ test('what a refusal quotes, of a file or of the line itself, is plain text too'
   assert.match(err, /m\\u001b\]0;owned\\u0007/);
 });
 
+test('a word that an option does not know is refused with those that it knows', async () => {
+  const { code, err } = await command(['logs', '--status', 'bad']);
+  assert.deepEqual([code, err], [2, 'mizu: --status must be one of success, error, interrupted\n']);
+});
+
 test('mizu logs: as many rows as were asked for, over the pages of the store', async (t) => {
   const store = await openStore(t);
   const owner = await funded(store, 10n ** 12n);

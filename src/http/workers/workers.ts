@@ -144,7 +144,11 @@ class WorkerGroup {
       limits.hear(message, worker.id);
     });
     cluster.on('exit', (worker) => limits.workerGone(worker.id));
-    const by: LimitCounts['exchange'] = (me, counts) => limits.exchangeBy(this.serving()[0]?.id, me, counts);
+    const by: LimitCounts['exchange'] = async (me, counts) => {
+      const worker = this.serving()[0]?.id;
+      // The last one may be gone a moment before the group is.
+      return worker === undefined && this.#phase === 'stopping' ? [] : await limits.exchangeBy(worker, me, counts);
+    };
     const exchange = new LimitExchange(buckets, member, by, clock);
     // A worker must be there to be asked.
     cluster.once('listening', () => {

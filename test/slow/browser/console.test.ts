@@ -184,6 +184,15 @@ test('an account is made, credited and limited, and its key shown once; who and 
   assert.deepEqual(own(complaints), []);
 });
 
+test('a name that turns the direction of its words is shown with what turns it', options, async () => {
+  const account = await day.store.accounts.create({ name: 'x\u202eevil' }, { id: 'turned', by: 'test' });
+  assert.ok(account.ok);
+  await using opened = await signedIn('read', 'accounts');
+  const { page } = opened;
+  await go(page, `account/${account.value.id}`);
+  await page.locator('h1', { hasText: 'x\\u202eevil' }).waitFor();
+});
+
 test('a change whose answer was lost is sent again and made once', options, async () => {
   await using opened = await signedIn('write', 'accounts');
   const { page } = opened;
