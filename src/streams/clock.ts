@@ -12,6 +12,11 @@ export interface Clock {
   monotonic(): number;
   /** Calls `fire` once after at least `ms` milliseconds. */
   setTimeout(fire: () => void, ms: number): Timer;
+  /**
+   * The machine's own, where `now` is the time of a store. What others judge by their clocks (signatures, ends of credentials,
+   * dates in their answers) goes by it: a database whose clock is wrong would have each of them refused.
+   */
+  readonly own?: Clock;
 }
 
 /** The longest delay that a Node timer can hold; a longer one would fire at once. */
@@ -49,6 +54,7 @@ export interface AdjustableClock extends Clock {
 export function adjustable(own: Clock): AdjustableClock {
   let addedMs = 0;
   return {
+    own,
     now: () => own.now() + addedMs,
     monotonic: () => own.monotonic(),
     setTimeout: (fire, ms) => own.setTimeout(fire, ms),
