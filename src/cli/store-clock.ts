@@ -2,10 +2,11 @@
 import type { Clock } from '../store/store.ts';
 import type { AdjustableClock } from '../streams/clock.ts';
 
-export function storeClock({ now, adjust }: AdjustableClock): Clock {
+export function storeClock({ now, adjust, own }: AdjustableClock): Clock {
   return {
     now,
     adjust,
+    ownNow: () => own.now(),
     after(ms, callback) {
       const timer = setTimeout(callback, ms).unref();
       return () => clearTimeout(timer);

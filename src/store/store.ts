@@ -57,9 +57,12 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
   /**
    * Adds `byMs` to what `now` says, here and wherever times for this store come from. A store that several machines share calls
-   * it, so that all of them go by its time. Without it a difference is only told.
+   * it, so that all of them go by its time, and by nothing where it is right: jumps of the machine's own count no more from then
+   * on. Without it a difference is only told.
    */
   adjust?(byMs: number): void;
+  /** What the machine's own clock says, where `now` has been put right. */
+  ownNow?(): number;
 }
 
 export interface StoreOptions {

@@ -12,6 +12,11 @@ export interface Clock {
   monotonic(): number;
   /** Calls `fire` once after at least `ms` milliseconds. */
   setTimeout(fire: () => void, ms: number): Timer;
+  /**
+   * The machine's own, where `now` is the time of a store. What others judge by their clocks (signatures, ends of credentials,
+   * dates in their answers) goes by it: a database whose clock is wrong would have each of them refused.
+   */
+  readonly own?: Clock;
 }
 
 /** The longest delay that a Node timer can hold; a longer one would fire at once. */
@@ -41,19 +46,26 @@ export const systemClock: Clock = {
 
 /** A clock whose time of day can be put right: several machines that share a database go by its time. */
 export interface AdjustableClock extends Clock {
+  readonly own: Clock;
   /** Adds `byMs` to what `now` says, also where it has been adjusted before. */
   adjust(byMs: number): void;
 }
 
-/** `own` as long as nobody adjusts it. What is measured stays as it is. */
+/**
+ * `own` as long as nobody adjusts it, even by nothing. From then on it goes on from there by what is measured: when the clock of
+ * the machine jumps, what is compared with the times of others (ends of leases and keys, windows of spend) must not.
+ */
 export function adjustable(own: Clock): AdjustableClock {
-  let addedMs = 0;
+  let steady: { readonly ms: number; readonly at: number } | undefined;
+  const now = (): number => (steady === undefined ? own.now() : Math.floor(steady.ms + own.monotonic() - steady.at));
   return {
-    now: () => own.now() + addedMs,
+    own,
+    now,
     monotonic: () => own.monotonic(),
     setTimeout: (fire, ms) => own.setTimeout(fire, ms),
     adjust(byMs) {
-      addedMs += byMs;
+      if (steady !== undefined && byMs === 0) return;
+      steady = { ms: now() + byMs, at: own.monotonic() };
     },
   };
 }

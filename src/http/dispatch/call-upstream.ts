@@ -97,7 +97,7 @@ async function callOnce<Answer>(
     if (head.status < 200 || head.status > 299) {
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();
-      const receivedAtMs = clock.now();
+      const receivedAtMs = (clock.own ?? clock).now();
       const text = withoutCredentials(await readErrorText(head, clock), channel, head.lent);
       const raw = { status: head.status, headers: head.headers, text, receivedAtMs };
       const told = isHosted(channel) ? upstreams.session(channel).platform.refused(withoutTokens(raw), call) : undefined;

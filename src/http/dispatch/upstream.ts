@@ -134,7 +134,7 @@ export class Upstreams {
   session(channel: HostedChannel): PlatformSession {
     const known = this.#sessions.get(channel.fingerprint);
     if (known !== undefined) return known;
-    const session = new PlatformSession(channel, this.#clock);
+    const session = new PlatformSession(channel, this.#clock.own ?? this.#clock);
     this.#sessions.set(channel.fingerprint, session);
     return session;
   }

@@ -152,7 +152,7 @@ async function answerOf(
   channel: Channel,
   clock: Asker['gateway']['clock'],
 ): Promise<UpstreamAnswer> {
-  const receivedAtMs = clock.now();
+  const receivedAtMs = (clock.own ?? clock).now();
   const text = withoutCredentials(await readWhole({ headers, body }, MAX_ANSWER_BYTES), channel);
   return { status, headers, text, receivedAtMs };
 }

@@ -57,15 +57,11 @@ const ADJUST_MS = 1_000;
  */
 function clockKeeper({ clock, onProblem }: Pick<PostgresOptions, 'clock' | 'onProblem'>) {
   let wasWrong = false;
-  let adjustedMs = 0;
   /** The database said `databaseMs` at some time between the other two. */
   return (fromMs: number, databaseMs: number, toMs: number): void => {
     const leftMs = Math.max(fromMs - databaseMs, 0) || Math.min(toMs - databaseMs, 0);
-    const aheadMs = leftMs - adjustedMs;
-    if (clock.adjust !== undefined && Math.abs(leftMs) > ADJUST_MS) {
-      clock.adjust(-leftMs);
-      adjustedMs -= leftMs;
-    }
+    const aheadMs = leftMs + (clock.ownNow === undefined ? 0 : clock.ownNow() - clock.now());
+    clock.adjust?.(Math.abs(leftMs) > ADJUST_MS ? -leftMs : 0);
     const isWrong = Math.abs(aheadMs) > CLOCK_SLACK_MS;
     const where = aheadMs > 0 ? 'ahead of' : 'behind';
     if (isWrong && !wasWrong)

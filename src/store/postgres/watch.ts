@@ -90,8 +90,14 @@ export class Watch {
   /** True while what the cache holds was confirmed within the bound. */
   isFresh(): boolean {
     if (this.#asOfMs === undefined) return false;
-    const age = this.#options.clock.now() - this.#asOfMs;
+    const age = this.#ownNow() - this.#asOfMs;
     return age >= 0 && age < this.#staleMs;
+  }
+
+  /** The machine's own, which goes on while it is asleep; where it jumps, the next look tells anew. */
+  #ownNow(): number {
+    const { clock } = this.#options;
+    return clock.ownNow?.() ?? clock.now();
   }
 
   /** Looks now. Resolves when a look that began after this call is over; never rejects. */
@@ -158,7 +164,7 @@ export class Watch {
     const client = this.#client;
     if (client === undefined) throw new StoreError('unavailable', 'there is no connection');
     const session = new Session(client, this.#seams);
-    const sentAt = this.#options.clock.now();
+    const sentAt = this.#ownNow();
     const { cache } = this.#database;
     const { seen } = cache;
     const [state] = await session.run(STATE, [seen]);

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { askModelList, judgeModelList } from '../../../src/http/dispatch/model-list.ts';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
-import { type Clock, systemClock } from '../../../src/streams/clock.ts';
+import { adjustable, type Clock, systemClock } from '../../../src/streams/clock.ts';
 import { CLOUD_FORMS, cloudChannel, SECRETS, simulatedClouds, SOURCES } from '../../support/clouds.ts';
 import { fakeUpstream, jsonAnswer } from '../../support/fake-upstream.ts';
 import { eventually, testConfig, testGateway } from '../../support/test-gateway.ts';
@@ -44,6 +44,27 @@ for (const form of CLOUD_FORMS) {
     });
   }
 }
+
+for (const hours of [-3, 3])
+  test(`what is asked and signed for clouds goes by the machine's own clock where the gateway goes by another, ${hours} hours off`, async (t) => {
+    const clock = adjustable(systemClock);
+    clock.adjust(hours * 3_600_000);
+    for (const form of CLOUD_FORMS.filter(({ type }) => type === 'messages'))
+      for (const source of Object.keys(SOURCES[form.platform] ?? {})) {
+        const simulator = await startSimulator({ clouds: simulatedClouds() });
+        t.after(() => simulator.close());
+        const channel = cloudChannel({ ...form, source }, simulator.url);
+        await using gateway = await testGateway({ channels: [channel], models: modelsOf(form.type) }, { clock });
+        for (const times of [1, 2]) {
+          simulator.enqueue({ reply: REPLY, strict: true, match: ({ model }) => model === 'm' });
+          const messages = [{ role: 'user', content: 'hi' }];
+          const answer = await gateway.post('/v1/messages', { model: 'm', max_tokens: 50, messages });
+          const name = `${form.name}, ${source}, time ${times}`;
+          assert.equal(answer.status, 200, `${name}: ${await answer.text()}${gateway.logLines.join('')}`);
+          assert.equal(gateway.store.settled.at(-1)?.attempts?.length, 1, name);
+        }
+      }
+  });
 
 test('Bedrock: a body of some megabytes is signed as any other', async () => {
   const whole = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'hi' }] };

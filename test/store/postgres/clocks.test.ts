@@ -5,7 +5,7 @@ import { storeClock } from '../../../src/cli/store-clock.ts';
 import type { Principal } from '../../../src/store/keys.ts';
 import { adjustable, systemClock } from '../../../src/streams/clock.ts';
 import { clean, open, until } from '../support/postgres-store.ts';
-import { entry, funded, realClock } from '../support/store.ts';
+import { entry, funded, ok, realClock, refusal } from '../support/store.ts';
 import { onPostgres } from '../support/stores.ts';
 
 onPostgres(({ place }) => {
@@ -99,5 +99,38 @@ onPostgres(({ place }) => {
       ['behind', 'ahead of'],
     );
     await clean(ahead.store);
+  });
+
+  test('a machine’s clock that jumps changes nothing, before the next heartbeat either: windows, leases and ends of keys', async (t) => {
+    const url = await place(t);
+    const machine = { offMs: 0 };
+    const problems: string[] = [];
+    const clock = storeClock(adjustable({ ...systemClock, now: () => Date.now() + machine.offMs }));
+    let beats = 0;
+    const more = { clock, processTtlMs: 3_000, onProblem: ({ what }: { what: string }) => void problems.push(what) };
+    const jumping = await open(t, url, more, {
+      onQuery(name) {
+        if (name === 'owner_beat') beats += 1;
+      },
+    });
+    const steady = await open(t, url, { clock: realClock });
+    ok(await steady.leases.acquire('job', 'steady', 15_000, Date.now()));
+    const owner = await funded(steady, 1_000n, { limits: { daily: 100n } });
+    await steady.settlements.settle({ entry: entry(owner, 'before', 100n) });
+
+    for (const offMs of [800 * 86_400_000, -3 * 86_400_000, 60_000]) {
+      machine.offMs = offMs;
+      assert.ok(Math.abs(clock.now() - Date.now()) < 5_000 && Number.isSafeInteger(clock.now()), `${offMs}`);
+      assert.equal(refusal(await jumping.leases.acquire('job', 'jumping', 15_000, clock.now())).reason, 'held');
+      assert.equal((await jumping.admission.admit(owner, 1n, clock.now())).ok, false, 'the limit of the day is reached');
+      const before = beats;
+      await until(() => beats >= before + 2);
+    }
+    assert.deepEqual(
+      problems.map((what) => /^clock_differs: this machine's clock is (\d+) s (ahead of|behind)/.exec(what)?.slice(1)),
+      [[`${800 * 86_400}`, 'ahead of']],
+      'it is told of all the same, once until it is right',
+    );
+    await clean(steady);
   });
 });
