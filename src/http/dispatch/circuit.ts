@@ -32,6 +32,10 @@ export function newCircuit(channelId: string, model: string | undefined): Circui
 export const isTried = ({ state, openUntil }: Circuit, now: number) =>
   state === 'trying' || (state === 'open' && now >= openUntil);
 
+/** What an upstream has let in for so long is not over its rate: nobody else need wait either. */
+export const isLettingIn = ({ isLimited, state, openUntil }: Circuit, now: number) =>
+  isLimited && state === 'trying' && now >= openUntil;
+
 export function note(circuit: Circuit, at: number, good: boolean): void {
   circuit.results.push({ at, good });
   if (circuit.results.length > MAX_RESULTS) circuit.results.shift();

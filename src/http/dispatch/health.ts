@@ -3,7 +3,17 @@
  * credential. State of one process. Knows outcomes, not errors: the attempt loop decides what a failure was.
  */
 import type { Clock } from '../../streams/clock.ts';
-import { CIRCUIT, type Circuit, type CircuitState, isTried, keyOf, keyOfCircuit, newCircuit, note } from './circuit.ts';
+import {
+  CIRCUIT,
+  type Circuit,
+  type CircuitState,
+  isLettingIn,
+  isTried,
+  keyOf,
+  keyOfCircuit,
+  newCircuit,
+  note,
+} from './circuit.ts';
 
 export interface HealthSettings {
   readonly failures: number;
@@ -64,7 +74,7 @@ interface Attempt {
 }
 
 interface Learner {
-  release(trials: readonly Circuit[]): void;
+  answering(trials: readonly Circuit[]): void;
   learn(attempt: Attempt, finding: Finding, retryAfterMs?: number): void;
 }
 
@@ -79,7 +89,7 @@ class OnePermit implements Permit {
   }
 
   answering(): void {
-    if (!this.#used) this.#learner.release(this.#attempt.trials);
+    if (!this.#used) this.#learner.answering(this.#attempt.trials);
   }
 
   succeeded(): void {
@@ -144,7 +154,7 @@ export class Health {
 
   /** One for all permits: each open stream has one, and closures of its own would cost it a kilobyte. */
   readonly #learner: Learner = {
-    release: (trials) => this.#release(trials),
+    answering: (trials) => this.#answering(trials),
     learn: (attempt, finding, retryAfterMs) => this.#learn(attempt, finding, retryAfterMs),
   };
 
@@ -176,13 +186,12 @@ export class Health {
     const trials: Circuit[] = [];
     for (const circuit of [this.#circuits.get(channelId), this.#circuits.get(keyOf(channelId, model))]) {
       if (circuit === undefined || circuit.state === 'closed') continue;
-      // What an upstream has let in for so long is not over its rate: nobody else need wait either.
-      const isLetIn = circuit.isLimited && circuit.state === 'trying';
+      const isOpenToAll = isLettingIn(circuit, this.#clock.monotonic());
       this.#move(circuit, CIRCUIT[circuit.state].try);
       // A long answer that is no stream would keep everybody else out until it is whole.
       const { cooldownMs } = this.#settings();
       const trialMs = circuit.isLimited ? Math.min(cooldownMs, LIMIT_TRIAL_MS) : cooldownMs;
-      if (!isLetIn) circuit.openUntil = this.#clock.monotonic() + trialMs;
+      if (!isOpenToAll) circuit.openUntil = this.#clock.monotonic() + trialMs;
       trials.push(circuit);
     }
     return new OnePermit({ channelId, model, trials, era: this.#eraOf(channelId) }, this.#learner);
@@ -241,7 +250,7 @@ export class Health {
       note(this.#circuit(channelId, model), now, true);
       return;
     }
-    this.#release(trials);
+    this.#release(finding === 'nothing' ? trials.filter((circuit) => !isLettingIn(circuit, now)) : trials);
     if (finding === 'nothing') return;
     const isLimited = finding === 'rateLimited';
     const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms, isLimited);
@@ -276,6 +285,14 @@ export class Health {
     const since = now - this.#settings().windowMs;
     const isOf = (circuit: Circuit) => circuit.channelId === channelId && (model ?? circuit.model) === circuit.model;
     return this.#circuits.values().some((circuit) => isOf(circuit) && circuit.results.some(({ at, good }) => good && at > since));
+  }
+
+  /** Whoever answers has let the request in: behind a 429 there is nothing else to find out. */
+  #answering(trials: readonly Circuit[]): void {
+    for (const circuit of trials)
+      if (circuit.isLimited && circuit.state === 'trying')
+        circuit.openUntil = Math.min(circuit.openUntil, this.#clock.monotonic());
+    this.#release(trials.filter(({ isLimited }) => !isLimited));
   }
 
   #release(trials: readonly Circuit[]): void {

@@ -306,6 +306,28 @@ test('a 429 keeps nobody away for longer than it says: what is not refused withi
   assert.ok(slow.isFit('a', 'm'), 'a second, though the cooldown is thirty');
 });
 
+test('the first words of a trial behind a 429 let everybody in, and one that teaches nothing shuts nobody out again', () => {
+  const { health, at } = setUp();
+  health.enter('a', 'm')?.rateLimited(100);
+  at(100);
+  const trial = health.enter('a', 'm');
+  assert.equal(health.enter('a', 'm'), undefined);
+  trial?.answering();
+  const others = [1, 2, 3].map(() => health.enter('a', 'm'));
+  assert.ok(
+    others.every((permit) => permit !== undefined),
+    'a stream of minutes keeps nobody out',
+  );
+  others[0]?.nothing();
+  assert.ok(health.enter('a', 'm') !== undefined && health.enter('a', 'm') !== undefined);
+  others[1]?.failed();
+  assert.equal(health.closedForMs('a', 'm'), settings.cooldownMs, 'it may fail all the same');
+  trial?.succeeded();
+  at(600);
+  assert.ok(health.enter('a', 'm'));
+  assert.equal(health.enter('a', 'm'), undefined, 'which is no matter of the rate');
+});
+
 test('a 429 that names no time to wait counts as one that names none', () => {
   const { health } = setUp();
   for (let count = 0; count < 2; count++) health.enter('a', 'm')?.rateLimited(0);
