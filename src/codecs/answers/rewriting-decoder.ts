@@ -52,6 +52,10 @@ export class RewritingDecoder implements EventDecoder {
 
   /** What was decoded before a throw is good. */
   #rewrite(out: Step[]): void {
-    for (const step of this.#decoded.splice(0)) if (this.#rewriter.stopped !== true) out.push(this.#rewriter.step(step));
+    for (const step of this.#decoded.splice(0)) {
+      if (this.#rewriter.stopped === true) continue;
+      const rewritten = this.#rewriter.step(step);
+      out.push(step.acts === true ? { ...rewritten, acts: true } : rewritten);
+    }
   }
 }

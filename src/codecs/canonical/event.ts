@@ -108,6 +108,8 @@ export interface FoldedTexts {
 export interface Step {
   readonly native?: Native;
   readonly events: readonly CanonicalEvent[];
+  /** The upstream runs a tool by itself which may have effects: no other may be asked to do it again. */
+  readonly acts?: true;
   /** The fold of the answer. The order adds it to the steps that begin items. */
   readonly fold?: FoldedTexts;
 }

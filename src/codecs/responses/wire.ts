@@ -37,6 +37,13 @@ const NATIVE_ID_PREFIX: ReadonlyMap<string, string> = new Map([
   ['tool_search_output', 'tso_'],
 ]);
 
+/** Calls that the upstream may run by itself and that may change something: on servers of the client's, and in its containers. */
+const WITH_EFFECTS: ReadonlySet<string> = new Set(['mcp_call', 'shell_call', 'code_interpreter_call']);
+
+export function hasEffects(type: string): boolean {
+  return WITH_EFFECTS.has(type);
+}
+
 /**
  * A new id for an item that has none: official clients refuse one without. Compaction items pass unchanged (design: "Opaque").
  */

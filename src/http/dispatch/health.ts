@@ -3,15 +3,17 @@
  * credential. State of one process. Knows outcomes, not errors: the attempt loop decides what a failure was.
  */
 import type { Clock } from '../../streams/clock.ts';
-import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
-
-/** closed: everything passes. open: nothing until the cooldown is over. trying: a trial is under way, which may take as long. */
-const CIRCUIT = {
-  closed: { open: 'open', try: no, close: 'closed', release: 'closed' },
-  open: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
-  trying: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
-} as const satisfies Transitions<'closed' | 'open' | 'trying', 'open' | 'try' | 'close' | 'release'>;
-export type CircuitState = keyof typeof CIRCUIT;
+import {
+  CIRCUIT,
+  type Circuit,
+  type CircuitState,
+  isLettingIn,
+  isTried,
+  keyOf,
+  keyOfCircuit,
+  newCircuit,
+  note,
+} from './circuit.ts';
 
 export interface HealthSettings {
   readonly failures: number;
@@ -28,7 +30,7 @@ export interface Permit {
   succeeded(): void;
   /** A fault of the upstream: 5xx, 408, network, timeout, an answer that broke. */
   failed(): void;
-  /** 429. With `retryAfterMs` the circuit opens at once, for that long. */
+  /** 429. With `retryAfterMs` the circuit opens at once, for that long. Zero is no time. */
   rateLimited(retryAfterMs: number | undefined): void;
   /** 401, 402: the Channel is cooled for every model. */
   refused(): void;
@@ -54,16 +56,14 @@ export interface CircuitReport {
   readonly recentFailures: number;
 }
 
-interface Circuit {
-  readonly channelId: string;
-  readonly model: string | undefined;
-  state: CircuitState;
-  openUntil: number;
-  /** Results in the window, oldest first. */
-  results: { readonly at: number; readonly good: boolean }[];
-}
-
 type Finding = Exclude<keyof Permit, 'answering'>;
+
+/** A failure, and for how long the circuit would open. */
+interface Counted {
+  readonly now: number;
+  readonly ms: number;
+  readonly isLimited: boolean;
+}
 
 interface Attempt {
   readonly channelId: string;
@@ -74,7 +74,7 @@ interface Attempt {
 }
 
 interface Learner {
-  release(trials: readonly Circuit[]): void;
+  answering(trials: readonly Circuit[]): void;
   learn(attempt: Attempt, finding: Finding, retryAfterMs?: number): void;
 }
 
@@ -89,7 +89,7 @@ class OnePermit implements Permit {
   }
 
   answering(): void {
-    if (!this.#used) this.#learner.release(this.#attempt.trials);
+    if (!this.#used) this.#learner.answering(this.#attempt.trials);
   }
 
   succeeded(): void {
@@ -136,9 +136,9 @@ export type CircuitWatch = (channelId: string, model: string | undefined, state:
 
 /** The longest that a Retry-After can keep a Channel out. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
+/** An upstream says 429 at once, not at the end of what it has worked on: a trial that has not had one by then was let in. */
+const LIMIT_TRIAL_MS = 1_000;
 const PROBE_FAILURES = 2;
-/** Enough to judge by; a busy Channel does not need more. */
-const MAX_RESULTS = 200;
 
 export class Health {
   readonly #clock: Clock;
@@ -154,7 +154,7 @@ export class Health {
 
   /** One for all permits: each open stream has one, and closures of its own would cost it a kilobyte. */
   readonly #learner: Learner = {
-    release: (trials) => this.#release(trials),
+    answering: (trials) => this.#answering(trials),
     learn: (attempt, finding, retryAfterMs) => this.#learn(attempt, finding, retryAfterMs),
   };
 
@@ -186,9 +186,12 @@ export class Health {
     const trials: Circuit[] = [];
     for (const circuit of [this.#circuits.get(channelId), this.#circuits.get(keyOf(channelId, model))]) {
       if (circuit === undefined || circuit.state === 'closed') continue;
+      const isOpenToAll = isLettingIn(circuit, this.#clock.monotonic());
       this.#move(circuit, CIRCUIT[circuit.state].try);
       // A long answer that is no stream would keep everybody else out until it is whole.
-      circuit.openUntil = this.#clock.monotonic() + this.#settings().cooldownMs;
+      const { cooldownMs } = this.#settings();
+      const trialMs = circuit.isLimited ? Math.min(cooldownMs, LIMIT_TRIAL_MS) : cooldownMs;
+      if (!isOpenToAll) circuit.openUntil = this.#clock.monotonic() + trialMs;
       trials.push(circuit);
     }
     return new OnePermit({ channelId, model, trials, era: this.#eraOf(channelId) }, this.#learner);
@@ -247,16 +250,18 @@ export class Health {
       note(this.#circuit(channelId, model), now, true);
       return;
     }
-    this.#release(trials);
+    this.#release(finding === 'nothing' ? trials.filter((circuit) => !isLettingIn(circuit, now)) : trials);
     if (finding === 'nothing') return;
-    const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms);
-    const count = (ms: number): void => this.#count(this.#circuit(channelId, model), now, ms, trials);
+    const isLimited = finding === 'rateLimited';
+    const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms, isLimited);
+    const count = (ms: number): void => this.#count(this.#circuit(channelId, model), { now, ms, isLimited }, trials);
     switch (finding) {
       case 'failed':
         count(cooldownMs);
         break;
       case 'rateLimited':
-        if (retryAfterMs === undefined) count(rateLimitCooldownMs);
+        // No time at all would keep nobody away, however often it is named.
+        if (retryAfterMs === undefined || retryAfterMs <= 0) count(rateLimitCooldownMs);
         else open(model, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
         break;
       case 'refused':
@@ -282,6 +287,14 @@ export class Health {
     return this.#circuits.values().some((circuit) => isOf(circuit) && circuit.results.some(({ at, good }) => good && at > since));
   }
 
+  /** Whoever answers has let the request in: behind a 429 there is nothing else to find out. */
+  #answering(trials: readonly Circuit[]): void {
+    for (const circuit of trials)
+      if (circuit.isLimited && circuit.state === 'trying')
+        circuit.openUntil = Math.min(circuit.openUntil, this.#clock.monotonic());
+    this.#release(trials.filter(({ isLimited }) => !isLimited));
+  }
+
   #release(trials: readonly Circuit[]): void {
     for (const circuit of trials.filter(({ state }) => state === 'trying')) {
       circuit.openUntil = this.#clock.monotonic();
@@ -296,9 +309,9 @@ export class Health {
   }
 
   /** Opens the circuit when failures are many and no exception; a failed trial opens it again at once. */
-  #count(circuit: Circuit, now: number, cooldownMs: number, trials: readonly Circuit[]): void {
+  #count(circuit: Circuit, { now, ms, isLimited }: Counted, trials: readonly Circuit[]): void {
     if (trials.includes(circuit)) {
-      this.#open(circuit, now + cooldownMs);
+      this.#open(circuit, now + ms, isLimited);
       return;
     }
     if (circuit.state !== 'closed') return;
@@ -306,15 +319,16 @@ export class Health {
     note(circuit, now, false);
     circuit.results = circuit.results.filter(({ at }) => at > now - windowMs);
     const failures = circuit.results.filter(({ good }) => !good).length;
-    if (failures >= most && failures * 2 >= circuit.results.length) this.#open(circuit, now + cooldownMs);
+    if (failures >= most && failures * 2 >= circuit.results.length) this.#open(circuit, now + ms, isLimited);
   }
 
   /**
    * A trial under way decides for itself (who asks has ended its own); a circuit that is open already is never opened for less
    * long.
    */
-  #open(circuit: Circuit, until: number): void {
+  #open(circuit: Circuit, until: number, isLimited = false): void {
     if (circuit.state === 'trying') return;
+    circuit.isLimited = isLimited && (circuit.isLimited || circuit.state === 'closed');
     circuit.openUntil = Math.max(circuit.openUntil, until);
     this.#move(circuit, CIRCUIT[circuit.state].open);
   }
@@ -334,26 +348,9 @@ export class Health {
     const key = model === undefined ? channelId : keyOf(channelId, model);
     let circuit = this.#circuits.get(key);
     if (circuit === undefined) {
-      circuit = { channelId, model, state: 'closed', openUntil: 0, results: [] };
+      circuit = newCircuit(channelId, model);
       this.#circuits.set(key, circuit);
     }
     return circuit;
   }
-}
-
-/** Not opened anew since its cooldown was over. */
-const isTried = ({ state, openUntil }: Circuit, now: number) => state === 'trying' || (state === 'open' && now >= openUntil);
-
-function note(circuit: Circuit, at: number, good: boolean): void {
-  circuit.results.push({ at, good });
-  if (circuit.results.length > MAX_RESULTS) circuit.results.shift();
-}
-
-function keyOfCircuit({ channelId, model }: Circuit): string {
-  return model === undefined ? channelId : keyOf(channelId, model);
-}
-
-/** Channel ids hold no line end. */
-function keyOf(channelId: string, model: string): string {
-  return `${channelId}\n${model}`;
 }

@@ -1,6 +1,7 @@
 /** Prometheus metrics. Labels have few values: routes, Channels, and our own codes and states; never a key or a client's text. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
+import type { CircuitState } from '../dispatch/circuit.ts';
+import type { CircuitReport } from '../dispatch/health.ts';
 import type { LimitKind, LimitScope } from '../limits/buckets.ts';
 import { kept, type Seconds, SeriesHistogram, tallies, type Tally } from './series.ts';
 

@@ -296,9 +296,9 @@ class WholeSource implements AnswerSource {
 }
 
 /**
- * Whether the step is the commit point: an item, or the end of an answer without items. `response.start` and usage are held until
- * then.
+ * Whether the step is the commit point: an item, a tool that the upstream runs, or the end of an answer without items.
+ * `response.start` and usage are held until then.
  */
 export function commits(step: Step): boolean {
-  return step.events.some(({ type }) => type.startsWith('item.') || type === 'response.end');
+  return step.acts === true || step.events.some(({ type }) => type.startsWith('item.') || type === 'response.end');
 }

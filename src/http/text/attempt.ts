@@ -303,9 +303,10 @@ async function readUntilCommit(source: AnswerSource, { call, party }: TextAttemp
   }
 }
 
-/** Throws the failure of an answer without any item: another Channel may still answer. */
+/** Throws the failure of an answer that has neither said nor done anything: another Channel may still answer. */
 function throwEarlyFailure(steps: readonly Step[]): void {
-  for (const { events } of steps) {
+  for (const { events, acts } of steps) {
+    if (acts === true) return;
     for (const event of events) {
       if (event.type === 'item.start') return;
       if (event.type === 'response.end' && (event.outcome.status === 'failed' || event.outcome.status === 'cancelled')) {

@@ -272,6 +272,82 @@ test('429 without a time counts as a failure, with a cooldown of its own; no tim
   assert.equal(health.closedForMs('a', 'other'), 0);
 });
 
+test('a 429 keeps nobody away for longer than it says: what is not refused within a second was let in, and others will be', () => {
+  const { health, at } = setUp();
+  for (const named of [100, undefined]) {
+    if (named === undefined) for (let count = 0; count < 2; count++) health.enter('a', 'm')?.rateLimited(named);
+    health.enter('a', 'm')?.rateLimited(named);
+    const open = health.closedForMs('a', 'm');
+    assert.equal(open, named ?? settings.rateLimitCooldownMs);
+    at(open);
+    const long = health.enter('a', 'm');
+    at(open + 499);
+    assert.equal(health.isFit('a', 'm'), false, 'whether it is let in is not known yet, for a cooldown or a second');
+    at(open + 500);
+    const others = [1, 2, 3].map(() => health.enter('a', 'm'));
+    assert.ok(
+      others.every((permit) => permit !== undefined),
+      'not one for each cooldown',
+    );
+    others[0]?.rateLimited(300);
+    assert.equal(health.closedForMs('a', 'm'), 300, 'it has too many again');
+    long?.nothing();
+    at(open + 800);
+    health.enter('a', 'm')?.succeeded();
+    at(0);
+  }
+  const long = { ...settings, cooldownMs: 30_000 };
+  let now = 0;
+  const slow = new Health({ now: () => now, monotonic: () => now, setTimeout: () => ({ cancel: () => undefined }) }, () => long);
+  slow.enter('a', 'm')?.rateLimited(1000);
+  now = 1000;
+  slow.enter('a', 'm');
+  now = 2000;
+  assert.ok(slow.isFit('a', 'm'), 'a second, though the cooldown is thirty');
+});
+
+test('the first words of a trial behind a 429 let everybody in, and one that teaches nothing shuts nobody out again', () => {
+  const { health, at } = setUp();
+  health.enter('a', 'm')?.rateLimited(100);
+  at(100);
+  const trial = health.enter('a', 'm');
+  assert.equal(health.enter('a', 'm'), undefined);
+  trial?.answering();
+  const others = [1, 2, 3].map(() => health.enter('a', 'm'));
+  assert.ok(
+    others.every((permit) => permit !== undefined),
+    'a stream of minutes keeps nobody out',
+  );
+  others[0]?.nothing();
+  assert.ok(health.enter('a', 'm') !== undefined && health.enter('a', 'm') !== undefined);
+  others[1]?.failed();
+  assert.equal(health.closedForMs('a', 'm'), settings.cooldownMs, 'it may fail all the same');
+  trial?.succeeded();
+  at(600);
+  assert.ok(health.enter('a', 'm'));
+  assert.equal(health.enter('a', 'm'), undefined, 'which is no matter of the rate');
+});
+
+test('a 429 that names no time to wait counts as one that names none', () => {
+  const { health } = setUp();
+  for (let count = 0; count < 2; count++) health.enter('a', 'm')?.rateLimited(0);
+  assert.equal(health.report()[0]?.state, 'closed', 'one client at a time would be let in');
+  health.enter('a', 'm')?.rateLimited(0);
+  assert.equal(health.closedForMs('a', 'm'), settings.rateLimitCooldownMs);
+});
+
+test('a circuit that failures opened stays half open with one trial a cooldown, whatever late attempts say of the rate', () => {
+  const { health, at } = setUp();
+  const late = health.enter('a', 'm');
+  fail(health, 3);
+  late?.rateLimited(10);
+  at(500);
+  assert.ok(health.enter('a', 'm'));
+  at(1000);
+  assert.ok(health.enter('a', 'm'));
+  assert.equal(health.enter('a', 'm'), undefined);
+});
+
 test('operators are told of each circuit: its state, for how long, and how many failures are recent', () => {
   const { health, at } = setUp();
   health.enter('a', 'm')?.failed();

@@ -20,7 +20,7 @@ import { type NormalEvent, Normaliser } from './normalise.ts';
 import { statusOf } from './decode-items.ts';
 import { errorOf, readOutcome, readUsage, startOf, statusOfTerminal } from './outcome.ts';
 import type { Slot } from './slot.ts';
-import { DELTA, malformed, type NamedEvent, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
+import { DELTA, hasEffects, malformed, type NamedEvent, OBFUSCATION, SEQUENCE_NUMBER, needString } from '../wire.ts';
 
 const DIALECT = 'responses';
 /** The members in which the deltas of one part differ. */
@@ -105,7 +105,8 @@ class ResponsesDecoder extends RunDecoder {
     else this.#response(name, json, frame.data, events);
     const more = { ...(learnt === undefined ? {} : { repeat: learnt }), ...(missing.length === 0 ? {} : { missing }) };
     const native: Native = { dialect: DIALECT, name, text, json, ...more };
-    out.push({ native: ends === undefined ? native : { ...native, ends }, events });
+    const step: Step = { native: ends === undefined ? native : { ...native, ends }, events };
+    out.push(track !== undefined && hasEffects(track.type) ? { ...step, acts: true } : step);
     if (track !== undefined && learnt !== undefined) this.#run = this.#deltaRunOf(name, json, track, learnt.shape);
   }
 
