@@ -15,17 +15,8 @@ import type { Release } from './concurrency.ts';
 import type { Permit } from './health.ts';
 import type { Attempt, AttemptNote, Dispatcher, Plan } from './plan.ts';
 import { type Accepted, AcceptedAnswer } from './accepted.ts';
-import {
-  failureOf,
-  finalError,
-  isStaleConnection,
-  isTransient,
-  noneFit,
-  refusedPart,
-  reportTo,
-  teaches,
-  verdictOf,
-} from './verdict.ts';
+import { failureOf, finalError, isStaleConnection, isTransient, noneFit, reportTo, verdictOf } from './verdict.ts';
+import { refusedPart, teaches } from './refused-part.ts';
 
 /** A Channel that may be asked again in the same exchange. */
 interface Failure {

@@ -1,14 +1,11 @@
-/**
- * What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused
- * opaque value.
- */
+/** What a failed attempt means: for the Channel that failed, and for the client. One table by status. */
 import { errorCode } from '../errors.ts';
 import { ERRORS, GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
-import { LOWER_CAPS, type LowerCap, type Refusable } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel } from '../config/config.ts';
 import type { Health, Permit } from './health.ts';
+import { blamesContent, isOfModel, isPage, isTooLarge, namesNothing } from './vendor-words.ts';
 
 export type Verdict =
   /** No other Channel can help, or must not be asked: the error is the answer. */
@@ -47,7 +44,7 @@ export function isUpstreamFault({ blame, code }: GatewayError): boolean {
 /** Whether the same Channel may answer the same request a moment later: 408, 429, 5xx, or a connection that failed. */
 export function isTransient({ details: { reason, upstream } }: GatewayError): boolean {
   const status = upstream?.status;
-  if (status === 429) return !TOO_LARGE.test(upstream?.text ?? '');
+  if (status === 429) return !isTooLarge(upstream?.text ?? '');
   if (status !== undefined) return status === 408 || status >= 500;
   return reason === 'network' || reason === 'timeout';
 }
@@ -100,129 +97,12 @@ export function reportTo(permit: Permit, error: GatewayError): void {
   if (!isUpstreamFault(error) || error.details.byClient === true || blamesContent(error)) permit.nothing();
   else if ((status === 401 || status === 403 || status === 404) && isOfModel(error)) permit.unknownModel();
   else if (status === 404) permit.missing();
-  else if (status === 403 && PAGE.test(error.details.upstream?.text ?? '')) permit.failed();
+  else if (status === 403 && isPage(error.details.upstream?.text ?? '')) permit.failed();
   else if (status === 403) permit.forbidden();
   else if (status === 401 || status === 402) permit.refused();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
   else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
   else permit.failed();
-}
-
-/** The credential is good, and this model is not for it (OpenAI, Bedrock; LiteLLM; Alibaba): the Channel's others go well. */
-const NO_ACCESS = /\b(access to|verified to use|not allowed to access) (the )?model\b|\bfree tier of the model\b/i;
-/** OpenAI's, and Groq's for an organisation or a project. */
-const NO_MODEL = /^model_(not_found$|permission_blocked)/;
-
-function isOfModel({ details: { upstream } }: GatewayError): boolean {
-  const text = upstream?.text ?? '';
-  const isNamed = upstream?.status === 404 && /model/i.test(text.replace(QUOTED, ''));
-  return isNamed || NO_MODEL.test(upstream?.code ?? '') || NO_ACCESS.test(text);
-}
-
-/** The last are xAI's, and LiteLLM's, whose filters stand in front of any model. */
-const FLAGGED =
-  /flagged_input|input was flagged|moderation_blocked|content_policy_violation|\bcontent violates usage guidelines\b|\bcontent blocked\b/i;
-/**
- * A page is no vendor's refusal of a credential. A firewall in front of it may have taken offence at what one client wrote, or at
- * the gateway's address, which several clients then find out.
- */
-const PAGE = /^\s*<(?:!doctype|html|head|title)\b/i;
-/** Files and caches expire, and a client may name what was never there: Google then speaks of permission. */
-const UNREACHABLE =
-  /\baccess (to )?the (file|google cloud storage object)\b|\bstorage\.objects\.|\bcachedcontent not found\b|\bpermission '(discoveryengine|aiplatform\.(cachedContents|rag\w+))\./i;
-/** What a vendor quotes of the request: a name is the client's own choice of words. */
-const QUOTED = /'[^']*'|`[^`]*`/g;
-const NAMED_BY_CLIENT =
-  /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store|cached[ _]?content)(_?id|s)?\b/i;
-
-/**
- * A router has the model, and nobody behind it who does what this request asks for, or whom it asks for (OpenRouter). Without
- * "that" it is the model that is missing.
- */
-const NO_ENDPOINT = /\bno endpoints (found|available) (that|matching)\b|\bno allowed providers\b/i;
-/** The same router has credits left, for less than the request may cost, in its answer or in its prompt. */
-const TOO_DEAR =
-  /\bfewer max_tokens\b.{0,80}\bcan only afford [1-9]|\bprompt tokens limit exceeded: \d+ > [1-9]|\btoken capacity required, [1-9]\d* available/is;
-
-/**
- * OpenAI's 429 of a request that alone asks for more than a minute has, and Anthropic's of a prompt that is longer than the
- * subscription holds: no wait helps it, and smaller ones go well.
- */
-const TOO_LARGE = /\brequest too large\b.{0,400}\bmust be reduced\b|\bextra usage is required for long context\b/is;
-
-/**
- * A 403 about the content, a 403 or 404 about what the client named or asked for, or a 402 or 429 about how much it asked for, is
- * no evidence against the Channel: otherwise one tenant could close it for all others by asking.
- */
-function blamesContent(error: GatewayError): boolean {
-  const upstream = error.details.upstream;
-  const text = upstream?.text ?? '';
-  if (upstream?.status === 402) return TOO_DEAR.test(text);
-  if (upstream?.status === 429) return TOO_LARGE.test(text);
-  if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE.test(text);
-  return upstream?.status === 404 && (NO_ENDPOINT.test(text) || namesNothing(text));
-}
-
-/** The words of a 404 about what the client named. */
-function namesNothing(text: string): boolean {
-  const own = text.replace(QUOTED, '');
-  return NAMED_BY_CLIENT.test(own) && !/model/i.test(own);
-}
-
-const OPAQUE_WORDS =
-  /invalid_encrypted_content|thinking_signature_invalid|encrypted_content|encrypted content|thought[_ ]?signature|invalid [`'"]?signature|signature[`'"]? in [`'"]?thinking|thinking[`'"]? block.{0,80}signature|redacted_thinking/i;
-
-/** OpenAI's, of reasoning items whose `content` is not empty; other servers of its protocol want that text back. */
-const RAW_ITEM_WORDS = /\binput\[\d+\]\.content\b.{0,20}array too long.{0,60}\bmaximum length 0\b/is;
-/**
- * Groq, Cerebras, Mistral and Fireworks, of messages that carry the reasoning of a model of DeepSeek's kind; that kind wants it
- * back.
- */
-const RAW_MEMBER = String.raw`(\breasoning_(content|details)|\bmessages\b\S{0,30}[.[]['"]?reasoning)\b`;
-const NOT_TAKEN = String.raw`\b(unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
-const RAW_MEMBER_WORDS = new RegExp(`${RAW_MEMBER}.{0,60}${NOT_TAKEN}|${NOT_TAKEN}.{0,60}${RAW_MEMBER}`, 'is');
-
-/** OpenAI's, of ids that others of its protocol give: longer than 64 characters, or without the prefix of their kind. */
-const ITEM_ID_WORDS = /\binput\[\d+\]\.id\b.{0,200}(string too long|expected an id that begins)/is;
-
-/** Servers that do not know the members of cache breakpoints, or a model that takes none. */
-const CACHE_MEMBER = String.raw`\b(prompt_cache_(breakpoint|options)|cache_control)\b`;
-const UNKNOWN = String.raw`\b(unknown|extra|additional|unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
-const CACHE_WORDS = new RegExp(`${CACHE_MEMBER}.{0,80}${UNKNOWN}|${UNKNOWN}.{0,80}${CACHE_MEMBER}`, 'is');
-
-/** Anthropic's, of Claude from 4.1 on. */
-const BOTH_WORDS = /\btemperature\b.{0,20}\btop_p\b.{0,20}\bcannot both be specified\b/i;
-
-/** Anthropic's and Bedrock's, of a cap above what the model can write. */
-const CAP_WORDS = /max_tokens: \d{1,9} > (\d{1,9}),|maximum tokens you requested exceeds the model limit of (\d{1,9})/i;
-
-/** Claude before 4.5, of a cap that does not fit behind a prompt of this length. */
-const ROOM_WORDS = /`?max_tokens`? exceed context limit: (\d{1,9}) \+ \d{1,9} > (\d{1,9})/i;
-
-/** The largest known cap that the model takes, after an error about a larger one. */
-function lowerCap(text: string): LowerCap | undefined {
-  const [, most, limit] = CAP_WORDS.exec(text) ?? [];
-  const [, input, window] = ROOM_WORDS.exec(text) ?? [];
-  const room = Number(most ?? limit ?? Number(window) - Number(input));
-  const cap = LOWER_CAPS.find((known) => known <= room);
-  return cap === undefined ? undefined : `cap_${cap}`;
-}
-
-/** What is refused because of the length of this request tells nothing about the next. */
-export function teaches(error: GatewayError): boolean {
-  return !ROOM_WORDS.test(`${error.details.upstream?.text ?? ''} ${error.message}`);
-}
-
-/** What of the request this error refuses that it can be sent without; undefined for all other errors. */
-export function refusedPart(error: GatewayError): Refusable | undefined {
-  const upstream = error.details.upstream;
-  if (upstream?.status !== 400 && upstream?.status !== 422) return undefined;
-  const text = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
-  if (RAW_ITEM_WORDS.test(text) || RAW_MEMBER_WORDS.test(text)) return 'raw';
-  if (CACHE_WORDS.test(text)) return 'breakpoints';
-  if (ITEM_ID_WORDS.test(text)) return 'ids';
-  if (BOTH_WORDS.test(text)) return 'both_samplings';
-  return lowerCap(text) ?? (OPAQUE_WORDS.test(text) ? 'opaque' : undefined);
 }
 
 /** No Channel can even be asked, since their circuits are open. The error tells when the first of them may be asked again. */

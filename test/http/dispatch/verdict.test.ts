@@ -9,15 +9,8 @@ import {
   notRepresentable,
   refusedOutput,
 } from '../../../src/codecs/canonical/error.ts';
-import {
-  failureOf,
-  finalError,
-  isTransient,
-  noneFit,
-  refusedPart,
-  reportTo,
-  verdictOf,
-} from '../../../src/http/dispatch/verdict.ts';
+import { failureOf, finalError, isTransient, noneFit, reportTo, verdictOf } from '../../../src/http/dispatch/verdict.ts';
+import { refusedPart } from '../../../src/http/dispatch/refused-part.ts';
 import { Health, type Permit } from '../../../src/http/dispatch/health.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channelsOf } from './channels.ts';
