@@ -1,16 +1,16 @@
 /**
- * A worker that can take no further connection. The primary hands each to the worker whose turn it is. One that is given back goes
- * to another, and a worker has no further turn before it has said what became of its last.
+ * A worker that can take no further connection. The primary hands each to the worker whose turn it is. One that is given back
+ * goes to another, and a worker has no further turn before it has said what became of its last.
  */
 import type { Worker } from 'node:cluster';
 import type { Server } from 'node:net';
 import { isObject } from '../../codecs/canonical/json.ts';
 import type { Clock } from '../../streams/clock.ts';
 
-/** Between two connections that a full worker gives back. Where all are full it costs next to nothing, and the rest is refused. */
+/** Between two connections that a full worker gives back. Where all are full it costs next to nothing. */
 const GIVE_BACK_MS = 10;
 
-/** Gives back one now and then, for a worker that has room: where every worker is full, they would hand them round without end. */
+/** Gives back one now and then, for a worker that has room: where every worker is full, all would go round without end. */
 class GiveBack {
   #from = Number.NEGATIVE_INFINITY;
   readonly #clock: Clock;
