@@ -269,7 +269,7 @@ async function start(
   file?: Pick<AdminParts, 'readConfig' | 'reload'>,
 ): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor, version } = options;
-  const worker = workerLink();
+  const worker = workerLink(clock);
   // Before the gateway listens, so that no request waits for it.
   const site = createSite(config);
   site.prepare();

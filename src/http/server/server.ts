@@ -15,6 +15,7 @@ import { RequestLines } from './request-lines.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
 import { newRequestId } from '../request/request-id.ts';
+import { refuseWhenAllAreFull } from '../workers/full-worker.ts';
 
 const LISTENER = { what: 'clients', setting: 'listen.port (or the variable PORT)' };
 const HEADER_BYTES = 32 * 1024;
@@ -106,6 +107,7 @@ export class GatewayServer {
       requireHostHeader: false,
     });
     server.maxConnections = limits.connections;
+    refuseWhenAllAreFull(server, this.#gateway.clock);
     return server;
   }
 

@@ -15,15 +15,17 @@ import { LimitExchange, startLimitExchange } from '../limits/limit-exchange.ts';
 import { primaryLimits } from '../limits/workers-limits.ts';
 import { createOperationsServer, openOperations } from '../operations/operations.ts';
 import type { Site } from '../server/site.ts';
+import { answerForLost } from './full-worker.ts';
 import { Watchdog } from './watchdog.ts';
 import { workerReports } from './worker-reports.ts';
 
 export const isWorker = cluster.isWorker;
 
 /** In a worker: its number and its link to the others through the primary. Undefined in any other process. */
-export function workerLink(): { readonly worker: number; readonly link: WorkerLink } | undefined {
+export function workerLink(clock: Clock): { readonly worker: number; readonly link: WorkerLink } | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
+  answerForLost(worker, clock);
   return {
     worker: worker.id % 65_536,
     link: {
