@@ -41,3 +41,25 @@ test('a tier that was told once stays, and shares of a total are kept by their m
     ['priority', 30, 7, 15, 5, 7],
   );
 });
+
+test('what of a picture or sound came from a cache is in the cached tokens alone, not in the share of the rest', () => {
+  const detail = (modality: string, tokenCount: number) => ({ modality, tokenCount });
+  const prompt = [detail('TEXT', 1_000), detail('AUDIO', 10_000), detail('IMAGE', 500)];
+  for (const [cached, details, input, audio, image] of [
+    [10_000, [detail('AUDIO', 10_000)], 1_500, 0, 500],
+    [1_000, [detail('TEXT', 1_000)], 10_500, 10_000, 500],
+    [4_200, [detail('AUDIO', 4_000), detail('IMAGE', 200)], 7_300, 6_000, 300],
+    [100, [detail('AUDIO', 20_000)], 11_400, 9_900, 500],
+    [10_000, [], 1_500, 10_000, 500],
+  ] as const) {
+    const reports = new UsageReports();
+    reports.read({ promptTokenCount: 11_500, candidatesTokenCount: 2, promptTokensDetails: prompt });
+    reports.read({ promptTokenCount: 11_500, cachedContentTokenCount: cached, cacheTokensDetails: details });
+    const usage = reports.take();
+    assert.deepEqual(
+      [usage?.cacheRead, usage?.input, usage?.audioInput, usage?.imageInput],
+      [cached, input, audio, image],
+      JSON.stringify(details),
+    );
+  }
+});

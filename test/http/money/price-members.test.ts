@@ -106,7 +106,7 @@ const USAGE_MEMBERS: Readonly<Record<string, Readonly<Record<string, UsageRule>>
   BetaOutputTokensDetails: { thinking_tokens: 'reasoning' },
   BetaServerToolUsage: { web_fetch_requests: 'web_fetch', web_search_requests: 'web_search' },
   GenerateContentResponseUsageMetadata: {
-    cacheTokensDetails: 'total',
+    cacheTokensDetails: 'container',
     cachedContentTokenCount: 'cached_input',
     candidatesTokenCount: 'output',
     candidatesTokensDetails: 'container',

@@ -20,6 +20,14 @@ const SHARES = [
   ['promptTokensDetails', 'AUDIO', 'audioInput'],
   ['candidatesTokensDetails', 'AUDIO', 'audioOutput'],
 ] as const;
+type Share = (typeof SHARES)[number][2];
+
+/** Of the shares of the prompt: what was read from a cache, which is billed as such. */
+const CACHED_SHARES = [
+  ['cacheTokensDetails', 'IMAGE', 'cachedImageInput', 'imageInput'],
+  ['cacheTokensDetails', 'AUDIO', 'cachedAudioInput', 'audioInput'],
+] as const;
+type Known = Counter | Share | (typeof CACHED_SHARES)[number][2];
 
 /** Google Cloud names what it billed as a traffic type. */
 const ON_DEMAND = /^ON_DEMAND_?/;
@@ -32,7 +40,7 @@ function tierOf(metadata: JsonObject): string | undefined {
 
 /** Merges the reports of one answer: the last value of each counter is kept. */
 export class UsageReports {
-  readonly #counts = new Map<Counter | (typeof SHARES)[number][2], number>();
+  readonly #counts = new Map<Known, number>();
   #serviceTier: string | undefined;
   #isChanged = false;
   #isOutputOlder = false;
@@ -53,11 +61,11 @@ export class UsageReports {
     // Where nothing has counted the candidates, the output is what the total or the thoughts say.
     this.#isOutputOlder = this.#counts.has('candidatesTokenCount') && !countOf(metadata['candidatesTokenCount']);
     for (const name of COUNTERS) this.#set(name, countOf(metadata[name]));
-    for (const [list, modality, name] of SHARES) this.#set(name, shareOf(metadata, list, modality));
+    for (const [list, modality, name] of [...SHARES, ...CACHED_SHARES]) this.#set(name, shareOf(metadata, list, modality));
     this.#serviceTier = optionalString(metadata, 'serviceTier') ?? tierOf(metadata) ?? this.#serviceTier;
   }
 
-  #set(name: Counter | (typeof SHARES)[number][2], count: number | undefined): void {
+  #set(name: Known, count: number | undefined): void {
     const known = this.#counts.get(name);
     // Counters only grow, so a zero after a count is a missing value.
     if (count === undefined || count === known || (count === 0 && known !== undefined)) return;
@@ -98,11 +106,18 @@ export class UsageReports {
   }
 
   #shares(): Usage {
-    const shares = SHARES.flatMap(([, , name]) => {
+    const shares: { -readonly [Name in Share]?: number } = {};
+    for (const [, , name] of SHARES) {
       const count = this.#counts.get(name);
-      return count === undefined ? [] : [[name, count] as const];
-    });
-    return Object.fromEntries(shares);
+      if (count !== undefined) shares[name] = count;
+    }
+    // The wire's shares are of the whole prompt; the canonical ones of what came from no cache.
+    const cached = this.#counts.get('cachedContentTokenCount') ?? 0;
+    for (const [, , part, name] of CACHED_SHARES) {
+      const share = shares[name];
+      if (share !== undefined) shares[name] = Math.max(0, share - Math.min(cached, this.#counts.get(part) ?? 0));
+    }
+    return shares;
   }
 
   /** The wire counts candidates without thoughts. Where it leaves candidates out, the total minus the prompt is the output. */
