@@ -3,7 +3,7 @@
  */
 import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ImageAnswer, ImageRequest } from '../../codecs/images/index.ts';
-import type { Rates } from '../../store/prices.ts';
+import type { Rates, TokenClass } from '../../store/prices.ts';
 import type { Estimate } from '../exchange/admit.ts';
 
 const CHARS_A_TOKEN = 4;
@@ -23,11 +23,12 @@ export function estimateImage(request: ImageRequest): Estimate {
 export function imageUsage(request: ImageRequest, answer: ImageAnswer, rates: Rates): Usage {
   const images = answer.images.length;
   const reported: Usage = answer.usage?.billed ?? {};
-  // A model that has a price for each picture needs no count of tokens.
-  if (rates.pieces.has('image')) return { ...reported, images };
+  // A model that has a price for each picture needs no count of the tokens that it has no price for.
+  const isByToken = (...classes: readonly TokenClass[]): boolean =>
+    !rates.pieces.has('image') || classes.some((name) => (rates.tokens.get(name) ?? 0n) > 0n);
   const missing = {
-    ...(totalInput(reported) > 0 ? {} : givenTokens(request)),
-    ...(reported.output ? {} : drawnTokens(images)),
+    ...(totalInput(reported) > 0 || !isByToken('input', 'image_input') ? {} : givenTokens(request)),
+    ...(reported.output || !isByToken('output', 'image_output') ? {} : drawnTokens(images)),
   };
   const isWhole = Object.keys(missing).length === 0;
   return { ...reported, ...missing, images, ...(isWhole ? {} : { estimated: true }) };

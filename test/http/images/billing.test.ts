@@ -63,6 +63,16 @@ test('no report: counted for a model that is priced by token, and flagged', () =
   assert.ok((usage.imageOutput ?? 0) > 0);
 });
 
+test('no report: tokens that have a price beside that of the picture are counted, others are not', () => {
+  const prompt = [['input', 5n * DOLLAR]] as const;
+  const drawn = [['image_output', 40n * DOLLAR]] as const;
+  const of = (made: Rates) => [charge(answer(1), made).total, imageUsage(request, answer(1), made).estimated];
+  const [asked, picture] = [(10n * 5n * DOLLAR) / 1_000_000n, (1056n * 40n * DOLLAR) / 1_000_000n];
+  assert.deepEqual(of(rates([...prompt, ...drawn], DOLLAR / 100n)), [DOLLAR / 100n + asked + picture, true]);
+  assert.deepEqual(of(rates(prompt, DOLLAR / 25n)), [DOLLAR / 25n + asked, true]);
+  assert.deepEqual(of(rates([['input', 0n]], DOLLAR / 25n)), [DOLLAR / 25n, undefined]);
+});
+
 test('U3: what a report leaves out is counted and flagged, what it says stays', () => {
   const byToken = rates([['output', DOLLAR]]);
   const usage = (billed: object, of = byToken) => imageUsage(request, answer(2, billed), of);
