@@ -30,6 +30,9 @@ const LITELLM: ReadonlyMap<string, readonly [string, number]> = new Map([
   ['file_search_cost_per_1k_calls', ['file_search', 0]],
 ]);
 
+/** Of a picture that is made, where the entry has no other price of that; else of one that is given. */
+const GIVEN_OR_MADE = 'input_cost_per_image';
+
 const KIND_OF_MODE: ReadonlyMap<string, ModelKind> = new Map([
   ['chat', 'text'],
   ['completion', 'text'],
@@ -72,7 +75,8 @@ export function readLiteLlm(text: string): PriceBook {
       if (name === 'provider_specific_entry') multipliers(book, model, price, value);
       if (!/cost/.test(name)) continue;
       if (name === 'search_context_cost_per_query') searchCost(book, model, price, value);
-      else if (kind === 'image' && name === 'input_cost_per_image') book.set(model, price, { field: name, rate: 'image' }, value);
+      else if (kind === 'image' && name === GIVEN_OR_MADE && !fields.has('output_cost_per_image'))
+        book.set(model, price, { field: name, rate: 'image' }, value);
       else {
         const place = litellmPlace(name);
         if (place === undefined) book.ignore(model, name, 'has no counterpart');
@@ -80,9 +84,25 @@ export function readLiteLlm(text: string): PriceBook {
       }
     }
     if (String(fields.get('litellm_provider')) === 'openai') shortestWrite(price);
+    onePriceOfPictures(book, model, price);
     book.add(model, kind, price);
   }
   return book;
+}
+
+/**
+ * Entries have the price of a picture beside that of its tokens, which is the same said twice. The tokens know its size. Where only
+ * the text of an answer has a price of tokens, that is not also paid for the picture.
+ */
+function onePriceOfPictures(book: BookBuilder, model: string, price: Draft): void {
+  const tiers = price.modifiers.service_tiers;
+  const drafts = [price, ...tiers.values()].filter((one) => typeof one !== 'string');
+  if (drafts.some(({ rates }) => rates.has('image_output'))) {
+    const had = drafts.flatMap(({ rates, long }) => [rates, long]).filter((rates) => rates.delete('image'));
+    if (had.length > 0) book.ignore(model, 'output_cost_per_image', 'its tokens have a price');
+    // A tier without any price would be billed as standard without a flag.
+    for (const [name, tier] of tiers) if (typeof tier !== 'string' && tier.rates.size + tier.long.size === 0) tiers.delete(name);
+  } else if (price.rates.has('image') && price.rates.has('output')) price.rates.set('image_output', '0');
 }
 
 function tierOf(price: Draft, tier: string | undefined): Draft {

@@ -28,6 +28,31 @@ test('shifting agrees with integers', () => {
   );
 });
 
+test('a LiteLLM catalogue that has the price of a picture beside that of its tokens: it is not paid twice', () => {
+  const book = readLiteLlm(`{
+    "both": {"mode": "image_generation", "input_cost_per_image": 0.0011, "input_cost_per_token": 2e-06, "output_cost_per_image": 0.134,
+             "output_cost_per_image_priority": 0.2, "output_cost_per_image_token": 0.00012, "output_cost_per_token": 1.2e-05},
+    "text": {"mode": "image_generation", "input_cost_per_token": 3e-07, "output_cost_per_image": 0.039, "output_cost_per_token": 2.5e-06},
+    "given": {"mode": "image_generation", "output_cost_per_image": 0.134, "input_cost_per_image": 0.0011},
+    "chat": {"mode": "chat", "input_cost_per_token": 3e-07, "output_cost_per_token": 2.5e-06, "output_cost_per_image": 0.039,
+             "output_cost_per_image_token": 3e-05}
+  }`);
+  const price = (name: string) => book.prices.get(name)?.price;
+  assert.deepEqual(price('both'), { input: '2', image_output: '120', output: '12' });
+  assert.deepEqual(price('text'), { input: '0.3', image: '0.039', output: '2.5', image_output: '0' });
+  assert.deepEqual(price('given'), { image: '0.134' });
+  assert.deepEqual(price('chat'), { input: '0.3', output: '2.5', image_output: '30' });
+  const ignored = book.ignored.filter(({ model }) => model === 'both' || model === 'chat');
+  assert.deepEqual(
+    ignored.map(({ model, field }) => [model, field]),
+    [
+      ['both', 'input_cost_per_image'],
+      ['both', 'output_cost_per_image'],
+      ['chat', 'output_cost_per_image'],
+    ],
+  );
+});
+
 test('a LiteLLM catalogue', () => {
   const book = readLiteLlm(`{
     "sample_spec": {"input_cost_per_token": 0, "mode": "one of chat, embedding"},

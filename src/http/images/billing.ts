@@ -24,11 +24,11 @@ export function imageUsage(request: ImageRequest, answer: ImageAnswer, rates: Ra
   const images = answer.images.length;
   const reported: Usage = answer.usage?.billed ?? {};
   // A model that has a price for each picture needs no count of the tokens that it has no price for.
-  const isByToken = (...classes: readonly TokenClass[]): boolean =>
-    !rates.pieces.has('image') || classes.some((name) => (rates.tokens.get(name) ?? 0n) > 0n);
+  const isByToken = (own: TokenClass, instead: TokenClass): boolean =>
+    !rates.pieces.has('image') || (rates.tokens.get(own) ?? rates.tokens.get(instead) ?? 0n) > 0n;
   const missing = {
     ...(totalInput(reported) > 0 || !isByToken('input', 'image_input') ? {} : givenTokens(request)),
-    ...(reported.output || !isByToken('output', 'image_output') ? {} : drawnTokens(images)),
+    ...(reported.output || !isByToken('image_output', 'output') ? {} : drawnTokens(images)),
   };
   const isWhole = Object.keys(missing).length === 0;
   return { ...reported, ...missing, images, ...(isWhole ? {} : { estimated: true }) };
