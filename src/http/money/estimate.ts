@@ -6,6 +6,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
+import { defined } from '../../codecs/defined.ts';
 import { isPlaceholder, type Served, totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 import { BYTES_A_TOKEN, type Tokenizer } from './tokenizer.ts';
@@ -22,7 +23,8 @@ export const LARGEST_OUTPUT = 131_072;
 /** Receives the texts and media of a request or an answer. */
 interface Count {
   text(text: string | undefined): void;
-  media(): void;
+  /** Of no type: inside what only one protocol can read. */
+  media(type?: Media['type']): void;
 }
 
 /** A rough estimate for a reservation: four characters a token, and a fixed number for each picture or file. */
@@ -99,9 +101,9 @@ function countPart(part: Part, count: Count): void {
   else countNative(part.body, count);
 }
 
-function countMedia({ source }: Media, count: Count): void {
+function countMedia({ source, type }: Media, count: Count): void {
   if (source.from === 'text') count.text(source.text);
-  else count.media();
+  else count.media(type);
 }
 
 /** Inline data of a native item: a screenshot, a video, a fetched document. */
@@ -153,14 +155,26 @@ function isCallsOnly({ meters, ...tokens }: Usage): boolean {
 }
 
 async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {
-  const { input = 0, output = 0, reasoning = 0 } = await counting;
+  const counted = await counting;
+  const { input = 0, output = 0, reasoning = 0 } = counted;
   const missing = {
     ...(knowsInput ? {} : { input: inputOf(reported, input) }),
     // Reasoning may be reported that nobody was shown.
     ...(knowsOutput(reported) ? {} : { output: output - reasoning + Math.max(reasoning, reported.reasoning ?? 0) }),
   };
   const isNothing = Object.values(missing).every((count) => count === 0);
-  return isNothing ? reported : { ...reported, ...missing, estimated: true };
+  if (isNothing) return reported;
+  const shares = { ...(knowsInput ? {} : inputShares(counted)), ...(knowsOutput(reported) ? {} : outputShares(counted)) };
+  return { ...shares, ...reported, ...missing, estimated: true };
+}
+
+/** What of the counted input, and of the counted output, are pictures and sound: they have prices of their own. */
+export function inputShares({ imageInput, audioInput }: Usage): Usage {
+  return defined({ imageInput, audioInput });
+}
+
+export function outputShares({ imageOutput, audioOutput }: Usage): Usage {
+  return defined({ imageOutput, audioOutput });
 }
 
 /** With what an answer said beside its usage of how it is served; the usage itself knows better. */
@@ -188,25 +202,40 @@ export async function countedUsage(tokenizer: Tokenizer, request: SentRequest, w
   const output = await counted(tokenizer, '', (count) => {
     for (const item of items) countItem(item, count);
   });
+  const input = await counted(tokenizer, '\n', (count) => atOnce(countRequest(request, count)));
   return {
-    input: await counted(tokenizer, '\n', (count) => atOnce(countRequest(request, count))),
-    output: output + reasoningTokens,
+    input: input.tokens,
+    output: output.tokens + reasoningTokens,
     ...(reasoningTokens > 0 ? { reasoning: reasoningTokens } : {}),
+    ...defined({
+      imageInput: input.media.get('image'),
+      audioInput: input.media.get('audio'),
+      imageOutput: output.media.get('image'),
+      audioOutput: output.media.get('audio'),
+    }),
     estimated: true,
   };
 }
 
+interface Counted {
+  readonly tokens: number;
+  /** What of them is media, by their type. */
+  readonly media: ReadonlyMap<Media['type'] | undefined, number>;
+}
+
 /** Tokens of the texts, joined by `between`, and of the media that `find` reports. */
-async function counted(tokenizer: Tokenizer, between: string, find: (count: Count) => void): Promise<number> {
+async function counted(tokenizer: Tokenizer, between: string, find: (count: Count) => void): Promise<Counted> {
   const texts: string[] = [];
-  let media = 0;
+  const media = new Map<Media['type'] | undefined, number>();
+  let tokens = 0;
   find({
     text(text) {
       if (text !== undefined) texts.push(text);
     },
-    media() {
-      media += IMAGE_TOKENS;
+    media(type) {
+      tokens += IMAGE_TOKENS;
+      media.set(type, (media.get(type) ?? 0) + IMAGE_TOKENS);
     },
   });
-  return (await tokenizer.count(texts.join(between))) + media;
+  return { tokens: tokens + (await tokenizer.count(texts.join(between))), media };
 }

@@ -11,7 +11,7 @@ import { StreamError } from '../../streams/stream-error.ts';
 import type { Model } from '../config/config.ts';
 import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone } from '../errors.ts';
-import { completedUsage, countedUsage, inputOf, withPictures, withServed } from '../money/estimate.ts';
+import { completedUsage, countedUsage, inputOf, inputShares, outputShares, withPictures, withServed } from '../money/estimate.ts';
 import { mayReason, withTime } from '../money/token-rates.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StreamStart, WholeAnswer } from './attempt.ts';
@@ -113,10 +113,15 @@ function withEarly(counted: Usage, early: Usage | undefined): Usage {
   // Reasoning without an output is beside the text that was counted.
   const output = reported ?? (counted.output ?? 0) - shown + reasoning;
   const isMore = output > (counted.output ?? 0);
+  const input = inputOf(early, counted.input ?? 0);
+  const { imageInput, audioInput, imageOutput, audioOutput, ...words } = counted;
   return {
-    ...counted,
+    ...words,
+    // Shares belong to the count that they are a part of.
+    ...(input === early.input ? {} : inputShares(counted)),
+    ...(isMore ? {} : outputShares(counted)),
     ...rest,
-    input: inputOf(early, counted.input ?? 0),
+    input,
     ...(isMore ? { output, ...(reasoning === 0 ? {} : { reasoning }) } : {}),
   };
 }

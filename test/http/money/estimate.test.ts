@@ -112,7 +112,8 @@ test('an answer without a report is counted: words by a tokenizer, reasoning nam
   const summed = await count({ kind: 'reasoning', summary: ['Good morning'] }, text('Good morning'));
   assert.deepEqual(summed, { input: 2, output: 4, reasoning: 2, estimated: true });
   const picture = image({ from: 'inline', mime: 'image/png', data: LONG });
-  assert.deepEqual(await count(picture, text('Good morning')), { input: 2, output: 1_002, estimated: true });
+  const drawn = { input: 2, output: 1_002, imageOutput: 1_000, estimated: true };
+  assert.deepEqual(await count(picture, text('Good morning')), drawn);
   assert.deepEqual(await count(call('Good', ' morning')), { input: 2, output: 2, estimated: true });
   const asked = asSent(requestOf('chat', { items: [picture, image({ from: 'text', text: 'Good morning' })], tools: [tool] }));
   const { input = 0 } = await countedUsage(tokenizer, asked, wholeOf());
@@ -205,6 +206,25 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
   assert.deepEqual(await complete({ meters, serviceTier: 'flex' }), counted);
   const priced = { input: 1, output: 0, meters };
   assert.equal(await complete(priced, wholeOf()), priced);
+});
+
+test('pictures and sound that are counted are named apart on both sides, since they have prices of their own', async () => {
+  const media = (type: 'image' | 'audio' | 'file'): OutputItem => ({
+    kind: 'media',
+    role: 'assistant',
+    media: { type, source: { from: 'url', url: 'https://x' } },
+  });
+  const items = [media('image'), media('audio'), media('audio'), media('file')];
+  const request = asSent(requestOf('chat', { items, tools: [] }));
+  const answer = wholeOf(media('image'), media('audio'));
+  const counted = await countedUsage(tokenizer, request, answer);
+  const asked = { input: 4_000, imageInput: 1_000, audioInput: 2_000 };
+  const made = { output: 2_000, imageOutput: 1_000, audioOutput: 1_000 };
+  assert.deepEqual(counted, { ...asked, ...made, estimated: true });
+  // A share goes with the count that it is a part of.
+  const filled = (reported: Usage) => completedUsage(tokenizer, reported, request, () => answer);
+  assert.deepEqual(await filled({ input: 7 }), { input: 7, ...made, estimated: true });
+  assert.deepEqual(await filled({ output: 7 }), { output: 7, ...asked, estimated: true });
 });
 
 test('I8: pictures are counted where the report does not', () => {
