@@ -91,8 +91,8 @@ export function readLiteLlm(text: string): PriceBook {
 }
 
 /**
- * Entries have the price of a picture beside that of its tokens, which is the same said twice. The tokens know its size. Where only
- * the text of an answer has a price of tokens, that is not also paid for the picture.
+ * Entries have the price of a picture beside that of its tokens, which is the same said twice. The tokens know its size. Where
+ * only the text of an answer has a price of tokens, that is not also paid for the picture.
  */
 function onePriceOfPictures(book: BookBuilder, model: string, price: Draft): void {
   const tiers = price.modifiers.service_tiers;
