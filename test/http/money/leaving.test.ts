@@ -132,3 +132,16 @@ test('hidden reasoning ahead of a stop sequence at which the gateway ends the an
     }),
   );
 });
+
+test('a picture that was asked about is counted at its own price where nothing reported the input, and not beside a report', async (t) => {
+  const gateway = await moneyGateway(t);
+  gateway.simulator.enqueue({ ...thinking, times: 2 });
+  const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
+  const more = { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }, picture] }] };
+  const usageOf = async (model: string) => (await leave(gateway, await gateway.owner(FUNDS), 'chat', model, more)).usage;
+  assert.equal((await usageOf('chat_completion'))?.imageInput, 1_000);
+  // Its stream begins with the input.
+  const reported = await usageOf('messages');
+  assert.ok((reported?.input ?? 0) > 0);
+  assert.equal(reported?.imageInput, undefined);
+});
