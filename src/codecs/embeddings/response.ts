@@ -168,12 +168,14 @@ function floatsOf(bytes: Buffer): readonly number[] {
 }
 
 const COUNTERS = ['prompt_tokens', 'total_tokens'] as const;
+/** Of servers that write usage as the responses API does. */
+const OTHER_NAME = 'input_tokens';
 
 /** Clients read both counters without looking: one that is missing says what the other does, or nothing. */
 function usageEdits(usage: JsonValue | undefined): JsonEdit[] {
   if (!isObject(usage)) return [{ path: ['usage'], value: '{"prompt_tokens":0,"total_tokens":0}' }];
   const counts = COUNTERS.map((name) => ({ name, count: countOf(usage[name]) }));
-  const known = counts.find(({ count }) => count !== undefined)?.count ?? 0;
+  const known = counts.find(({ count }) => count !== undefined)?.count ?? countOf(usage[OTHER_NAME]) ?? 0;
   return counts
     .filter(({ name, count }) => count === undefined || count !== usage[name])
     .map(({ name, count }) => ({ path: ['usage', name], value: String(count ?? known) }));
@@ -182,6 +184,7 @@ function usageEdits(usage: JsonValue | undefined): JsonEdit[] {
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
   // No text has no tokens: a zero stands for a count that nobody made.
-  const input = COUNTERS.map((name) => countOf(usage[name])).find((count) => Number.isSafeInteger(count) && count !== 0);
+  const counts = [...COUNTERS, OTHER_NAME].map((name) => countOf(usage[name]));
+  const input = counts.find((count) => Number.isSafeInteger(count) && count !== 0);
   return input === undefined ? undefined : { input, native: usage };
 }

@@ -74,6 +74,13 @@ describe('a list of vectors', () => {
     }
   });
 
+  it('is charged by the input that its server reports under the name of the responses API', () => {
+    const text = JSON.stringify({ data: [{ index: 0, embedding: vector }], model: 'm', usage: { input_tokens: 7 } });
+    const { usage: reported, body } = decodeEmbeddingAnswer(text, read({ ...BASE, encoding_format: 'float' }));
+    assert.equal(reported?.input, 7);
+    assert.deepEqual(JSON.parse(body).usage, { input_tokens: 7, prompt_tokens: 7, total_tokens: 7 });
+  });
+
   it('says what it is where its server does not', () => {
     const bare = JSON.stringify({ data: [{ index: 0, embedding: vector }], model: 'm', usage });
     assert.deepEqual(JSON.parse(answer(bare, 1)), JSON.parse(list(entry(0, vector))));
