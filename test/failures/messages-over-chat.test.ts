@@ -335,6 +335,7 @@ describe('messages client over a chat upstream', () => {
     const tools = [{ name: 'f', input_schema: { type: 'object' } }];
     const ask = (tool_choice: object) => convert('messages', 'chat', { max_tokens: 10, messages: [hi], tools, tool_choice });
     assert.equal(ask({ type: 'auto', disable_parallel_tool_use: true }).parallel_tool_calls, false);
+    assert.equal(ask({ type: 'none', disable_parallel_tool_use: true }).parallel_tool_calls, undefined);
     const none = convert('chat', 'messages', { messages: [hi], tools: TOOLS, tool_choice: 'none', parallel_tool_calls: false });
     assert.deepEqual(none.tool_choice, { type: 'none' });
     assert.equal(convert('chat', 'messages', { messages: [hi], parallel_tool_calls: false }).tool_choice, undefined);

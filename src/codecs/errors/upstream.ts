@@ -24,7 +24,9 @@ const EVENT_DATA = /^data:(.*)$/m;
  * The JSON of an error answer, or of the first event of one that is framed as a stream; the text itself where neither is JSON.
  */
 export function errorBody(text: string): JsonValue {
-  return tryJson(text) ?? tryJson(EVENT_DATA.exec(text)?.[1] ?? '') ?? text;
+  const whole = tryJson(text);
+  const event = whole === undefined ? tryJson(EVENT_DATA.exec(text)?.[1] ?? '') : whole;
+  return event === undefined ? text : event;
 }
 
 /** A string, number or boolean as text; undefined for an empty string and everything else. */

@@ -5,11 +5,21 @@
 import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { errorBody, type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../errors/upstream.ts';
+import {
+  errorBody,
+  type ErrorMembers,
+  readErrorMembers,
+  refusal,
+  retryAfterMs,
+  statusOfMembers,
+  textOf,
+} from '../errors/upstream.ts';
 
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  const error = errorObject(errorBody(answer.text));
-  const members = error === undefined ? { message: answer.text } : membersOf(error);
+  const body = errorBody(answer.text);
+  const error = errorObject(body);
+  // A proxy in front of the vendor writes errors in a shape of its own.
+  const members = error === undefined ? readErrorMembers(body) : membersOf(error);
   return refusal(statusOfCredential(error, answer.status) ?? answer.status, members, {
     reason: 'http_status',
     text: answer.text,

@@ -182,3 +182,12 @@ test('an error that answers a stream as its first event is read as one that is p
     assert.equal(read('data: of no kind'), 'data: of no kind');
   }
 });
+
+test('a body that is null says nothing, and one of a proxy is read, in every dialect', () => {
+  for (const decodeError of [...UPSTREAMS.map((codec) => codec.decodeError), decodeJsonError]) {
+    for (const text of ['null', 'data: null\n\n']) {
+      assert.equal(decodeError({ status: 400, headers: {}, text }).message, 'The upstream refused the request.');
+    }
+    assert.equal(decodeError({ status: 400, headers: {}, text: '{"detail":"d"}' }).message, 'd');
+  }
+});

@@ -46,7 +46,8 @@ export function* decodeInSteps(text: string, json: JsonObject, context: RequestC
   const disabled = choice === undefined ? undefined : optionalBoolean(choice, 'disable_parallel_tool_use', 'tool_choice');
   const optional = defined<Partial<CanonicalRequest>>({
     toolChoice,
-    parallelToolCalls: disabled === undefined ? undefined : !disabled,
+    // With `none` it says nothing, and vendors have no such member there.
+    parallelToolCalls: disabled === undefined || toolChoice?.mode === 'none' ? undefined : !disabled,
     maxOutputTokens,
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
