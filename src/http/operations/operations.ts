@@ -44,6 +44,8 @@ interface Bounds {
 /** Far more than scrapes, probes and pages need; and more time than any action takes, whose answer comes all at once. */
 const BOUNDS: Bounds = { connections: 512, silentMs: 120_000 };
 const HEADERS_TIMEOUT_MS = 20_000;
+/** Bodies have half of that; this ends what drips on behind the answer. */
+const REQUEST_TIMEOUT_MS = 60_000;
 const CONNECTIONS_CHECK_MS = 5_000;
 
 /**
@@ -88,6 +90,7 @@ export function createOperationsServer(
   };
   const times = {
     headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     handshakeTimeout: HEADERS_TIMEOUT_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
   };
