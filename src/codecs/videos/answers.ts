@@ -13,8 +13,8 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
 }
 
 /**
- * What a path can hold, within what servers take of one: under a longer name, or one that means the path above, a task could never
- * be asked for, and would be under way until its deadline, or for ever.
+ * What a path can hold, within what servers take of one: under a longer name, or one that means the path above, a task could
+ * never be asked for, and would be under way until its deadline, or for ever.
  */
 const ID = /^(?!\.{1,2}$)[^\p{Cc}\p{Cs}]{1,1024}$/u;
 /** As many as a client may send of one. */

@@ -37,7 +37,7 @@ export interface OperationsParts {
 /** What strangers may hold of this port: it asks nobody who he is, and takes its descriptors from those of the clients. */
 interface Bounds {
   readonly connections: number;
-  /** A connection on which nothing is taken and nothing comes for this long is cut. */
+  /** A connection on which nothing is taken and nothing comes for this long is cut; behind half an answer, after twice that. */
   readonly silentMs: number;
 }
 
