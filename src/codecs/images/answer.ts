@@ -53,9 +53,13 @@ const LINKS = /^(https?:|data:image\/)/i;
 export function pictureOf(data: JsonValue | undefined, url: JsonValue | undefined): Pick<MadeImage, 'data' | 'url'> {
   const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
   if (!isLink) return { data: checkedData(data) };
-  if (URL.canParse(url) && !LINKS.test(new URL(url).href))
-    throw upstreamFault('undecodable', 'The upstream returned an image whose link no client can open.');
+  if (!isOpenable(url)) throw upstreamFault('undecodable', 'The upstream returned an image whose link no client can open.');
   return { url };
+}
+
+/** Also of a link that stands beside a picture, where a page may show it all the same. */
+export function isOpenable(url: JsonValue | undefined): boolean {
+  return typeof url !== 'string' || !URL.canParse(url) || LINKS.test(new URL(url).href);
 }
 
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */

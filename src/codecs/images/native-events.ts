@@ -7,7 +7,7 @@ import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
-import { type ImageAnswer, type ImageUsage, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
+import { type ImageAnswer, type ImageUsage, isOpenable, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
 import { UntilAnswer } from './until-answer.ts';
 import { errorIn } from './upstream.ts';
 import { withClientUsage } from './usage.ts';
@@ -45,7 +45,7 @@ function readCompletion(told: readonly MadeImage[], json: JsonObject, text: stri
   const image = readImage(json);
   const images = withoutRepeats([...told, image]);
   // The text goes on where it is all that a client reads: the picture as it came, and a time.
-  const isSame = image.data === undefined || image.data === json['b64_json'];
+  const isSame = image.data === undefined || (image.data === json['b64_json'] && isOpenable(json['url']));
   const isNative = options.splices && isSame && images.length === 1 && typeof json['created_at'] === 'number';
   const kept = isNative ? withClientUsage(text, json['usage']) : undefined;
   return {

@@ -8,7 +8,7 @@ import { readJsonAnswer } from '../json/answer.ts';
 import { decodeJsonError, namingField } from '../errors/upstream.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
-import { factsOfAll, type ImageAnswer, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
+import { factsOfAll, type ImageAnswer, isOpenable, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
@@ -91,7 +91,10 @@ function decodeNative(text: string): ImageAnswer {
   }
   const read = imagesApiUsage(usage);
   // The text goes on where it is all that a client reads: every picture as it came, and a time.
-  const isSame = images.every((image, index) => image.data === undefined || image.data === dataOf(data[index]));
+  const isSame = images.every(({ data: own }, index) => {
+    const { b64_json: told, url } = memberOf(data[index]);
+    return own === undefined || (own === told && isOpenable(url));
+  });
   const isNative = isSame && typeof created === 'number' && images.length === data.length;
   const kept = isNative ? withClientUsage(text, usage) : undefined;
   return {
@@ -107,8 +110,8 @@ function isRefusal(entry: JsonValue): boolean {
   return isObject(entry) && isObject(entry['error']) && entry['b64_json'] == null && entry['url'] == null;
 }
 
-function dataOf(entry: JsonValue | undefined): JsonValue | undefined {
-  return isObject(entry) ? entry['b64_json'] : undefined;
+function memberOf(entry: JsonValue | undefined): JsonObject {
+  return isObject(entry) ? entry : {};
 }
 
 function readImage(entry: JsonValue, facts: JsonObject): MadeImage {

@@ -6,7 +6,7 @@ import { GatewayError, notConvertible, refusedOutput, upstreamFault } from '../c
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
 import { decodeJsonError } from '../errors/upstream.ts';
-import { checkedData, factsOfAll, type ImageAnswer, withoutRepeats } from './answer.ts';
+import { checkedData, factsOfAll, type ImageAnswer, isOpenable, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
@@ -104,8 +104,9 @@ function decodeWhole(text: string): ImageAnswer {
   const factsAt = factsOfAll(facts, data.length);
   const images = data.map((entry: JsonValue, index) => {
     if (!isObject(entry)) throw upstreamFault('undecodable', 'The upstream returned an image that is no object.');
-    const { b64_json: image, ...beside } = entry;
-    return { data: checkedData(image), facts: factsAt(index), beside };
+    const { b64_json: image, ...rest } = entry;
+    const { url: _url, ...beside } = rest;
+    return { data: checkedData(image), facts: factsAt(index), beside: isOpenable(rest['url']) ? rest : beside };
   });
   if (images.length === 0) throw refusedOutput('empty', 'The upstream returned no image.');
   const read = routerUsage(usage);

@@ -12,15 +12,26 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** What a path can hold. */
-const ID = /^[^\p{Cc}\p{Cs}]+$/u;
+/**
+ * What a path can hold, within what servers take of one: under a longer name, or one that means the path above, a task could
+ * never be asked for, and would be under way until its deadline, or for ever.
+ */
+const ID = /^(?!\.{1,2}$)[^\p{Cc}\p{Cs}]{1,1024}$/u;
+/** As many as a client may send of one. */
+const MAX_LINK_CHARS = 8192;
 
-/** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
+/** An id as text; undefined where nothing can be asked for under it. */
 export function idText(text: string, path: readonly string[]): string | undefined {
+  const named = nameText(text, path);
+  return named !== undefined && ID.test(named) ? named : undefined;
+}
+
+/** It may come as a number above 2^53, so it is cut from the text and never read as a number. */
+function nameText(text: string, path: readonly string[]): string | undefined {
   const slice = sliceJson(text, path) ?? '';
   if (/^\d+$/.test(slice)) return slice;
   const spelled = tryJson(slice);
-  return typeof spelled === 'string' && ID.test(spelled) ? spelled : undefined;
+  return typeof spelled === 'string' && spelled !== '' ? spelled : undefined;
 }
 
 /**
@@ -28,7 +39,7 @@ export function idText(text: string, path: readonly string[]): string | undefine
  * nothing of this one, and what is in it may be somebody else's. Undefined where it names this one, or none.
  */
 export function aboutAnother({ text }: UpstreamAnswer, path: readonly string[], id: string): Progress | undefined {
-  const named = idText(text, path);
+  const named = nameText(text, path);
   // A proxy that reads numbers as doubles rounds a long one.
   if (named === undefined || named === id || Number(named) === Number(id)) return undefined;
   return { kind: 'queryError', reason: 'the answer is about another task' };
@@ -43,9 +54,13 @@ export function unreadStatus(status: JsonValue | undefined, detail = ''): Progre
   return { kind: typeof status === 'string' && status !== '' ? 'unclear' : 'queryError', reason };
 }
 
+/** `URL` passes over line breaks, which whoever puts the link into a header would not. */
+const LINK = /^https?:\/\/\P{Cc}+$/iu;
+
 /** Where the result is, if that is a link that a client can open. */
 export function resultLink(value: JsonValue | undefined): string | undefined {
-  return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
+  if (typeof value !== 'string' || value.length > MAX_LINK_CHARS || !LINK.test(value)) return undefined;
+  return URL.canParse(value) ? value : undefined;
 }
 
 /**

@@ -31,7 +31,22 @@ export interface OperationsParts {
   readonly site?: Site | undefined;
   /** Those of the clients' requests, where they are served in the same process. */
   readonly turns?: LoopTurns | undefined;
+  readonly bounds?: Bounds;
 }
+
+/** What strangers may hold of this port: it asks nobody who he is, and takes its descriptors from those of the clients. */
+interface Bounds {
+  readonly connections: number;
+  /** A connection on which nothing is taken and nothing comes for this long is cut; behind half an answer, after twice that. */
+  readonly silentMs: number;
+}
+
+/** Far more than scrapes, probes and pages need; and more time than any action takes, whose answer comes all at once. */
+const BOUNDS: Bounds = { connections: 512, silentMs: 120_000 };
+const HEADERS_TIMEOUT_MS = 20_000;
+/** Bodies have half of that; this ends what drips on behind the answer. */
+const REQUEST_TIMEOUT_MS = 60_000;
+const CONNECTIONS_CHECK_MS = 5_000;
 
 /**
  * On a loopback address only requests with a Host of this machine are answered. Otherwise a web page whose host name resolves to
@@ -40,7 +55,7 @@ export interface OperationsParts {
 export function createOperationsServer(
   reports: OperatorReports,
   log: Logger,
-  { tls, admin, site, turns = new LoopTurns() }: OperationsParts = {},
+  { tls, admin, site, turns = new LoopTurns(), bounds = BOUNDS }: OperationsParts = {},
 ): OperationsServer {
   const shared = { ...reports, metrics: together(() => reports.metrics()) };
   let hosts: ReadonlySet<string> | undefined;
@@ -73,7 +88,17 @@ export function createOperationsServer(
     if (entered === undefined) serve(request, response);
     else void entered.then((isKept) => (isKept ? serve(request, response) : undefined));
   };
-  const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  const times = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    handshakeTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+  };
+  const server: Server = tls === undefined ? createServer(times, listener) : createTlsServer({ ...times, ...tls }, listener);
+  server.maxConnections = bounds.connections;
+  // Behind the handshake of TLS, which has its own. A tail that has no rows says that it is alive more often than that.
+  server.setTimeout(bounds.silentMs);
+  tellOfDrops(server, log);
   return {
     async listen(host, wanted) {
       const { address, port } = await listenOn(server, host, wanted, LISTENER);
@@ -126,6 +151,18 @@ function together<T>(run: () => Promise<T>): () => Promise<T> {
     next ??= last.then(begin, begin);
     return next;
   };
+}
+
+/** Once, until a connection is let in again: whoever comes too many comes many times. */
+function tellOfDrops(server: Server, log: Logger): void {
+  let isTold = false;
+  server.on('drop', () => {
+    if (!isTold) log.warn({ connections: server.maxConnections }, 'the operations port has all the connections that it takes');
+    isTold = true;
+  });
+  server.on('connection', () => {
+    isTold = false;
+  });
 }
 
 const LISTENER = { what: 'operators', setting: 'operations.port' };

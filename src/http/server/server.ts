@@ -13,6 +13,7 @@ import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
 import { RequestLines } from './request-lines.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
+import { watchUnread } from './unread-answers.ts';
 import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
 import { newRequestId } from '../request/request-id.ts';
 import { refuseWhenAllAreFull } from '../workers/full-worker.ts';
@@ -161,6 +162,7 @@ export class GatewayServer {
     }
     const open = { response, gone: new AbortController() };
     const place = this.#responses.add(open);
+    watchUnread(response, this.#gateway.clock, () => this.#gateway.config.current());
     response.once('close', () => {
       this.#responses.remove(place);
       if (!response.writableFinished) this.#gateway.leavers.do(() => open.gone.abort(clientGone()));

@@ -391,6 +391,27 @@ test('a link that no picture has is no picture: a page that shows it as a link w
   }
 });
 
+test('a picture with such a link beside it comes without the link', () => {
+  const good = 'https://x.test/a.png';
+  for (const [upstream, entry] of [
+    [native, (told: object) => JSON.stringify({ created: 7, data: [told] })],
+    [router, (told: object) => JSON.stringify({ created: 7, data: [told] })],
+    [native, (told: object) => `data: ${JSON.stringify({ type: 'image_generation.completed', created_at: 7, ...told })}\n\n`],
+  ] as const) {
+    const shown = (url: string): string => {
+      const text = entry({ b64_json: PNG, url });
+      const made = text.startsWith('data') ? decode(upstream, text) : upstream.decodeWhole(text);
+      assert.deepEqual(
+        made.images.map(({ data }) => data),
+        [PNG],
+      );
+      return JSON.stringify(made);
+    };
+    assert.doesNotMatch(shown('java\tscript:alert(1)'), /script:/);
+    assert.ok(shown(good).includes(good));
+  }
+});
+
 test('a picture in wrapped lines of Base64 is that picture', () => {
   const wrapped = PNG.replace(/.{20}/g, '$&\r\n');
   for (const from of [native, router]) {

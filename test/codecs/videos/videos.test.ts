@@ -169,6 +169,8 @@ test('an answer about another task or file is a failed query, whatever it says; 
     [TASK, 'succeeded'],
     [undefined, 'succeeded'],
     ['another', 'queryError'],
+    ['x'.repeat(1025), 'queryError'],
+    ['..', 'queryError'],
     [7, 'queryError'],
   ] as const) {
     assert.equal(progressOf(arkVideo, answer({ id, ...done })).kind, kind, String(id));
@@ -204,8 +206,10 @@ test('an id is what its text says, escapes and all; what no path can hold is non
       const polled = { ...answer({}), text: `{"${name}":${id},"status":"unheard"}` };
       assert.equal(upstream.readProgress(polled, upstreamId).kind, 'unclear', 'it is about this task');
     }
-    for (const id of ['""', String.raw`"a\u0000"`, String.raw`"\ud800"`, '1.5', '1e20', 'null', '["a"]'])
+    for (const id of ['""', String.raw`"a\u0000"`, String.raw`"\ud800"`, '1.5', '1e20', 'null', '["a"]', '"."', '".."'])
       assert.equal(read(id).kind, 'unclear', id);
+    assert.equal(read(`"${'x'.repeat(1024)}"`).kind, 'accepted');
+    for (const id of [`"${'x'.repeat(1025)}"`, '9'.repeat(1025)]) assert.equal(read(id).kind, 'unclear', 'no server takes it');
   }
 });
 
@@ -314,7 +318,8 @@ test('a success has the link of its video, and of its last frame where the upstr
 test('a success without a link to the video is an outcome that is unclear', () => {
   const unclear = { kind: 'unclear', reason: 'a success without a result link' };
   const good = { base_resp: { status_code: 0 } };
-  for (const url of [undefined, null, '', 'javascript:alert(1)', 5]) {
+  const long = `https://r.example/${'v'.repeat(8192)}`;
+  for (const url of [undefined, null, '', 'javascript:alert(1)', 5, long, 'https://r.example/v\r\nset-cookie: a=b']) {
     assert.deepEqual(progressOf(arkVideo, answer({ status: 'succeeded', content: { video_url: url } })), unclear);
     assert.deepEqual(progressOf(minimaxVideoV2, answer({ task: { status: 'succeeded', content: { url } } })), unclear);
     assert.deepEqual(found(answer({ file: { download_url: url }, ...good })), unclear);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createLogger } from '../../../src/http/operations/logger.ts';
@@ -10,7 +10,7 @@ import { createOperationsServer } from '../../../src/http/operations/operations.
 import type { OperatorReports } from '../../../src/http/operations/reports.ts';
 import { LoopTurns } from '../../../src/streams/loop-turns.ts';
 import { fakeUpstream, jsonAnswer } from '../../support/fake-upstream.ts';
-import { channel, MODELS, testGateway } from '../../support/test-gateway.ts';
+import { channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 
 const reports: OperatorReports = {
   metrics: async () => ({ type: 'text/plain', text: 'mizu_up 1\n' }),
@@ -113,6 +113,72 @@ test('a crowd of connections that pipeline thousands of requests waits for turns
   assert.equal(status, 200);
   assert.ok(stillWaiting > 0, 'it is answered while the crowd waits');
   assert.ok(most <= 4_096 + 1_500 + 130 * crowd.length, `${most} requests waited at once`);
+});
+
+test('strangers hold so many connections and no more: one too many is closed and told of once, and there is room when they leave', async (t) => {
+  const lines: string[] = [];
+  const log = createLogger('warn', { write: (line: string) => void lines.push(line) });
+  const server = createOperationsServer(reports, log);
+  const port = await server.listen('127.0.0.1', 0);
+  const crowd: Socket[] = [];
+  t.after(async () => {
+    for (const socket of crowd) socket.destroy();
+    await server.close();
+  });
+  let closed = 0;
+  for (let n = 0; n < 600; n++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    crowd.push(socket.on('close', () => void closed++).resume());
+  }
+  await eventually(() => closed === 600 - 512, 'that those who are too many are closed');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).msg),
+    ['the operations port has all the connections that it takes'],
+  );
+  for (const socket of crowd) socket.destroy();
+  let isIn = false;
+  await eventually(() => {
+    void askAs('localhost', port, '127.0.0.1').then(
+      ({ status }) => {
+        isIn = isIn || status === 200;
+      },
+      () => undefined,
+    );
+    return isIn;
+  }, 'that an operator is answered again');
+});
+
+test('whoever asks and does not read is let go, and so is one who says nothing; one who reads slowly gets it all', async () => {
+  const text = 'x'.repeat(24 * 1024 * 1024);
+  const metrics = async () => ({ type: 'text/plain', text });
+  const bounds = { connections: 10, silentMs: 2_000 };
+  const server = createOperationsServer({ ...reports, metrics }, createLogger('silent'), { bounds });
+  const port = await server.listen('127.0.0.1', 0);
+  const silent = connect(port, '127.0.0.1').resume();
+  const deaf = connect(port, '127.0.0.1');
+  deaf.on('error', () => undefined).write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  const slow = connect(port, '127.0.0.1');
+  slow.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+  try {
+    await once(silent, 'close');
+    let read = 0;
+    slow.on('data', ({ length }: Buffer) => {
+      read += length;
+      slow.pause();
+      setTimeout(() => slow.resume(), 8);
+    });
+    await once(slow, 'close');
+    assert.ok(read > text.length, `${read} bytes were read`);
+    let got = 0;
+    deaf.on('data', ({ length }: Buffer) => {
+      got += length;
+    });
+    await once(deaf, 'close');
+    assert.ok(got < text.length, `${got} bytes came to one who did not read`);
+  } finally {
+    for (const socket of [silent, deaf, slow]) socket.destroy();
+    await server.close();
+  }
 });
 
 test('a health check of HTTP/1.0, which names no host, is answered', async () => {
