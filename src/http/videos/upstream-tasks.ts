@@ -42,6 +42,7 @@ export class UpstreamTasks {
     try {
       task = await this.#inspect(id);
     } catch {
+      // What cannot be known is not given away: the later task waits for an operator, with its hold.
       return true;
     }
     // One in submission was answered a moment ago, and is being written.

@@ -1,6 +1,6 @@
 /** Machines that share a database and differ in the time of day. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { storeClock } from '../../../src/cli/store-clock.ts';
 import type { Principal } from '../../../src/store/keys.ts';
 import { adjustable, systemClock } from '../../../src/streams/clock.ts';
@@ -58,26 +58,14 @@ onPostgres(({ place }) => {
     const url = await place(t);
     const problems: string[] = [];
     const gateway = async (offMs: number) => {
-      const machine = { offMs };
-      const clock = storeClock(adjustable({ ...systemClock, now: () => Date.now() + machine.offMs }));
-      let beats = 0;
-      const more = { clock, processTtlMs: 60, onProblem: ({ what }: { what: string }) => void problems.push(what) };
-      const store = await open(t, url, more, {
-        onQuery(name) {
-          if (name === 'owner_beat') beats += 1;
-        },
-      });
+      const { store, machine, clock, beat } = await openFarOff(t, url, offMs, 60, problems);
       const spend = async (owner: Principal, id: string, nanos: bigint): Promise<boolean> => {
         const admitted = await store.admission.admit(owner, 1n, clock.now());
         if (!admitted.ok) return false;
         await store.settlements.settle({ entry: entry(owner, id, nanos) });
         return true;
       };
-      const beatTwice = async (): Promise<void> => {
-        const before = beats;
-        await until(() => beats >= before + 3);
-      };
-      return { store, machine, clock, spend, beatTwice };
+      return { store, machine, clock, spend, beat };
     };
     const [behind, ahead] = [await gateway(-26 * 3_600_000), await gateway(50 * 3_600_000)];
     const owner = await funded(ahead.store, 1_000n, { limits: { daily: 100n } });
@@ -89,7 +77,7 @@ onPostgres(({ place }) => {
 
     // A step of NTP in the middle of it.
     for (const one of [behind, ahead]) one.machine.offMs = 0;
-    await Promise.all([behind.beatTwice(), ahead.beatTwice()]);
+    await Promise.all([behind.beat(3), ahead.beat(3)]);
     for (const { clock } of [behind, ahead]) assert.ok(Math.abs(clock.now() - Date.now()) < 60_000);
     assert.equal(await behind.spend(owner, 'right', 10n), false);
     assert.deepEqual(
@@ -103,16 +91,8 @@ onPostgres(({ place }) => {
 
   test('a machine’s clock that jumps changes nothing, before the next heartbeat either: windows, leases and ends of keys', async (t) => {
     const url = await place(t);
-    const machine = { offMs: 0 };
     const problems: string[] = [];
-    const clock = storeClock(adjustable({ ...systemClock, now: () => Date.now() + machine.offMs }));
-    let beats = 0;
-    const more = { clock, processTtlMs: 3_000, onProblem: ({ what }: { what: string }) => void problems.push(what) };
-    const jumping = await open(t, url, more, {
-      onQuery(name) {
-        if (name === 'owner_beat') beats += 1;
-      },
-    });
+    const { store: jumping, machine, clock, beat } = await openFarOff(t, url, 0, 3_000, problems);
     const steady = await open(t, url, { clock: realClock });
     ok(await steady.leases.acquire('job', 'steady', 15_000, Date.now()));
     const owner = await funded(steady, 1_000n, { limits: { daily: 100n } });
@@ -123,8 +103,7 @@ onPostgres(({ place }) => {
       assert.ok(Math.abs(clock.now() - Date.now()) < 5_000 && Number.isSafeInteger(clock.now()), `${offMs}`);
       assert.equal(refusal(await jumping.leases.acquire('job', 'jumping', 15_000, clock.now())).reason, 'held');
       assert.equal((await jumping.admission.admit(owner, 1n, clock.now())).ok, false, 'the limit of the day is reached');
-      const before = beats;
-      await until(() => beats >= before + 2);
+      await beat(2);
     }
     assert.deepEqual(
       problems.map((what) => /^clock_differs: this machine's clock is (\d+) s (ahead of|behind)/.exec(what)?.slice(1)),
@@ -134,3 +113,26 @@ onPostgres(({ place }) => {
     await clean(steady);
   });
 });
+
+/** A store of a machine whose clock is so far off; `beat` waits for as many more heartbeats. */
+async function openFarOff(t: TestContext, url: string, offMs: number, processTtlMs: number, problems: string[]) {
+  const machine = { offMs };
+  const clock = storeClock(adjustable({ ...systemClock, now: () => Date.now() + machine.offMs }));
+  let beats = 0;
+  const told = { onProblem: ({ what }: { what: string }) => void problems.push(what) };
+  const store = await open(
+    t,
+    url,
+    { clock, processTtlMs, ...told },
+    {
+      onQuery(name) {
+        if (name === 'owner_beat') beats += 1;
+      },
+    },
+  );
+  const beat = async (times: number): Promise<void> => {
+    const before = beats;
+    await until(() => beats >= before + times);
+  };
+  return { store, machine, clock, beat };
+}
