@@ -108,10 +108,14 @@ export class ItemComposer {
     }
   }
 
-  /** The signature of an empty part. It belongs to the open item if that has none yet, else it becomes an item of its own. */
+  /**
+   * The signature of an empty part. It belongs to the open item if that has none yet, else it becomes an item of its own: so
+   * also behind parallel calls, of which the first alone has one.
+   */
   addSignature(value: string, kind: 'text' | 'thought', out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || kind === 'text')) {
+    const isLaterCall = open?.kind === 'call' && this.#callIds.size > 1;
+    if (open !== undefined && open.signature === undefined && !isLaterCall && (open.kind === 'thought' || kind === 'text')) {
       if (open.kind === 'call' || open.kind === 'audio') {
         open.signature = value;
       } else {
