@@ -86,6 +86,15 @@ export function areWritten(logprobs: Logprobs, written: readonly JsonObject[]): 
   );
 }
 
+/** What is left of them behind `written`; nothing where they do not begin with those. */
+export function restOf(logprobs: Logprobs, written: Logprobs): Logprobs {
+  const isPrefix = written.every(({ token, logprob }, at) => {
+    const entry = logprobs[at];
+    return entry?.token === token && entry.logprob === logprob;
+  });
+  return isPrefix ? logprobs.slice(written.length) : [];
+}
+
 /** Special tokens that may follow a text, such as the end-of-sequence token. */
 const MAX_SPECIAL_TOKENS = 2;
 

@@ -4,12 +4,21 @@
  */
 import { notRepresentable } from '../../canonical/error.ts';
 import { type Growth, type ItemDelta, type ItemEvent, type ItemHead, piecesOf } from '../../canonical/event.ts';
-import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../../canonical/item.ts';
+import type {
+  Logprobs,
+  MediaItem,
+  OutputItem,
+  ReasoningItem,
+  TextItem,
+  TokenLogprob,
+  ToolCallItem,
+} from '../../canonical/item.ts';
 import type { JsonObject } from '../../canonical/json.ts';
 import type { Opaque } from '../../canonical/opaque.ts';
 import type { ResponseContext } from '../../codec.ts';
+import { append } from '../../append.ts';
 import { CodePointCounter } from '../../answers/citations.ts';
-import { writeLogprobs } from '../../answers/logprobs.ts';
+import { logprobsOf, restOf, writeLogprobs } from '../../answers/logprobs.ts';
 import { TextJoin } from '../../answers/text-join.ts';
 import { UNKNOWN_FORMAT } from '../details.ts';
 import { imageSignatureId, sealedEntry, textSignatureId } from '../opaque.ts';
@@ -33,6 +42,8 @@ interface OpenItem {
   start: number;
   /** The same in code points. */
   base: number;
+  /** Text: the tokens that were written with their logprobs. */
+  readonly tokens: TokenLogprob[];
 }
 
 export class ItemWriter {
@@ -45,6 +56,8 @@ export class ItemWriter {
   /** All text so far, in code points and in code units. */
   readonly #length = new CodePointCounter();
   #contentUnits = 0;
+  /** Where the text begins whose logprobs were written last: theirs have the order of the texts. */
+  #scored = 0;
   readonly #join = new TextJoin();
   #toolCallCount = 0;
   #detailCount = 0;
@@ -83,7 +96,7 @@ export class ItemWriter {
   }
 
   #start(index: number, head: ItemHead): void {
-    const open: OpenItem = { head, parts: 0, hasSummary: false, index: -1, id: '', start: -1, base: 0 };
+    const open: OpenItem = { head, parts: 0, hasSummary: false, index: -1, id: '', start: -1, base: 0, tokens: [] };
     this.#open.set(index, open);
     this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
     if (head.kind !== 'toolCall') return;
@@ -111,6 +124,7 @@ export class ItemWriter {
         }
         if (delta.text !== '') this.#place(open, delta.text);
         this.#writeText(delta, delta.logprobs);
+        if (delta.logprobs !== undefined) this.#noteScored(open, delta.logprobs);
         return;
       case 'raw':
         for (const reasoning_content of piecesOf(delta)) this.#sink.delta({ reasoning_content });
@@ -148,8 +162,22 @@ export class ItemWriter {
     }
   }
 
+  #noteScored(open: OpenItem, logprobs: Logprobs): void {
+    append(open.tokens, logprobs);
+    this.#scored = Math.max(this.#scored, open.start);
+  }
+
+  /** Logprobs that came behind their text, or with the whole of it. */
+  #writeLateLogprobs(open: OpenItem, { text, logprobs }: TextItem): void {
+    const late = restOf(logprobsOf(text, logprobs) ?? [], open.tokens);
+    if (late.length === 0 || open.start < this.#scored) return;
+    this.#writeText({ text: '' }, late);
+    this.#noteScored(open, late);
+  }
+
   #closeText(open: OpenItem, item: TextItem): void {
     this.#place(open, '');
+    this.#writeLateLogprobs(open, item);
     for (const citation of item.citations) {
       const written = writeAnnotation(citation, open.base);
       if (written !== undefined) this.annotations.push(written);

@@ -18,6 +18,7 @@ import { essenceOf, joinBase64 } from '../../media.ts';
 import { objectText } from '../../tools/call-inputs.ts';
 import type { CitedSources } from './decode-citations.ts';
 import { readMedia, malformed } from './decode-chunk.ts';
+import { tokensOfParts } from './decode-logprobs.ts';
 import type { PartialArguments } from './decode-arguments.ts';
 import { formOf, type Span, sign } from '../opaque.ts';
 
@@ -56,6 +57,7 @@ export class ItemComposer {
   #open: Open | undefined;
   /** Complete texts that wait for their citations. */
   readonly #awaitingCitations: OpenText[] = [];
+  readonly #lateTokens: TokenLogprob[] = [];
   readonly #items = new ItemEmitter();
   /** The index of the latest part among all parts of the answer, as grounding counts them. */
   #part = -1;
@@ -108,10 +110,14 @@ export class ItemComposer {
     }
   }
 
-  /** The signature of an empty part. It belongs to the open item if that has none yet, else it becomes an item of its own. */
+  /**
+   * The signature of an empty part. It belongs to the open item if that has none yet, else it becomes an item of its own: so
+   * also behind parallel calls, of which the first alone has one.
+   */
   addSignature(value: string, kind: 'text' | 'thought', out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || kind === 'text')) {
+    const isLaterCall = open?.kind === 'call' && this.#callIds.size > 1;
+    if (open !== undefined && open.signature === undefined && !isLaterCall && (open.kind === 'thought' || kind === 'text')) {
       if (open.kind === 'call' || open.kind === 'audio') {
         open.signature = value;
       } else {
@@ -126,9 +132,26 @@ export class ItemComposer {
     this.#items.whole({ kind: 'reasoning', opaque }, 'completed', out);
   }
 
-  /** Tokens that could not be matched to the parts of their chunk. They are kept if they add up to the whole text of the item. */
+  /**
+   * Tokens that could not be matched to the parts of their chunk. They are kept if they add up to the whole text of the item, or
+   * to the texts that wait for the end of the answer.
+   */
   addLogprobs(logprobs: Logprobs): void {
+    append(this.#lateTokens, logprobs);
     if (this.#open?.kind === 'text') append(this.#open.tokens, logprobs);
+  }
+
+  /** The answer is over: its late tokens are those of the texts that have none. */
+  #giveLateTokens(): void {
+    if (this.#lateTokens.length === 0 || this.#awaitingCitations.length === 0) return;
+    const open = this.#open?.kind === 'text' ? [this.#open] : [];
+    const texts = [...this.#awaitingCitations, ...open].filter(({ item, tokens }) => logprobsOf(item.text, tokens) === undefined);
+    const parts = texts.map(({ item }) => ({ text: item.text }));
+    const byPart = tokensOfParts(parts, this.#lateTokens);
+    for (const [at, { tokens }] of texts.entries()) {
+      tokens.length = 0;
+      append(tokens, byPart.get(parts[at] ?? {}) ?? []);
+    }
   }
 
   /** A call begins. Either `input` holds its whole arguments as JSON text, or `partial` will collect them. */
@@ -211,6 +234,7 @@ export class ItemComposer {
 
   /** Ends every item, the open one with `status`. Citations that fit no text go to the last text, without a position. */
   finish(status: ItemStatus, out: CanonicalEvent[]): void {
+    this.#giveLateTokens();
     const open = this.#open;
     this.#closeOpen(status, this.#awaitingCitations.length === 0, out);
     this.#closeTexts(open, status, out);

@@ -619,6 +619,40 @@ describe('whole chat bodies', () => {
     assert.equal(pieces.map(({ summary }) => summary).join('|'), 'A|B|\n\nC');
   });
 
+  it('write logprobs that come behind their text once, with no text, and never before those of an earlier one', () => {
+    const scored = (...tokens: string[]) => tokens.map((token, at) => ({ token, logprob: -at }));
+    const streamed = (events: readonly CanonicalEvent[]) =>
+      encode([{ events: [{ type: 'response.start' }, ...events, end] }])
+        .filter((data) => data !== '[DONE]')
+        .flatMap((data) => JSON.parse(data).choices)
+        .filter(({ logprobs }) => logprobs !== null)
+        .map(({ delta, logprobs }) => [delta.content, ...logprobs.content.map(({ token }: JsonObject) => token)]);
+    const start = (index: number): CanonicalEvent => ({ type: 'item.start', index, head: { kind: 'text', role: 'assistant' } });
+    const say = (index: number, text: string, logprobs?: object[]): CanonicalEvent =>
+      ({
+        type: 'item.delta',
+        index,
+        delta: { kind: 'text', text, ...(logprobs === undefined ? {} : { logprobs }) },
+      }) as CanonicalEvent;
+    const stop = (index: number, text: string, logprobs: object[]): CanonicalEvent =>
+      ({
+        type: 'item.end',
+        index,
+        item: { kind: 'text', role: 'assistant', text, citations: [], logprobs },
+        status: 'completed',
+      }) as CanonicalEvent;
+    const ab = scored('a', 'b');
+    assert.deepEqual(streamed([start(0), say(0, 'ab'), stop(0, 'ab', ab)]), [['', 'a', 'b']]);
+    assert.deepEqual(streamed([start(0), say(0, 'a', ab.slice(0, 1)), say(0, 'b'), stop(0, 'ab', ab)]), [
+      ['a', 'a'],
+      ['', 'b'],
+    ]);
+    assert.deepEqual(streamed([start(0), say(0, 'ab', ab), stop(0, 'ab', ab)]), [['ab', 'a', 'b']]);
+    assert.deepEqual(streamed([start(0), say(0, 'ab'), stop(0, 'ab', scored('x'))]), []);
+    const two = [start(0), say(0, 'ab'), start(1), say(1, 'c', scored('c')), stop(0, 'ab', ab), stop(1, 'c', scored('c'))];
+    assert.deepEqual(streamed(two), [['c', 'c']]);
+  });
+
   it('keep the logprobs of every text that has them, as streams do, though the content parts two texts', () => {
     const scored = (value: string, phase: string): OutputItem => ({
       ...{ kind: 'text', role: 'assistant', text: value, citations: [], phase },

@@ -456,6 +456,21 @@ test('G15: logprobs stay with their text, computed bytes included, and go when t
   ]);
 });
 
+test('logprobs that come with the last chunk go to the texts of the answer, though a thought or a call parts them', () => {
+  const request = requestOf({ logprobs: { top: 0 } });
+  const tokensOf = (parts: readonly object[], ...tokens: string[]): unknown => {
+    const late = { logprobsResult: { chosenCandidates: tokens.map((token) => ({ token, logProbability: -1 })) } };
+    const chunks = [...parts.map((part) => chunkOf([part])), chunkOf([{ text: '' }], 'STOP', late)];
+    return items(chunks, { request }).flatMap((item) =>
+      item.kind === 'text' ? [item.logprobs?.map(({ token }) => token).join('|')] : [],
+    );
+  };
+  const call = { functionCall: { name: 'f' } };
+  assert.deepEqual(tokensOf([{ text: 'ab' }, call], 'a', 'b'), ['a|b']);
+  assert.deepEqual(tokensOf([{ text: 'ab' }, { text: 'T', thought: true }, { text: 'c' }, call], 'a', 'b', 'c'), ['a|b', 'c']);
+  assert.deepEqual(tokensOf([{ text: 'ab' }, call, { text: 'c' }], 'a', 'b', 'x'), [undefined, undefined]);
+});
+
 test('grounding counts bytes inside its part; citations count bytes of the whole visible text', () => {
   const groundingMetadata = {
     groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }, { retrievedContext: { title: 'no address' } }],
