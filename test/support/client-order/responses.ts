@@ -28,7 +28,11 @@ export function checkResponsesStream(
     if (track !== undefined) pieces.take(track, name, body);
     if (name === 'response.output_item.added') checkNumber('output index', announced++, track?.outputIndex);
     if (name === 'response.output_item.done' && track !== undefined) done[track.outputIndex] = needObject(body, 'item', name);
-    if (order.state !== 'ended' || isNative) continue;
+    if (order.state !== 'ended') continue;
+    if (isNative) {
+      checkIds(done, needObject(body, 'response', name)['output'], name);
+      continue;
+    }
     if (order.open().length > 0) throw new LifecycleError('response', 'open item', name, ['response.output_item.done']);
     checkRepeats(done, needObject(body, 'response', name)['output'], name);
   }
@@ -70,6 +74,16 @@ class Pieces {
 
 function checkNumber(subject: string, wanted: number, found: number | undefined): void {
   if (found !== wanted) throw new LifecycleError(subject, String(wanted), String(found), []);
+}
+
+/** An upstream's own terminal may say more or less of its items, and has them under the ids that were announced. */
+function checkIds(done: readonly JsonObject[], output: JsonValue | undefined, name: string): void {
+  if (!Array.isArray(output)) return;
+  for (const [index, item] of output.entries()) {
+    const id = done[index]?.['id'];
+    if (id !== undefined && (!isObject(item) || item['id'] !== id))
+      throw new LifecycleError('response', `id of item ${index}`, name, []);
+  }
 }
 
 /** The terminal repeats the items as their `output_item.done` has them. */

@@ -270,8 +270,11 @@ class ResponsesEncoder implements ClientEncoder {
     const sent = [...this.#native.values()].sort((a, b) => a.outputIndex - b.outputIndex);
     for (const [at, item] of arrayOrEmpty(response, 'output', 'response').entries()) {
       const known = sent[at];
-      if (known !== undefined && isSentOtherwise(item, known, outcome.status !== 'completed'))
-        edits.push({ path: ['response', 'output', at], value: finalText(known) });
+      if (known === undefined) continue;
+      const path = ['response', 'output', at];
+      if (isSentOtherwise(item, known, outcome.status !== 'completed')) edits.push({ path, value: finalText(known) });
+      else if (known.id !== '' && isObject(item) && item['id'] !== known.id)
+        edits.push({ path: [...path, 'id'], value: JSON.stringify(known.id) });
     }
     edits.push(...this.#numberEdits(json));
     this.#out.push(editedFrame(shown, editJson(text, edits, ends), text, edits));

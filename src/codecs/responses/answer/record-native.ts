@@ -113,8 +113,8 @@ export function sentTextPart(items: ReadonlyMap<number, SentItem>, name: string,
 
 /**
  * True where the client is to get the item of a terminal as its own end had it: the terminal left it out, or has it under other
- * ids or none. SDKs accept another id for a finished item that is no call when the answer is complete (routers give new ones).
- * `isStrict`: where they do not.
+ * ids or none. A finished item that is no call may stand there under another id when the answer is complete (routers give new
+ * ones): then only its id is put right. `isStrict`: where it may not.
  */
 export function isSentOtherwise(item: JsonValue, { id, announced, source }: SentItem, isStrict: boolean): boolean {
   if (!isObject(item) || item === source) return true;
