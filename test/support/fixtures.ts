@@ -174,6 +174,8 @@ export const MENDED: ReadonlySet<string> = new Set([
   // No role.
   'groq-chat/pydantic-ai__test_groq_model_web_search_tool_stream.response.sse',
   'mistral-chat/vercel-ai__mistral-incremental-tool-call.chunks.txt',
+  // Chunks that do not say what they are, or since when.
+  'moonshotai-chat/vercel-ai__moonshotai-stream.chunks.txt',
   // Calls without index and type; an index that begins with 1.
   'mistral-chat/vercel-ai__mistral-tool-call.chunks.txt',
   'openai-compatible-chat/vercel-ai__anthropic-fallback-tool-call.sse',

@@ -39,7 +39,7 @@ function verdict(run: () => { status: string; error?: GatewayError }): unknown {
   }
 }
 
-/** A chunk without what the gateway owns in it, and without what official clients need (Groq, Mistral and Azure leave it out). */
+/** A chunk without what the gateway owns in it, and without what official clients need (Groq, Mistral, Moonshot and Azure leave it out). */
 function foreign(data: string): unknown {
   if (data === '[DONE]') return data;
   const json = parseJson(data);
@@ -71,8 +71,18 @@ function asText(value: unknown): unknown {
   };
 }
 
-const NEEDED = new Set(['role:assistant', 'index:0', 'type:function']);
+const NEEDED = new Set(['role:assistant', 'index:0', 'type:function', 'object:chat.completion.chunk']);
 const isBare = (message: unknown): boolean => JSON.stringify(message) === '{"content":null,"refusal":null}';
+
+/** Strict clients refuse a chunk that lacks one of these. */
+function checkMembers(sent: readonly string[]): void {
+  for (const data of sent.slice(0, -1)) {
+    const { id, object, created, model, choices } = JSON.parse(data);
+    if (!Array.isArray(choices)) continue;
+    const types = [typeof id, typeof object, typeof created, typeof model];
+    assert.deepEqual(types, ['string', 'string', 'number', 'string'], data);
+  }
+}
 
 describe('chat recordings', { skip: noRecordings }, () => {
   for (const recording of recordings('*-chat').filter(({ name }) => isStream(name))) {
@@ -84,6 +94,7 @@ describe('chat recordings', { skip: noRecordings }, () => {
           for (const request of [asking, responseContext().request]) {
             const native = encode(steps, responseContext({ request }));
             checkChatStream(native);
+            checkMembers(native);
             checkChatStream(encode(withoutNative(steps), responseContext({ request })));
             if (outcome.status === 'failed') continue;
             // Nothing but the gateway's own members differs from what the upstream sent for the first choice.

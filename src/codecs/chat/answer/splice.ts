@@ -34,6 +34,8 @@ export class NativeStream {
   /** Made for the first call. */
   #calls: NativeCalls | undefined;
   #hasRole = false;
+  /** Of the first chunk, for those that have none. */
+  #created: number | undefined;
   /** The chunk with the finish reason, held until the end of the stream. */
   #held: { readonly text: string; readonly reason: string } | undefined;
   /** The text of the chunk with the latest usage. */
@@ -81,6 +83,7 @@ export class NativeStream {
   ): void {
     const edits: JsonEdit[] = [];
     this.#setIdAndModel(edits);
+    this.#completeChunk(chunk, edits);
     completeChoice(choice, ['choices', at], edits);
     this.#removeNullUsage(chunk, edits);
     // The edits so far do not depend on the content of the chunk.
@@ -173,12 +176,13 @@ export class NativeStream {
   /** A vendor's own event without choices, perhaps with usage. */
   #pushOther(native: Native, chunk: JsonObject, out: OutFrame[]): void {
     const edits: JsonEdit[] = [];
-    this.#setIdAndModel(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
+    const isChunk = Array.isArray(chunk['choices']);
+    this.#setIdAndModel(edits, isChunk ? undefined : chunk);
+    if (isChunk) this.#completeChunk(chunk, edits);
     this.#removeNullUsage(chunk, edits);
     this.#takeUsage(native.text, chunk, edits);
     // The official clients iterate over the choices of everything that calls itself a chunk.
-    if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
-      edits.push({ path: ['choices'], value: '[]' });
+    if (chunk['object'] === 'chat.completion.chunk' && !isChunk) edits.push({ path: ['choices'], value: '[]' });
     out.push({ event: undefined, data: editJson(native.text, edits) });
     if (this.#held === undefined) this.#repeated.note(native, edits);
   }
@@ -253,9 +257,18 @@ export class NativeStream {
     if (other === undefined || other['model'] !== undefined) edits.push({ path: ['model'], value: JSON.stringify(model) });
   }
 
+  /** A chunk that does not say what it is (Moonshot), or since when, is one of this stream: strict clients refuse to miss it. */
+  #completeChunk({ object, created }: JsonObject, edits: JsonEdit[]): void {
+    this.#created ??= typeof created === 'number' ? created : this.#context.createdAt;
+    if (typeof object !== 'string') edits.push({ path: ['object'], value: '"chat.completion.chunk"' });
+    if (typeof created !== 'number') edits.push({ path: ['created'], value: String(this.#created) });
+  }
+
   #usageChunk(text: string): string {
     const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }];
     this.#setIdAndModel(edits);
+    const chunk = tryJson(text);
+    if (isObject(chunk)) this.#completeChunk(chunk, edits);
     return editJson(text, edits);
   }
 

@@ -316,13 +316,32 @@ describe('chat streams of a chat upstream', () => {
 
   it('keep every byte but id, model and usage', () => {
     const data =
-      '{"z":1.50,"id":"u" ,"model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":"\\u0041","new":{}},"finish_reason":null}],"obfuscation":"k"}';
+      '{"z":1.50,"id":"u" ,"object":"chat.completion.chunk","created":1,"model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":"\\u0041","new":{}},"finish_reason":null}],"obfuscation":"k"}';
     const { steps } = decode([frame(data), frame(finish), frame('[DONE]')]);
     assert.deepEqual(encode(steps), [
       data.replace('"u"', '"chatcmpl-gateway"').replace('"up"', '"m"'),
-      '{"id":"chatcmpl-gateway","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"model":"m"}',
+      '{"id":"chatcmpl-gateway","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"model":"m",' +
+        '"object":"chat.completion.chunk"}',
       '[DONE]',
     ]);
+  });
+
+  it('say in every chunk what it is and since when the answer is made, in the finish and the usage too (Moonshot leaves it out)', () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+    const choice = (delta: object, reason: string | null) => ({ choices: [{ index: 0, delta, finish_reason: reason }] });
+    for (const [given, created] of [
+      [{ created: 7 }, 7],
+      [{}, 1_700_000_000],
+      [{ object: null, created: null }, 1_700_000_000],
+    ] as const) {
+      const chunks = [{ ...choice({ content: 'a' }, null), ...given }, choice({ content: 'b' }, null), { choices: [] }];
+      const { steps } = decode([...chunks, { ...choice({}, 'stop'), usage }, { choices: [], usage }].map((one) => frame(one)));
+      const said = encode(steps, responseContext({ request: asking }));
+      assert.deepEqual(
+        said.slice(0, -1).map((data) => [JSON.parse(data).object, JSON.parse(data).created]),
+        Array.from({ length: 5 }, () => ['chat.completion.chunk', created]),
+      );
+    }
   });
 
   it('say that usage is still to come to those who asked for it alone: strict clients refuse the null', () => {
@@ -364,7 +383,10 @@ describe('chat streams of a chat upstream', () => {
     const frames = encode(steps, responseContext({ request: asking }));
     assert.deepEqual(
       frames.slice(2).map((data) => data.replaceAll('"id":"chatcmpl-gateway",', '')),
-      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2},"model":"m"}', '[DONE]'],
+      [
+        '{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2},"model":"m","object":"chat.completion.chunk"}',
+        '[DONE]',
+      ],
     );
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
@@ -374,7 +396,14 @@ describe('chat streams of a chat upstream', () => {
     for (const other of [null, { index: 1, delta: {}, finish_reason: 'stop' }]) {
       const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame({ created: 1, choices: [other], usage })]);
       const counted = encode(steps, responseContext({ request: asking })).at(-2);
-      assert.deepEqual(JSON.parse(counted ?? ''), { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' });
+      assert.deepEqual(JSON.parse(counted ?? ''), {
+        created: 1,
+        choices: [],
+        usage,
+        id: 'chatcmpl-gateway',
+        model: 'm',
+        object: 'chat.completion.chunk',
+      });
     }
   });
 
@@ -387,6 +416,7 @@ describe('chat streams of a chat upstream', () => {
       assert.deepEqual(deltas(said), [{ content: 'a' }, { finish_reason: 'stop' }]);
       assert.deepEqual(JSON.parse(said.at(-2) ?? ''), {
         id: 'chatcmpl-gateway',
+        object: 'chat.completion.chunk',
         created: 1,
         model: 'm',
         choices: [],
@@ -445,7 +475,7 @@ describe('chat streams of a chat upstream', () => {
     const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
     const { steps } = decode([chunk({ content: 'a' }), frame(last)]);
     const [, , counted, done] = encode(steps, responseContext({ request: asking }));
-    const own = { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' };
+    const own = { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm', object: 'chat.completion.chunk' };
     assert.deepEqual([JSON.parse(counted ?? ''), done], [own, '[DONE]']);
   });
 

@@ -190,7 +190,7 @@ describe('calls of a chat stream, for the official client', () => {
 
   it('untouched where nothing is missing', () => {
     const data =
-      '{"id":"u","model":"up","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","new":1.0,"function":{"name":"f","arguments":""}}]}}]}';
+      '{"id":"u","object":"chat.completion.chunk","created":1,"model":"up","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","new":1.0,"function":{"name":"f","arguments":""}}]}}]}';
     const [first] = encode(decode([frame(data), calls(piece({ index: 0 }, '{}')), finish]).steps);
     assert.equal(first, data.replace('"u"', '"chatcmpl-gateway"').replace('"up"', '"m"'));
   });
