@@ -121,9 +121,11 @@ export function givenTwice(text: string, ...depths: readonly number[]): Readonly
  * OpenAI keeps nothing for less than thirty minutes, so its one price of a cache write is the price of that lifetime. Nothing
  * else that a catalogue says tells which lifetime it means.
  */
-export function shortestWrite({ rates, modifiers }: Draft): void {
-  const write = rates.get('cache_write_5m');
-  if (write !== undefined) rates.set('cache_write_30m', write);
+export function shortestWrite({ rates, long, modifiers }: Draft): void {
+  for (const table of [rates, long]) {
+    const write = table.get('cache_write_5m');
+    if (write !== undefined) table.set('cache_write_30m', write);
+  }
   for (const tier of modifiers.service_tiers.values()) if (typeof tier !== 'string') shortestWrite(tier);
 }
 

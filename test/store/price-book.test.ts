@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { chargeFor } from '../../src/store/charge.ts';
 import { readLiteLlm } from '../../src/store/litellm-prices.ts';
 import { readModelsDev } from '../../src/store/models-dev-prices.ts';
 import { shiftDecimal } from '../../src/store/decimal.ts';
@@ -204,6 +205,22 @@ test('a models.dev catalogue: thresholds from the list, and modes as what turns 
     book.ignored.map(({ field }) => field),
     ['experimental.modes.odd.cost', 'tiers[1]'],
   );
+});
+
+test("OpenAI's one price of a cache write is that of thirty minutes, above a threshold of its length too, standard and in tiers", () => {
+  const litellm = readLiteLlm(`{"o": {"mode": "responses", "litellm_provider": "openai", "input_cost_per_token": 5e-06,
+    "output_cost_per_token": 3e-05, "cache_creation_input_token_cost": 6.25e-06,
+    "cache_creation_input_token_cost_above_272k_tokens": 1.25e-05, "cache_creation_input_token_cost_above_272k_tokens_flex": 6.25e-06}}`);
+  const dev = readModelsDev(`{"openai": {"models": {"o": {"cost": {"input": 5, "output": 30, "cache_write": 6.25,
+    "tiers": [{"tier": {"size": 272000}, "cache_write": 12.5}]}, "experimental": {"modes": {"flex": {"cost":
+    {"tiers": [{"tier": {"size": 272000}, "cache_write": 6.25}]}, "provider": {"body": {"service_tier": "flex"}}}}}}}}}`);
+  for (const rates of [litellm.prices.get('o')?.rates, dev.prices.get('openai/o')?.rates]) {
+    assert.ok(rates !== undefined);
+    const written = (tokens: number, serviceTier: string) => chargeFor({ cacheWrite30m: tokens, serviceTier }, rates).total;
+    assert.equal(written(272_000, 'default'), 272_000n * 6250n);
+    assert.equal(written(272_001, 'default'), 272_001n * 12_500n);
+    assert.equal(written(272_001, 'flex'), 272_001n * 6250n);
+  }
 });
 
 test('a name with two prices has none, and is named', () => {
