@@ -129,6 +129,14 @@ export function shortestWrite({ rates, long, modifiers }: Draft): void {
   for (const tier of modifiers.service_tiers.values()) if (typeof tier !== 'string') shortestWrite(tier);
 }
 
+/**
+ * Catalogues repeat the price of the output as that of reasoning, and leave it out of tiers and above thresholds. As a price of its
+ * own it would hold there, too, whatever the output costs there.
+ */
+function outputSaidTwice({ rates }: Draft): void {
+  if (rates.get('reasoning') === rates.get('output')) rates.delete('reasoning');
+}
+
 /** Where an amount comes from and goes to. */
 export interface Place {
   /** As the catalogue names it. */
@@ -185,6 +193,7 @@ export class BookBuilder implements PriceBook {
   }
 
   add(model: string, kind: ModelKind, price: Draft): void {
+    outputSaidTwice(price);
     const record = recordOf(price);
     const checked = parsePrice(record, { kind });
     if (checked.ok) this.prices.set(model, { kind, price: record, rates: checked.value });
