@@ -130,8 +130,8 @@ export function shortestWrite({ rates, long, modifiers }: Draft): void {
 }
 
 /**
- * Catalogues repeat the price of the output as that of reasoning, and leave it out of tiers and above thresholds. As a price of its
- * own it would hold there, too, whatever the output costs there.
+ * Catalogues repeat the price of the output as that of reasoning, and leave it out of tiers and above thresholds. As a price of
+ * its own it would hold there, too, whatever the output costs there.
  */
 function outputSaidTwice({ rates }: Draft): void {
   if (rates.get('reasoning') === rates.get('output')) rates.delete('reasoning');
