@@ -85,9 +85,8 @@ interface Place {
   readonly rows: RowBehind[];
 }
 
-async function compare(context: VerbContext, channel: string, { vendor, uses }: UsageReport): Promise<Reconciliation> {
-  const days = uses.map(({ day }) => day).sort();
-  const [from = '', to = from] = [days[0], days.at(-1)];
+async function compare(context: VerbContext, channel: string, report: UsageReport): Promise<Reconciliation> {
+  const { vendor, from, to, uses } = report;
   const ours = new Map<string, Place>();
   for await (const row of rowsBetween(context, from, to)) {
     for (const { day, model, ...behind } of usesOf(row, channel)) {

@@ -121,10 +121,20 @@ export function givenTwice(text: string, ...depths: readonly number[]): Readonly
  * OpenAI keeps nothing for less than thirty minutes, so its one price of a cache write is the price of that lifetime. Nothing
  * else that a catalogue says tells which lifetime it means.
  */
-export function shortestWrite({ rates, modifiers }: Draft): void {
-  const write = rates.get('cache_write_5m');
-  if (write !== undefined) rates.set('cache_write_30m', write);
+export function shortestWrite({ rates, long, modifiers }: Draft): void {
+  for (const table of [rates, long]) {
+    const write = table.get('cache_write_5m');
+    if (write !== undefined) table.set('cache_write_30m', write);
+  }
   for (const tier of modifiers.service_tiers.values()) if (typeof tier !== 'string') shortestWrite(tier);
+}
+
+/**
+ * Catalogues repeat the price of the output as that of reasoning, and leave it out of tiers and above thresholds. As a price of
+ * its own it would hold there, too, whatever the output costs there.
+ */
+function outputSaidTwice({ rates }: Draft): void {
+  if (rates.get('reasoning') === rates.get('output')) rates.delete('reasoning');
 }
 
 /** Where an amount comes from and goes to. */
@@ -183,6 +193,7 @@ export class BookBuilder implements PriceBook {
   }
 
   add(model: string, kind: ModelKind, price: Draft): void {
+    outputSaidTwice(price);
     const record = recordOf(price);
     const checked = parsePrice(record, { kind });
     if (checked.ok) this.prices.set(model, { kind, price: record, rates: checked.value });

@@ -20,11 +20,20 @@ export interface ReportedUse {
 
 export interface UsageReport {
   readonly vendor: Vendor;
+  /** The first and the last UTC day that the report speaks of, those without any use included. */
+  readonly from: string;
+  readonly to: string;
   readonly uses: readonly ReportedUse[];
 }
 
 /** One entry of a report, whatever held it. */
 type Entry = Readonly<Record<string, unknown>>;
+
+interface Entries {
+  readonly entries: readonly Entry[];
+  /** Buckets in which the vendor counted nothing: what we have there was used according to us alone. */
+  readonly empty: readonly Entry[];
+}
 
 interface Format {
   readonly vendor: Vendor;
@@ -79,19 +88,24 @@ const FORMATS: readonly Format[] = [
 ];
 
 /** A refusal names what is wrong with the file, without its path. */
-export function readUsageReport(text: string): Result<UsageReport, string> {
-  const isJson = /^\s*[[{]/.test(text);
-  const entries = isJson ? jsonEntries(text) : csvEntries(text);
-  if (!entries.ok) return entries;
-  const [first] = entries.value;
+export function readUsageReport(file: string): Result<UsageReport, string> {
+  const text = file.replace(/^\uFEFF/, '');
+  const read = /^\s*[[{]/.test(text) ? jsonEntries(text) : csvEntries(text);
+  if (!read.ok) return read;
+  const { entries, empty } = read.value;
+  const [first] = entries;
   if (first === undefined) return refused('holds no usage');
   const format = FORMATS.find(({ columns }) => columns.every((name) => Object.hasOwn(first, name)));
   if (format === undefined) return refused(strangerOf(Object.keys(first)));
   const sums = new Map<string, { day: string; model: string; counts: Partial<Record<ReportedCount, number>> }>();
-  for (const [index, entry] of entries.value.entries()) {
+  const days = empty.map((bucket) => dayOfEntry(bucket[format.at])).filter((day) => day !== undefined);
+  for (const [index, entry] of entries.entries()) {
     const used = useOf(entry, format);
     if (!used.ok) return refused(`entry ${index + 1}: ${used.refusal}`);
     const { day, model, counts } = used.value;
+    days.push(day);
+    // A table has a line of zeros for a bucket without use.
+    if (model === '') continue;
     const name = `${day} ${model}`;
     const sum = sums.get(name) ?? { day, model, counts: {} };
     for (const count of REPORTED_COUNTS) {
@@ -100,7 +114,9 @@ export function readUsageReport(text: string): Result<UsageReport, string> {
     }
     sums.set(name, sum);
   }
-  return done({ vendor: format.vendor, uses: [...sums.values()] });
+  if (sums.size === 0) return refused('holds no usage');
+  const [from = '', to = from] = [days.sort()[0], days.at(-1)];
+  return done({ vendor: format.vendor, from, to, uses: [...sums.values()] });
 }
 
 function strangerOf(names: readonly string[]): string {
@@ -112,8 +128,7 @@ function strangerOf(names: readonly string[]): string {
 function useOf(entry: Entry, format: Format): Result<ReportedUse, string> {
   const day = dayOfEntry(entry[format.at]);
   if (day === undefined) return refused(`${format.at} is no time`);
-  const model = entry[format.model];
-  if (typeof model !== 'string' || model === '') return refused('it names no model: export the usage grouped by model');
+  const model = entry[format.model] ?? '';
   let wrong: string | undefined;
   const number = (name: string): number => {
     const value = entry[name] ?? 0;
@@ -123,6 +138,9 @@ function useOf(entry: Entry, format: Format): Result<ReportedUse, string> {
     return 0;
   };
   const counts = format.counts(number);
+  const hasUse = REPORTED_COUNTS.some((count) => (counts[count] ?? 0) !== 0);
+  if (typeof model !== 'string' || (model === '' && (hasUse || wrong !== undefined)))
+    return refused('it names no model: export the usage grouped by model');
   if (wrong === undefined && (counts.input ?? 0) < 0) wrong = 'it has more cached tokens than input';
   return wrong === undefined ? done({ day, model, counts }) : refused(wrong);
 }
@@ -144,7 +162,7 @@ function dayOfEntry(at: unknown): string | undefined {
 }
 
 /** The results of every bucket, each with the members of its bucket; nested members by their path. */
-function jsonEntries(text: string): Result<readonly Entry[], string> {
+function jsonEntries(text: string): Result<Entries, string> {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -162,7 +180,8 @@ function jsonEntries(text: string): Result<readonly Entry[], string> {
       ? results.flatMap((result) => (isEntry(result) ? [{ ...about, ...flat(result) }] : []))
       : [flat(bucket)];
   });
-  return done(entries);
+  const empty = buckets.filter(isEntry).filter(({ results }) => Array.isArray(results) && results.length === 0);
+  return done({ entries, empty });
 }
 
 function isEntry(value: unknown): value is Record<string, unknown> {
@@ -178,8 +197,8 @@ function flat(entry: Entry, path = ''): Record<string, unknown> {
 }
 
 /** RFC 4180, with a header. */
-function csvEntries(text: string): Result<readonly Entry[], string> {
-  const read = csvRows(text.replace(/^\uFEFF/, ''));
+function csvEntries(text: string): Result<Entries, string> {
+  const read = csvRows(text);
   if (!read.ok) return read;
   const [header, ...rows] = read.value;
   if (header === undefined) return refused('is empty');
@@ -187,10 +206,13 @@ function csvEntries(text: string): Result<readonly Entry[], string> {
   const twice = names.find((name, column) => name !== '' && names.indexOf(name) !== column);
   if (twice !== undefined) return refused(`has the column ${twice} twice`);
   if (rows.length === 0)
-    return FORMATS.some(({ columns }) => columns.every((name) => names.includes(name))) ? done([]) : refused(strangerOf(names));
+    return FORMATS.some(({ columns }) => columns.every((name) => names.includes(name)))
+      ? done({ entries: [], empty: [] })
+      : refused(strangerOf(names));
   const short = rows.findIndex((row) => row.length !== names.length);
   if (short >= 0) return refused(`line ${short + 2} has ${rows[short]?.length ?? 0} fields, not ${names.length}`);
-  return done(rows.map((row) => Object.fromEntries(names.map((name, column) => [name, row[column] ?? '']))));
+  const entries = rows.map((row) => Object.fromEntries(names.map((name, column) => [name, row[column] ?? ''])));
+  return done({ entries, empty: [] });
 }
 
 /** Refused where it cannot be read to its end: rows that were left out would agree with everything. */

@@ -195,6 +195,31 @@ test('Anthropic: JSON and the console’s CSV, failures that reported, passes of
   );
 });
 
+test('days on which the vendor counted nothing are compared, too: JSON has empty buckets for them, a table lines of zeros', async (t) => {
+  const store = await storeWith(t);
+  const before = { object: 'bucket', start_time: START - 86_400, end_time: START, results: [result({})] };
+  const { data } = openAi();
+  const json = JSON.stringify({ object: 'page', has_more: false, data: [before, ...data] });
+  const zeros = `${COLUMNS}\n${START - 86_400},gpt-x,150,22,2\n${START},,0,,0\n`;
+  for (const text of [json, zeros, `\uFEFF${json}`, `\uFEFF${zeros}`]) {
+    const { code, value } = await run(store, 'oa', text);
+    assert.deepEqual([code, value.from, value.to], [1, '2026-02-28', DAY]);
+    assert.deepEqual(
+      value.mismatches.map(({ day, differences }: Json) => [day, differences.requests]),
+      [
+        ['2026-02-28', { ours: 0, vendors: 2 }],
+        [DAY, { ours: 2, vendors: 0 }],
+      ],
+    );
+  }
+  for (const [text, why] of [
+    [JSON.stringify(openAi()), /holds no usage/],
+    [`${COLUMNS}\n${START},,0,,0\n`, /holds no usage/],
+    [`${COLUMNS}\n${START},,0,1,0\n`, /entry 1: it names no model/],
+  ] as const)
+    await assert.rejects(run(store, 'oa', text), why);
+});
+
 const COLUMNS = 'start_time,model,input_tokens,output_tokens,num_model_requests';
 
 test('a time without a zone is UTC wherever the verb is typed; counts may be written as data frames write them', () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { type BillableUsage, chargeFor } from '../../src/store/charge.ts';
 import { readLiteLlm } from '../../src/store/litellm-prices.ts';
 import { readModelsDev } from '../../src/store/models-dev-prices.ts';
 import { shiftDecimal } from '../../src/store/decimal.ts';
@@ -204,6 +205,46 @@ test('a models.dev catalogue: thresholds from the list, and modes as what turns 
     book.ignored.map(({ field }) => field),
     ['experimental.modes.odd.cost', 'tiers[1]'],
   );
+});
+
+test("OpenAI's one price of a cache write is that of thirty minutes, above a threshold of its length too, standard and in tiers", () => {
+  const litellm = readLiteLlm(`{"o": {"mode": "responses", "litellm_provider": "openai", "input_cost_per_token": 5e-06,
+    "output_cost_per_token": 3e-05, "cache_creation_input_token_cost": 6.25e-06,
+    "cache_creation_input_token_cost_above_272k_tokens": 1.25e-05, "cache_creation_input_token_cost_above_272k_tokens_flex": 6.25e-06}}`);
+  const dev = readModelsDev(`{"openai": {"models": {"o": {"cost": {"input": 5, "output": 30, "cache_write": 6.25,
+    "tiers": [{"tier": {"size": 272000}, "cache_write": 12.5}]}, "experimental": {"modes": {"flex": {"cost":
+    {"tiers": [{"tier": {"size": 272000}, "cache_write": 6.25}]}, "provider": {"body": {"service_tier": "flex"}}}}}}}}}`);
+  for (const rates of [litellm.prices.get('o')?.rates, dev.prices.get('openai/o')?.rates]) {
+    assert.ok(rates !== undefined);
+    const written = (tokens: number, serviceTier: string) => chargeFor({ cacheWrite30m: tokens, serviceTier }, rates).total;
+    assert.equal(written(272_000, 'default'), 272_000n * 6250n);
+    assert.equal(written(272_001, 'default'), 272_001n * 12_500n);
+    assert.equal(written(272_001, 'flex'), 272_001n * 6250n);
+  }
+});
+
+test('a price of reasoning that repeats that of the output follows it into tiers and above thresholds; another one stays', () => {
+  const dev = (cost: string, mode: string) =>
+    readModelsDev(`{"p": {"models": {"m": {"cost": {${cost}}, "experimental": {"modes": {"x": {"cost": {${mode}},
+      "provider": {"body": {"service_tier": "priority"}}}}}}}}}`).prices.get('p/m')?.rates;
+  const litellm = (more: string) =>
+    readLiteLlm(`{"m": {"mode": "chat", "input_cost_per_token": 5e-07, "output_cost_per_token": 3e-06,
+      "output_cost_per_token_above_200k_tokens": 4.5e-06, "output_cost_per_token_priority": 5.4e-06, ${more}}}`).prices.get('m')
+      ?.rates;
+  const long = '"tiers": [{"tier": {"size": 200000}, "output": 4.5}]';
+  for (const [rates, standard, above, priority] of [
+    [litellm('"output_cost_per_reasoning_token": 3.0e-06'), 3000n, 4500n, 5400n],
+    [litellm('"output_cost_per_reasoning_token": 2e-06'), 2000n, 2000n, 2000n],
+    [litellm('"output_cost_per_reasoning_token": 3e-06, "output_cost_per_reasoning_token_priority": 9e-06'), 3000n, 4500n, 9000n],
+    [dev(`"input": 0.5, "output": 3, "reasoning": 3.00, ${long}`, '"output": 5.4'), 3000n, 4500n, 5400n],
+    [dev(`"input": 0.5, "output": 3, "reasoning": 2, ${long}`, '"output": 5.4'), 2000n, 2000n, 2000n],
+  ] as const) {
+    assert.ok(rates !== undefined);
+    const thought = (usage: BillableUsage) => chargeFor({ reasoning: 1, ...usage }, rates).total - chargeFor(usage, rates).total;
+    assert.equal(thought({ input: 1000 }), standard);
+    assert.equal(thought({ input: 200_001 }), above);
+    assert.equal(thought({ input: 1000, serviceTier: 'priority' }), priority);
+  }
 });
 
 test('a name with two prices has none, and is named', () => {

@@ -13,6 +13,7 @@
  * - `models`: it names models of the upstream's own that may answer instead.
  * - `calls`: it makes calls that answers do not count, at the price of the meter `web_search`.
  * - `unseen`: it changes the price in a way that our prices cannot express.
+ * - `router`: it has a router, or a vendor without an SDK of its own, do paid work or choose who answers at which price.
  */
 export type RequestRule =
   | 'none'
@@ -24,7 +25,8 @@ export type RequestRule =
   | 'lifetimes'
   | 'models'
   | 'calls'
-  | 'unseen';
+  | 'unseen'
+  | 'router';
 
 type RequestMembers = Readonly<Record<string, RequestRule>>;
 
@@ -33,6 +35,9 @@ function members(rules: Readonly<Partial<Record<RequestRule, string>>>): Request
     Object.entries(rules).flatMap(([rule, names]) => names.split(/\s+/).map((name) => [name, rule as RequestRule])),
   );
 }
+
+/** OpenRouter's (searches and files by plug-in, the provider that answers, stored presets), xAI's and Alibaba's searches. */
+const ROUTERS = 'plugins provider preset search_parameters enable_search';
 
 /** Members of the body. OpenAI's tiers `fast` and `priority` are one. */
 export const REQUEST_MEMBERS: Readonly<Record<'chat' | 'responses' | 'messages', RequestMembers>> = {
@@ -45,6 +50,7 @@ export const REQUEST_MEMBERS: Readonly<Record<'chat' | 'responses' | 'messages',
     service_tiers: 'service_tier',
     lifetimes: 'prompt_cache_options',
     calls: 'web_search_options',
+    router: ROUTERS,
   }),
   responses: members({
     none: `model access_programs background conversation include metadata moderation parallel_tool_calls previous_response_id
@@ -54,6 +60,7 @@ export const REQUEST_MEMBERS: Readonly<Record<'chat' | 'responses' | 'messages',
     tools: 'tools',
     service_tiers: 'service_tier',
     lifetimes: 'prompt_cache_options',
+    router: ROUTERS,
   }),
   messages: members({
     none: `model container diagnostics metadata output_config output_format stop_sequences stream tool_choice mcp_servers betas
@@ -66,5 +73,6 @@ export const REQUEST_MEMBERS: Readonly<Record<'chat' | 'responses' | 'messages',
     lifetimes: 'cache_control',
     models: 'fallbacks',
     unseen: 'billing_policy fallback_credit_token',
+    router: ROUTERS,
   }),
 };

@@ -62,9 +62,18 @@ function refusal(model: string, what: string, param: string): GatewayError {
   return new GatewayError('model_pricing_required', `The model ${model} has no price for ${what}.`, { param });
 }
 
-/** What an answer does not tell: calls that it does not count, and who else is billed. */
+/** What an answer does not tell: calls that it does not count, what a router does, and who else is billed. */
 function isUnseen(rule: RequestRule, value: JsonValue): boolean {
-  return rule === 'calls' || (rule === 'unseen' && isObject(value) && value['bill_to'] === 'user_profile');
+  return (
+    rule === 'calls' ||
+    (rule === 'router' && asksAny(value)) ||
+    (rule === 'unseen' && isObject(value) && value['bill_to'] === 'user_profile')
+  );
+}
+
+/** Clients that ask for nothing write `false`, and lists and objects without an entry. */
+function asksAny(value: JsonValue): boolean {
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== false;
 }
 
 /** OpenAI answers `priority` where a request asked for `fast`. */
@@ -94,6 +103,8 @@ function unpricedIn(
       return unpricedModel(name, value, hasPrice);
     case 'calls':
       return rates.meters.has('web_search') ? undefined : 'the tool web_search';
+    case 'router':
+      return asksAny(value) ? name : undefined;
     case 'unseen':
       return isObject(value) && value['bill_to'] === 'self' ? undefined : name;
     default:

@@ -80,6 +80,11 @@ const CASES = [
   ['messages', { fallbacks: [{ model: 'claude-unknown' }] }, 'the fallback model "claude-unknown"', 'fallbacks', 'always'],
   ['messages', { fallbacks: 'default' }, 'fallbacks "default"', 'fallbacks', 'always'],
   ['messages', { fallback_credit_token: 'tok' }, 'fallback_credit_token', 'fallback_credit_token', 'always'],
+  ['chat', { plugins: [{ id: 'web', max_results: 10 }] }, 'plugins', 'plugins', 'always'],
+  ['chat', { search_parameters: { mode: 'on' } }, 'search_parameters', 'search_parameters', 'always'],
+  ['chat', { enable_search: true }, 'enable_search', 'enable_search', 'always'],
+  ['responses', { provider: { order: ['dear'] } }, 'provider', 'provider', 'always'],
+  ['messages', { preset: 'of-the-operator' }, 'preset', 'preset', 'always'],
   [
     'messages',
     { billing_policy: { type: 'billing_policy', bill_to: 'user_profile' } },
@@ -143,6 +148,7 @@ test('what costs the standard price needs none, nor does what never reaches an u
   const { gateway, owner } = await gatewayOf(t, 'refuse');
   for (const [dialect, model, more] of [
     ['chat', 'bare-chat_completion', { service_tier: 'auto' }],
+    ['chat', 'bare-chat_completion', { plugins: [], provider: {}, preset: null, enable_search: false }],
     ['chat', 'bare-chat_completion', { service_tier: 'default', web_search_options: null }],
     ['messages', 'bare-messages', { speed: 'standard', inference_geo: 'global', service_tier: 'standard_only' }],
     [
@@ -163,7 +169,11 @@ test('by default all of it is sent; the charge says what the answer served, and 
   const rows = await gateway.settled(owner, CASES.length);
   assert.deepEqual(
     rows.flatMap(({ charge }) => charge?.flags ?? []),
-    ['unseen:web_search_options', 'unseen:billing_policy'],
+    [
+      'unseen:web_search_options',
+      ...['plugins', 'search_parameters', 'enable_search', 'provider', 'preset'].map((name) => `unseen:${name}`),
+      'unseen:billing_policy',
+    ],
   );
 });
 

@@ -207,7 +207,7 @@ function readMeters(response: JsonObject, output: readonly JsonValue[]): Readonl
   for (const item of output) {
     const type = isObject(item) ? nonEmptyString(item, 'type') : undefined;
     const meter = type === undefined ? undefined : METERED.get(type);
-    if (meter === undefined || (meter === 'web_search' && search !== undefined)) continue;
+    if (meter === undefined || (meter === 'web_search' && (search !== undefined || isPageRead(item)))) continue;
     meters.set(meter, (meters.get(meter) ?? 0) + 1);
   }
   return meters;
@@ -222,6 +222,14 @@ const METERED: ReadonlyMap<string, string> = new Map([
   ['file_search_call', 'file_search'],
   ['code_interpreter_call', 'code_interpreter'],
 ]);
+
+/** What the search tool does with a page that it found: the vendor charges searches alone. */
+const PAGE_ACTIONS: ReadonlySet<string> = new Set(['open_page', 'find_in_page', 'find']);
+
+function isPageRead(item: JsonValue): boolean {
+  const action = isObject(item) ? item['action'] : undefined;
+  return isObject(action) && PAGE_ACTIONS.has(nonEmptyString(action, 'type') ?? '');
+}
 
 const READ = new Set(['input_tokens', 'input_tokens_details', 'output_tokens', 'output_tokens_details', 'total_tokens']);
 

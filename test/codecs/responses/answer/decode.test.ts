@@ -55,6 +55,17 @@ test('decodeEvents: calls of server tools and pictures are counted where the ter
     assert.deepEqual([...(report?.usage.meters ?? [])], [['web_search', 1]], output);
     assert.equal(report?.usage.images, 1, output);
   }
+  const pages = ['open_page', 'find_in_page', 'find'].map((type) => `{${search},"action":{"type":"${type}"}}`);
+  const searched = `{${search},"action":{"type":"search","query":"q"}}`;
+  for (const [items, count] of [
+    [[searched, ...pages, searched], 2],
+    [pages, undefined],
+  ] as const) {
+    const ended = `"response":{"status":"completed","usage":{"input_tokens":2,"output_tokens":1},"output":[${items.join()}]}`;
+    const told = decodeAll(framesOf(CREATED, `{"type":"response.completed",${ended}}`)).steps.flatMap(({ events }) => events);
+    const usage = told.find((event) => event.type === 'usage.report')?.usage;
+    assert.equal(usage?.meters?.get('web_search'), count, 'a page that is read is no search');
+  }
   const own = '"usage":{"input_tokens":2},"tool_usage":{"web_search":{"num_requests":2}}';
   const { steps } = decodeAll(framesOf(CREATED, `{"type":"response.completed","response":{"status":"completed",${own}}}`));
   const report = steps.flatMap(({ events }) => events).find((event) => event.type === 'usage.report');
