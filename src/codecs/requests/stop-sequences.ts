@@ -2,7 +2,6 @@
  * Stop sequences for a vendor that refuses a request with more than it takes, or with some of them. The gateway enforces the
  * rest.
  */
-
 import type { Dialect } from '../canonical/dialect.ts';
 import { notConvertible } from '../canonical/error.ts';
 
