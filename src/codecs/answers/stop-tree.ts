@@ -1,16 +1,37 @@
 /**
  * Finds the first of many sequences in a text that comes in pieces, in time linear in both (Aho and Corasick's automaton over
- * UTF-16 units).
+ * UTF-16 units). Of the tree only what the text has walked is made: a node for each character of every sequence would take some
+ * hundred times what these take, for as long as the answer lasts.
  */
 
-interface Node {
-  readonly next: Map<number, Node>;
+class Node {
   /** How many characters lead here from the root. */
   readonly depth: number;
-  /** The node of the longest proper end of what leads here that is itself the beginning of a sequence. */
-  fallback: Node | undefined;
+  /** The node of the longest proper end of what leads here that is itself the beginning of a sequence; only the root has none. */
+  readonly fallback: Node | undefined;
   /** The longest sequence that ends here. */
-  sequence: string | undefined;
+  readonly sequence: string | undefined;
+  /** The sequences that go on from here. */
+  readonly #longer: readonly string[];
+  /** By their next character: those sequences until the text has come there, the node from then on. */
+  #next: Map<number, readonly string[] | Node> | undefined;
+
+  /** `through`: the sequences that begin with what leads here. */
+  constructor(through: readonly string[], depth: number, fallback?: Node) {
+    this.depth = depth;
+    this.fallback = fallback;
+    this.sequence = depth === 0 ? undefined : (through.find(({ length }) => length === depth) ?? fallback?.sequence);
+    this.#longer = through.filter(({ length }) => length > depth);
+  }
+
+  next(code: number): Node | undefined {
+    this.#next ??= Map.groupBy(this.#longer, (sequence) => sequence.charCodeAt(this.depth));
+    const found = this.#next.get(code);
+    if (found === undefined || found instanceof Node) return found;
+    const node = new Node(found, this.depth + 1, this.fallback === undefined ? this : step(this.fallback, code));
+    this.#next.set(code, node);
+    return node;
+  }
 }
 
 export interface StopTree {
@@ -19,47 +40,15 @@ export interface StopTree {
 
 /** Empty sequences are none. */
 export function stopTree(sequences: readonly string[]): StopTree {
-  const root = newNode(0);
-  for (const sequence of sequences) {
-    if (sequence === '') continue;
-    let node = root;
-    for (let at = 0; at < sequence.length; at += 1) {
-      const code = sequence.charCodeAt(at);
-      let child = node.next.get(code);
-      if (child === undefined) {
-        child = newNode(at + 1);
-        node.next.set(code, child);
-      }
-      node = child;
-    }
-    node.sequence = sequence;
-  }
-  link(root);
-  return { root };
+  return { root: new Node(sequences, 0) };
 }
 
-function newNode(depth: number): Node {
-  return { next: new Map(), depth, fallback: undefined, sequence: undefined };
-}
-
-function link(root: Node): void {
-  const queue = [root];
-  for (let at = 0; at < queue.length; at += 1) {
-    const node = queue[at];
-    for (const [code, child] of node?.next ?? []) {
-      child.fallback = node === root ? root : step(node?.fallback ?? root, code, root);
-      child.sequence ??= child.fallback.sequence;
-      queue.push(child);
-    }
-  }
-}
-
-function step(from: Node, code: number, root: Node): Node {
-  for (let node: Node | undefined = from; node !== undefined; node = node.fallback) {
-    const next = node.next.get(code);
+function step(from: Node, code: number): Node {
+  for (let node = from; ; node = node.fallback) {
+    const next = node.next(code);
     if (next !== undefined) return next;
+    if (node.fallback === undefined) return node;
   }
-  return root;
 }
 
 export interface FoundStop {
@@ -69,12 +58,10 @@ export interface FoundStop {
 }
 
 export class StopMachine {
-  readonly #root: Node;
   #node: Node;
   #read = 0;
 
   constructor({ root }: StopTree) {
-    this.#root = root;
     this.#node = root;
   }
 
@@ -86,7 +73,7 @@ export class StopMachine {
   /** Reads the next piece. The sequence that is complete first counts, and of several the longest. */
   read(piece: string): FoundStop | undefined {
     for (let at = 0; at < piece.length; at += 1) {
-      this.#node = step(this.#node, piece.charCodeAt(at), this.#root);
+      this.#node = step(this.#node, piece.charCodeAt(at));
       this.#read += 1;
       const { sequence } = this.#node;
       if (sequence !== undefined) return { sequence, start: this.#read - sequence.length };

@@ -9,7 +9,7 @@ import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../t
 import { refuseForeignBinding } from './foreign-content.ts';
 import { Losses } from './losses.ts';
 import { mayReplay } from './opaque-replay.ts';
-import { ownStops, splitStops, type Stops } from './stop-sequences.ts';
+import { ownStops, refuseLongStops, splitStops, type Stops } from './stop-sequences.ts';
 import { withoutLosses } from './without-losses.ts';
 
 /** What the parts of a request encoder are given beside the request. */
@@ -54,6 +54,7 @@ export function requestEncoder(writer: RequestWriter): UpstreamCodec['encodeInSt
     const names = yield* nameAllTools(request, writer.nameRule);
     yield;
     const stops = splitStops(request.stop, writer.mostStops, writer.takesStop);
+    refuseLongStops(stops, asked.dialect);
     if (stops.own !== undefined) losses.note('stop sequences');
     const body = yield* writer.write(request, { target, names, stops, losses });
     return { ...headOf(writer, request, target), body, toolNames: names, ...ownStops(stops), losses: losses.names };

@@ -155,7 +155,9 @@ function withHash(name: string, seed: string, rule: NameRule): string {
   return `${legalName(name, rule).slice(0, rule.maxLength - 9)}_${suffix}`;
 }
 
+/** Of a name that is too long only as much as shows that it is, and is kept: one of megabytes would keep everybody waiting. */
 function legalName(name: string, rule: NameRule): string {
-  const legal = name.replace(rule.illegal, '_');
+  // A pair of surrogates may become one character.
+  const legal = name.slice(0, 2 * (rule.maxLength + 1)).replace(rule.illegal, '_');
   return rule.startsWithLetter === true && !/^[A-Za-z_]/.test(legal) ? `_${legal}` : legal;
 }

@@ -7,6 +7,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { Mint } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { AnswerLine } from './answer-line.ts';
 import { type Memory, type NewTurn, RESPONSE_ID_PREFIX } from './memory.ts';
 import { allItems, type ItemTexts, itemTexts, joinItems, NO_ITEMS, type PastTurn, pastTurn, storedItemsOf } from './past-turn.ts';
 import type { ResponseHistory } from './response-history.ts';
@@ -41,6 +42,8 @@ interface Asked {
 }
 
 const ANSWER_MS = 2_000;
+/** Longer answers wait for one another. */
+const LONG_BYTES = 256 * 1024;
 const WORKER_DIGITS = 4;
 /** Tells these messages from others on the same channel. */
 const HISTORY_TOPIC = 'mizu.history';
@@ -50,6 +53,9 @@ const OTHERS = 'others';
 export function workersMemory(options: WorkersMemoryOptions): Memory {
   const { history, mint, worker, link, clock } = options;
   const asked = new Map<number, Asked>();
+  /** What others are being asked for: many requests at once that continue one response bring it here once. */
+  const finding = new Map<string, Promise<PastTurn | undefined>>();
+  const long = new AnswerLine(clock, ANSWER_MS);
   let count = 0;
 
   /** All answers that came in time. */
@@ -76,14 +82,35 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
 
   link.onMessage((message) => {
     if (!isObject(message) || message['topic'] !== HISTORY_TOPIC) return;
-    const { ask: number, from, question } = message;
+    const { ask: number, from, question, isLong, hasArrived } = message;
     if (typeof number !== 'number') return;
-    if (isObject(question) && typeof from === 'number') {
-      link.send({ topic: HISTORY_TOPIC, to: from, ask: number, answer: answerTo(history, question) });
-    } else {
-      asked.get(number)?.hear(message);
+    if (hasArrived === true) {
+      long.arrived(`${from} ${number}`);
+      return;
     }
+    if (isObject(question) && typeof from === 'number') {
+      const { bytes, answer } = answerTo(history, question);
+      const reply = { topic: HISTORY_TOPIC, to: from, ask: number };
+      if (bytes < LONG_BYTES) link.send({ ...reply, answer: answer() });
+      else
+        long.add(String(question['owner']), `${from} ${number}`, () => link.send({ ...reply, isLong: true, answer: answer() }));
+      return;
+    }
+    if (isLong === true && typeof from === 'number') link.send({ topic: HISTORY_TOPIC, to: from, ask: number, hasArrived: true });
+    asked.get(number)?.hear(message);
   });
+
+  const findAt = (home: number, id: string, owner: string): Promise<PastTurn | undefined> => {
+    const name = `${owner}\n${id}`;
+    const under = finding.get(name);
+    if (under !== undefined) return under;
+    const found = ask(home, { do: 'find', id, owner }).then((answer) => {
+      finding.delete(name);
+      return answer?.['found'] === true ? readTurn(answer) : undefined;
+    });
+    finding.set(name, found);
+    return found;
+  };
 
   const save = async (to: number, { id, owner, turn, previousId }: NewTurn): Promise<void> => {
     const { output, storedItems, itemIds } = turn;
@@ -109,7 +136,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
     find(id, owner) {
       const home = homeOf(id);
       if (home === undefined || home === worker) return history.find(id, owner);
-      return ask(home, { do: 'find', id, owner }).then((answer) => (answer?.['found'] === true ? readTurn(answer) : undefined));
+      return findAt(home, id, owner);
     },
     turnsOf({ itemIds, owner, maxBytes }) {
       const own = history.turnsOf(itemIds, owner);
@@ -128,6 +155,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
     keep: (owner, turn, bytes, onDropped) => history.keep(owner, turn, bytes, onDropped),
     close() {
       for (const { settle } of [...asked.values()]) settle();
+      long.close();
       history.close();
     },
   };
@@ -154,32 +182,43 @@ function homeOf(id: string): number | undefined {
   return digits === undefined ? undefined : Number.parseInt(digits, 16);
 }
 
-function answerTo(history: ResponseHistory, question: JsonObject): JsonObject {
+/** An answer that is made when it is sent. */
+interface Prepared {
+  readonly bytes: number;
+  readonly answer: () => JsonObject;
+}
+
+function answerTo(history: ResponseHistory, question: JsonObject): Prepared {
   const { id, owner, previousId } = question;
-  if (question['do'] === 'items') return { turns: namedTurns(history, question) };
-  if (typeof id !== 'string' || typeof owner !== 'string') return {};
+  if (question['do'] === 'items') return namedTurns(history, question);
+  if (typeof id !== 'string' || typeof owner !== 'string') return short({});
   if (question['do'] === 'find') {
     const turn = history.find(id, owner);
-    if (turn === undefined) return { found: false };
-    return { found: true, input: wire(allItems(turn)), stored: [...storedItemsOf(turn)].map(pair) };
+    if (turn === undefined) return short({ found: false });
+    const answer = () => ({ found: true, input: wire(allItems(turn)), stored: [...storedItemsOf(turn)].map(pair) });
+    return { bytes: turn.totalBytes, answer };
   }
   const parent = typeof previousId === 'string' ? history.find(previousId, owner) : undefined;
-  if (typeof previousId === 'string' && parent === undefined) return { isMissing: true };
+  if (typeof previousId === 'string' && parent === undefined) return short({ isMissing: true });
   history.save(id, owner, pastTurn({ ...readTurn(question), parent }));
-  return {};
+  return short({});
+}
+
+function short(answer: JsonObject): Prepared {
+  return { bytes: 0, answer: () => answer };
 }
 
 /** Stops once the limit is exceeded, which tells the caller that it is too much. */
-function namedTurns(history: ResponseHistory, { itemIds, owner, maxBytes }: JsonObject): JsonObject[] {
-  if (typeof owner !== 'string' || typeof maxBytes !== 'number') return [];
-  const turns: JsonObject[] = [];
+function namedTurns(history: ResponseHistory, { itemIds, owner, maxBytes }: JsonObject): Prepared {
+  const turns: PastTurn[] = [];
   let bytes = 0;
-  for (const { output, itemIds: ids } of new Set(history.turnsOf(stringsOf(itemIds), owner).values())) {
-    turns.push({ output: wire(output), itemIds: ids });
-    bytes += output.bytes.length;
-    if (bytes > maxBytes) break;
-  }
-  return turns;
+  if (typeof owner === 'string' && typeof maxBytes === 'number')
+    for (const turn of new Set(history.turnsOf(stringsOf(itemIds), owner).values())) {
+      turns.push(turn);
+      bytes += turn.output.bytes.length;
+      if (bytes > maxBytes) break;
+    }
+  return { bytes, answer: () => ({ turns: turns.map(({ output, itemIds: ids }) => ({ output: wire(output), itemIds: ids })) }) };
 }
 
 function readTurns({ turns }: JsonObject): (readonly [string, PastTurn])[] {

@@ -1,6 +1,7 @@
 /** Stop sequences that an upstream was not sent: the answer ends at the first of them, however it is cut into pieces. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import fc from 'fast-check';
 import { stoppedStep, stoppingDecoder } from '../../../src/codecs/answers/own-stops.ts';
 import { StopMachine, stopTree } from '../../../src/codecs/answers/stop-tree.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
@@ -166,6 +167,59 @@ test('many and long sequences are found in linear time', () => {
   assert.equal(machine.read('1999')?.sequence, `${'a'.repeat(200)}1`);
   assert.ok(performance.now() - started < 2000);
 });
+
+test('the first of many is found as by looking at every place', () => {
+  const word = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 7 });
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 6 }), fc.array(word, { maxLength: 8 }), (stops, pieces) => {
+      const machine = new StopMachine(stopTree(stops));
+      const text = pieces.join('');
+      const ending = Array.from(text, (_, at) => stops.filter((stop) => text.slice(0, at + 1).endsWith(stop)));
+      const first = ending.find(({ length }) => length > 0) ?? [];
+      const [longest] = first.toSorted((a, b) => b.length - a.length);
+      assert.equal(pieces.map((piece) => machine.read(piece)).find((found) => found !== undefined)?.sequence, longest);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('what nobody has written of a sequence takes nothing: two thousand answers wait for the longest ones', () => {
+  const stops = ['x'.repeat(8_000), ...Array.from({ length: 80 }, (_, at) => `${at}${'y'.repeat(98)}`)];
+  const before = process.memoryUsage().heapUsed;
+  const machines = Array.from({ length: 2000 }, () => new StopMachine(stopTree(stops)));
+  for (const machine of machines) assert.equal(machine.read('xxxx and more'), undefined);
+  const taken = process.memoryUsage().heapUsed - before;
+  assert.ok(taken < 100_000_000, `they take ${Math.round(taken / 1e6)} MB`);
+});
+
+const CHAT_ANSWER = {
+  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'up' },
+  choices: [{ index: 0, message: { role: 'assistant', content: 'taken' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 },
+};
+
+for (const [path, body, param] of [
+  ['/v1/chat/completions', { messages: [{ role: 'user', content: 'hi' }], stop: 'x'.repeat(1_000_000) }, 'stop'],
+  ['/v1/completions', { prompt: 'hi', stop: ['x'.repeat(16_000), 'y'.repeat(385)] }, 'stop'],
+  ['/v1/messages', { messages: [{ role: 'user', content: 'hi' }], stop_sequences: ['x'.repeat(20_000)] }, 'stop_sequences'],
+] as const) {
+  test(`${path}: more than the gateway watches for is refused, and served where an upstream takes it itself`, async () => {
+    await using upstream = await fakeUpstream(jsonAnswer(200, CHAT_ANSWER));
+    const responses = channel(upstream.url, { type: 'responses' });
+    await using gateway = await testGateway({ channels: [responses], models: MODELS });
+    const request = { model: 'm', max_tokens: 9, ...body };
+    const refused = await gateway.post(path, request);
+    assert.equal(refused.status, 400);
+    const { error } = JSON.parse(await refused.text());
+    assert.match(error.message, /may have 16384 characters together/);
+    if (path !== '/v1/messages') assert.deepEqual([error.code, error.param], ['unsupported_conversion', param]);
+    assert.equal(upstream.requests.length, 0);
+    const chat = channel(upstream.url, { id: 'two', type: 'chat_completion', priority: 1 });
+    gateway.configure({ channels: [responses, chat], models: MODELS });
+    const served = await gateway.post(path, request);
+    assert.match(await served.text(), /taken/);
+  });
+}
 
 const ASK = { model: 'm', max_tokens: 50, stop_sequences: ['s1', 's2', 's3', 's4', 'STOP'] };
 const HI = [{ role: 'user', content: 'hi' }];

@@ -65,3 +65,18 @@ test('property: a bijection onto legal names, the same for equal requests', () =
     }),
   );
 });
+
+test('a name of megabytes is made legal no further than it is kept, whatever its characters', () => {
+  const LONG = 8_000_000;
+  for (const character of [' ', 'é', '😀'.slice(0, 1)]) {
+    const name = character.repeat(LONG);
+    const before = process.threadCpuUsage();
+    const wire = nameTools([{ name }], RULE).toWire({ name });
+    const { user, system } = process.threadCpuUsage(before);
+    assert.match(wire, /^_{55}_[0-9a-f]{8}$/);
+    // Made legal as a whole it takes a second.
+    assert.ok((user + system) / 1000 < 400, `took ${Math.round((user + system) / 1000)} ms`);
+  }
+  const pairs = '😀'.repeat(64);
+  assert.equal(nameTools([], { illegal: /[^a-z]/gu, maxLength: 64 }).toWire({ name: pairs }), '_'.repeat(64));
+});

@@ -16,8 +16,11 @@ function workers(count: number) {
   const clock = createFakeClock();
   const listeners = new Map<number, (message: unknown) => void>();
   const dead = new Set<number>();
+  /** What the primary passed on. */
+  const sent: JsonObject[] = [];
   const sendTo = (to: number, message: JsonObject): boolean => {
     if (dead.has(to) || !listeners.has(to)) return false;
+    sent.push(message);
     setImmediate(() => listeners.get(to)?.(JSON.parse(JSON.stringify(message))));
     return true;
   };
@@ -39,7 +42,7 @@ function workers(count: number) {
     });
     return { memory, history };
   });
-  return { all, clock, dead };
+  return { all, clock, dead, sent };
 }
 
 function textOf(turn: PastTurn | undefined): string | undefined {
@@ -146,4 +149,47 @@ test('items that are named by their ids are found whichever worker keeps them', 
   const silent = named(['msg_1', 'msg_0']);
   clock.advance(2_000);
   assert.deepEqual(Object.keys(await silent), ['msg_0'], 'one that says nothing is waited for two seconds');
+});
+
+test('a crowd that asks for long conversations: one answer is under way at a time, each owner in turn, and nothing too late', async () => {
+  const { all, clock, sent } = workers(2);
+  const [one, two] = all;
+  assert.ok(one !== undefined && two !== undefined);
+  const save = async (owner: string): Promise<string> => {
+    const id = one.memory.responseId(undefined);
+    const [input, output] = [itemTexts([`"${'x'.repeat(300_000)}"`]), itemTexts([`"of ${owner}"`])];
+    await one.memory.save({ id, owner, turn: pastTurn({ parent: undefined, input, output, storedItems: new Map() }) });
+    return id;
+  };
+  const mine = await Promise.all(Array.from({ length: 40 }, () => save('me')));
+  const other = await save('other');
+  const long = (): readonly JsonObject[] => sent.filter((message) => message['isLong'] === true);
+  // The same many times is asked for once.
+  const same = await Promise.all(Array.from({ length: 50 }, () => two.memory.find(mine[0] ?? '', 'me')));
+  assert.ok(same.every((turn) => textOf(turn)?.endsWith('"of me"')));
+  assert.equal(long().length, 1);
+  // Many are answered one after another, and another owner's is the second or third.
+  const order: string[] = [];
+  const finds = mine.map(async (id) => {
+    if ((await two.memory.find(id, 'me')) !== undefined) order.push('me');
+  });
+  const found = two.memory.find(other, 'other');
+  assert.ok(textOf(await found)?.endsWith('"of other"'));
+  assert.ok(order.length <= 2, `behind ${order.length} of another's`);
+  await Promise.all(finds);
+  assert.equal(order.length, 40);
+  const turns = async (count: number): Promise<void> => {
+    for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await turns(5);
+  assert.equal(clock.pending, 1, 'each has arrived');
+  // What nobody waits for any more is not sent.
+  const before = long().length;
+  const late = mine.map((id) => two.memory.find(id, 'me'));
+  // The questions have come to the other worker.
+  await turns(3);
+  clock.advance(2_000);
+  await Promise.all(late);
+  await turns(200);
+  assert.ok(long().length - before <= 2, `${long().length - before} were sent to nobody`);
 });
