@@ -300,6 +300,20 @@ test('what makes no sense is named, and changes nothing', async (t) => {
   assert.equal((await gateway.store.ledger.head()).seq, before);
 });
 
+test('credit that all accounts together cannot hold is a mistake of whoever typed it, not a store that is away', async (t) => {
+  const gateway = await adminGateway(t);
+  await done(gateway, 'createAccount', 'accounts', { body: { name: 'typed', credit: '9000000000' } });
+  await done(gateway, 'createAccount', 'accounts', { body: { name: 'ada' } });
+  const much = gateway.ask('accounts/ada/credit', { method: 'POST', body: { amount: '9000000000' } });
+  assert.equal((await much).headers['retry-after'], undefined);
+  await refused(much, 409, 'amount_out_of_range');
+  const second = { name: 'second', credit: '9000000000' };
+  await refused(gateway.ask('accounts', { method: 'POST', body: second }), 409, 'amount_out_of_range');
+  await refused(gateway.ask('accounts/second'), 404, 'unknown_account');
+  await done(gateway, 'creditAccount', 'accounts/typed/credit', { body: { amount: '-9000000000' } });
+  await done(gateway, 'creditAccount', 'accounts/ada/credit', { body: { amount: '9000000000' } });
+});
+
 test('names full of markup come back as they are, as JSON and nothing else', async (t) => {
   const gateway = await adminGateway(t);
   const name = `"><img src=x onerror=alert(1)> ${'&'}lt; ../..%2f`;

@@ -64,6 +64,9 @@ export function failureOf(thrown: unknown): AdminFailure | undefined {
     return { status: thrown.status, code: thrown.shownCode, message: thrown.message, param: thrown.param ?? undefined };
   if (thrown instanceof ConfigError)
     return { status: 409, code: 'invalid_config', message: thrown.message, problems: thrown.problems };
+  // The store is well, and the same amount is as wrong a second later.
+  if (thrown instanceof StoreError && thrown.code === 'amount_out_of_range')
+    return { status: 409, code: thrown.code, message: thrown.message };
   if (thrown instanceof StoreError)
     return { status: 503, code: 'store_unavailable', message: 'The store is not available.', headers: { 'retry-after': '1' } };
   return undefined;
