@@ -30,6 +30,9 @@ eachStore(({ openStore }) => {
     assert.equal(await ids({ after: 1, above: 2 }), 'cd');
     assert.equal(await ids({ channelId: 'c2' }), 'c');
     assert.equal(await ids({ channelId: 'c' }), '');
+    await settle(two, 'e', { ...evil, attempts: [] });
+    assert.equal(await ids({ channelId: '' }), '', 'a row without a Channel is in no place of its index');
+    assert.equal(await ids({ code: '' }), '');
     assert.equal(await ids({ model: 'm1' }), 'a');
     assert.equal(await ids({ status: 'error', channelId: 'c1' }), 'b');
     assert.equal(await ids({ accountId: two.account.id, channelId: 'c1' }), 'db');

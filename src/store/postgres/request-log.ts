@@ -50,6 +50,8 @@ export function createRequestLog(database: Database): RequestLog {
     },
 
     async list(query = {}) {
+      // In these columns '' stands for a row that has no such word.
+      if (query.channelId === '' || query.code === '') return [];
       // Older ones first: a row that is filled in meanwhile is found twice, and not missed.
       const needsColumns = query.channelId !== undefined || query.code !== undefined;
       const older = needsColumns ? await olderOf(database, query) : [];

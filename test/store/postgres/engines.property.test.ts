@@ -467,6 +467,11 @@ const read = new Call('read everything', async ({ store, owners, clock }) => {
     holds: await store.ledger.holds(),
     videos: await store.videos.all(),
     log,
+    filtered: await Promise.all(
+      [{ model: '' }, { channelId: '' }, { code: '' }, { code: 'error' }].map(async (asked) =>
+        (await store.requestLog.list(asked)).map(({ exchangeId }) => exchangeId),
+      ),
+    ),
     head: await store.requestLog.head(),
     used: await Promise.all(
       ([[], ['hour', 'key', 'model', 'channel', 'code'], ['day', 'account', 'code']] as const).map(async (by) => {
