@@ -3,6 +3,7 @@
  * caller has done so. What follows it waits here.
  */
 import type { Step } from '../canonical/event.ts';
+import type { JsonValue } from '../canonical/json.ts';
 import { readUtf8, UTF8_STEP } from '../bodies/utf8.ts';
 import type { EventDecoder, Frame } from '../codec.ts';
 import { tryInSteps } from '../json/parse-in-steps.ts';
@@ -18,6 +19,8 @@ export class LargeEvents implements Stage<Frame, Step> {
   /** The first one is large, and is to be read or was. */
   #frames: Frame[] = [];
   #isRead = false;
+  /** It was read, and is to be refused. */
+  #refusal: unknown;
 
   constructor(decoder: EventDecoder) {
     this.#decoder = decoder;
@@ -57,7 +60,13 @@ export class LargeEvents implements Stage<Frame, Step> {
     this.#frames[0] = { event, data };
     this.#isRead = true;
     const ends: Ends = new Map();
-    const json = yield* tryInSteps(data, ends);
+    let json: JsonValue | undefined;
+    try {
+      json = yield* tryInSteps(data, ends);
+    } catch (refusal) {
+      // Told where it is decoded: a failure of the decoder ends the answer, and what came before it has been told by then.
+      this.#refusal = refusal;
+    }
     if (json !== undefined) this.#frames[0] = { event, data, json, ends };
   }
 
@@ -67,6 +76,7 @@ export class LargeEvents implements Stage<Frame, Step> {
     this.#isRead = false;
     const frames = this.#frames;
     this.#frames = [];
+    if (this.#refusal !== undefined) throw this.#refusal;
     for (const [at, frame] of frames.entries()) {
       if (at > 0 && this.#isLarge(frame)) {
         this.#frames = frames.slice(at);

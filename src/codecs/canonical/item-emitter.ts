@@ -4,6 +4,7 @@
  * dialect.
  */
 import { append } from '../append.ts';
+import { upstreamFault } from './error.ts';
 import type { CanonicalEvent, ItemDelta, ItemEvent, ItemHead } from './event.ts';
 import { extend, newlyOpen, type OpenItem, partialItem, type WholeItem } from './fold.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem } from './item.ts';
@@ -21,11 +22,24 @@ export interface EndFacts {
 /** Starts an item, with whatever else that means where it is used. */
 export type StartItem = ItemEmitter['start'];
 
+/**
+ * Of one answer. What looks at all items at once (the order of a whole answer, its fold, the calls of one message) takes a turn
+ * for it, some microseconds an item: no answer has nearly as many.
+ */
+export const MOST_ITEMS = 32_768;
+
 export class ItemEmitter {
   #count = 0;
 
+  /** The index of one more item. */
+  #next(): number {
+    if (this.#count >= MOST_ITEMS)
+      throw upstreamFault('malformed_event', `The upstream answered with more than ${MOST_ITEMS} items.`);
+    return this.#count++;
+  }
+
   start(head: ItemHead, out: CanonicalEvent[]): OpenItem {
-    const item = newlyOpen(this.#count++, head);
+    const item = newlyOpen(this.#next(), head);
     out.push({ type: 'item.start', index: item.index, head });
     return item;
   }
@@ -59,7 +73,7 @@ export class ItemEmitter {
 
   /** An item that is known whole. */
   whole(item: OutputItem, status: ItemStatus, out: CanonicalEvent[]): void {
-    append(out, unfold(this.#count++, { item, status }));
+    append(out, unfold(this.#next(), { item, status }));
   }
 }
 

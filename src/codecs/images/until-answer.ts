@@ -2,6 +2,7 @@
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
+import { checkBounds } from '../json/answer.ts';
 import type { Frame } from '../codec.ts';
 import type { ImageAnswer } from './answer.ts';
 
@@ -42,6 +43,7 @@ export class UntilAnswer implements Stage<Frame, ImageAnswer> {
 type Read = (event: JsonObject, type: string, text: string) => ImageAnswer | undefined;
 
 function readEvent(frame: Frame): JsonObject {
+  checkBounds(frame.data);
   const json = tryJson(frame.data);
   if (json === undefined)
     throw upstreamFault('malformed_event', 'The upstream sent an event that is not JSON.', { text: frame.data.slice(0, 4096) });

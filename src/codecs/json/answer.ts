@@ -1,12 +1,18 @@
 /** Reads the body of a whole answer as a JSON object, for endpoints that have no dialect of their own. */
 import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { whole } from '../steps.ts';
+import { boundsInSteps } from './parse-in-steps.ts';
 
 /** How much of an unreadable body goes to the log. */
 const LOGGED_CHARS = 4096;
 
-/** Throws an upstream fault for anything but an object. */
+/** Throws an upstream fault for a text of too many values. */
+export const checkBounds = whole(boundsInSteps);
+
+/** Throws an upstream fault for anything but an object, and for one of too many values. */
 export function readJsonAnswer(text: string): JsonObject {
+  checkBounds(text);
   let json: JsonValue;
   try {
     json = parseJson(text);

@@ -5,6 +5,7 @@
 import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson, setMember } from '../canonical/json.ts';
 import type { Steps } from '../steps.ts';
+import { mostContainers, MOST_MEMBERS, tooMuch } from './answer-bounds.ts';
 import { scanInSteps } from './scan.ts';
 import {
   BACKSLASH,
@@ -38,10 +39,10 @@ export function parseInSteps(text: string, ends?: Ends): Steps<JsonValue> {
   return read(text, true, ends);
 }
 
-/** {@link parseInSteps}; undefined for text that is not JSON. */
+/** {@link parseInSteps}, of what an upstream answered: undefined for text that is not JSON. Throws for {@link tooMuch} of it. */
 export function* tryInSteps(text: string, ends?: Ends): Steps<JsonValue | undefined> {
   try {
-    return yield* read(text, true, ends);
+    return yield* read(text, true, ends, true);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -79,6 +80,19 @@ export function* isObjectInSteps(text: string): Steps<boolean> {
   }
 }
 
+/** Throws for {@link tooMuch} in what an upstream answered. What is no JSON is told by who parses it. */
+export function* boundsInSteps(text: string): Steps<void> {
+  try {
+    yield* findLarge(text, new Map(), Infinity, mostContainers(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  // A member takes five characters.
+  if (text.length < 5 * MOST_MEMBERS) return;
+  const found = yield* scanInSteps(text, { depth: Infinity, values: Infinity, members: MOST_MEMBERS });
+  if (found === 'members') throw tooMuch('members of one object');
+}
+
 /** Where the values of `least` characters or more end, as far as the text is JSON: to look through it once. */
 export function* endsInSteps(text: string, least: number): Steps<Ends> {
   const ends: Ends = new Map();
@@ -99,18 +113,18 @@ export function* knownEndsInSteps(text: string): Steps<Ends | undefined> {
   return endsFor(text) && (yield* endsInSteps(text, PIECE));
 }
 
-/** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. */
-function* read(text: string, keeps: boolean, ends: Ends = new Map()): Steps<JsonValue> {
+/** `keeps`: false where only the validity counts; then containers that are read in pieces stay empty. `isAnswer`: has bounds. */
+function* read(text: string, keeps: boolean, ends: Ends = new Map(), isAnswer = false): Steps<JsonValue> {
   if (text.length < PIECE) return parseJson(text);
   // Of a text that was put together the first look makes a copy.
   const start = skipSpace(text, 0);
   yield;
-  yield* findLarge(text, ends);
+  yield* findLarge(text, ends, PIECE, isAnswer ? mostContainers(text) : Infinity);
   yield;
   const end = ends.get(start);
   if (end === undefined) return parseJson(text);
   if (skipSpace(text, end) < text.length) throw malformed(end);
-  return yield* new Pieces(text, ends, keeps).container(start, end);
+  return yield* new Pieces(text, ends, keeps, isAnswer ? MOST_MEMBERS : Infinity).container(start, end);
 }
 
 function malformed(at: number): SyntaxError {
@@ -121,8 +135,9 @@ function malformed(at: number): SyntaxError {
  * Notes where each large container and each long string ends, by its start. A container that lies too deep is read with the one
  * around it: each level costs a call within the calls of all levels above it, and no request that comes so far has one.
  */
-function* findLarge(text: string, ends: Ends, least = PIECE): Steps<void> {
+function* findLarge(text: string, ends: Ends, least = PIECE, most = Infinity): Steps<void> {
   const open: number[] = [];
+  let containers = 0;
   for (let at = 0, rest = STEP; at < text.length; at++) {
     if (at >= rest) {
       yield;
@@ -137,8 +152,11 @@ function* findLarge(text: string, ends: Ends, least = PIECE): Steps<void> {
       }
       if (end - at >= LONG) ends.set(at, end);
       at = end - 1;
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) open.push(at);
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      open.push(at);
+      containers += 1;
+      if (containers > most) throw tooMuch('lists and objects');
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       const start = open.pop();
       // In ASCII a closing bracket stands two behind its opening one.
       if (start === undefined || text.charCodeAt(start) + 2 !== code) throw malformed(at);
@@ -160,19 +178,25 @@ class Pieces {
   readonly #text: string;
   readonly #ends: ReadonlyMap<number, number>;
   readonly #keeps: boolean;
+  readonly #mostMembers: number;
 
-  constructor(text: string, ends: ReadonlyMap<number, number>, keeps: boolean) {
+  constructor(text: string, ends: ReadonlyMap<number, number>, keeps: boolean, mostMembers: number) {
     this.#text = text;
     this.#ends = ends;
     this.#keeps = keeps;
+    this.#mostMembers = mostMembers;
   }
 
   /** The large container from `start` to `end`. */
   *container(start: number, end: number): Steps<JsonValue> {
     const into: JsonValue[] | JsonObject = this.#text.charCodeAt(start) === OPEN_BRACKET ? [] : {};
     const last = end - 1;
+    const most = Array.isArray(into) ? Infinity : this.#mostMembers;
+    let members = 0;
     let from = start + 1;
     for (let at = from; at <= last; ) {
+      members += 1;
+      if (members > most) throw tooMuch('members of one object');
       const member = this.#member(at, last, Array.isArray(into));
       at = member.end + 1;
       if (member.end - member.start >= LONG) yield;

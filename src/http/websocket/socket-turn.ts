@@ -4,6 +4,7 @@
  */
 import { isAscii } from 'node:buffer';
 import { readUtf8 } from '../../codecs/bodies/utf8.ts';
+import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../../codecs/canonical/json.ts';
 import { readTextInSteps } from '../../codecs/json/parse-in-steps.ts';
 import type { Ends } from '../../codecs/json/text.ts';
@@ -191,6 +192,12 @@ export function* notableInSteps(bytes: Buffer): Steps<NotableEvent | undefined> 
   if (type !== undefined && !TYPES.test(type)) return undefined;
   const text = yield* readUtf8([bytes], new TextDecoder('utf-8', { ignoreBOM: true }));
   yield;
-  const { json, ends } = yield* readTextInSteps(text);
-  return isObject(json) ? { text, json, ends } : undefined;
+  try {
+    const { json, ends } = yield* readTextInSteps(text);
+    return isObject(json) ? { text, json, ends } : undefined;
+  } catch (error) {
+    // Too much for an answer: it goes on as any other event does, and is refused where it is decoded.
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
