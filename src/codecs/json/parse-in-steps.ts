@@ -82,12 +82,15 @@ export function* isObjectInSteps(text: string): Steps<boolean> {
 
 /** Throws for {@link tooMuch} in what an upstream answered. What is no JSON is told by who parses it. */
 export function* boundsInSteps(text: string): Steps<void> {
-  try {
-    yield* findLarge(text, new Map(), Infinity, mostContainers(text));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
+  const most = mostContainers(text);
+  // A list takes two characters, a member five.
+  if (text.length >= 2 * most) {
+    try {
+      yield* findLarge(text, new Map(), Infinity, most);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
   }
-  // A member takes five characters.
   if (text.length < 5 * MOST_MEMBERS) return;
   const found = yield* scanInSteps(text, { depth: Infinity, values: Infinity, members: MOST_MEMBERS });
   if (found === 'members') throw tooMuch('members of one object');
