@@ -41,6 +41,11 @@ export class LaterSchemas {
     return this.later(schema, depth);
   }
 
+  /** A schema took as long as so many others do. */
+  took(schemas: number): void {
+    this.#left = Math.max(0, this.#left - schemas);
+  }
+
   /** The place of a schema that takes several steps by itself. */
   later(schema: JsonObject, depth: number): JsonObject {
     const place: JsonObject = {};

@@ -126,7 +126,10 @@ class Lowering {
 
   #ownKeywords(node: JsonObject, depth: number): Entries {
     const own: Entries = new Map();
-    for (const [key, value] of Object.entries(node)) {
+    const members = Object.entries(node);
+    // Those of one schema are copied in one step, and not those of the next one with them.
+    this.#later.took(members.length >> 4);
+    for (const [key, value] of members) {
       if (value === undefined) continue;
       const next = this.#keyword(key, value, node, depth);
       if (next !== undefined) own.set(next[0], next[1]);

@@ -7,12 +7,14 @@ import { endsStep, type Steps } from '../steps.ts';
 import { withoutMarks } from './exact-text.ts';
 import { LaterSchemas } from './later-schemas.ts';
 import { SchemaReferences } from './references.ts';
+import { hasManyKeywords, weightOf, WrittenBound } from './written-bound.ts';
 
 export interface LoweredSchema {
   readonly schema: JsonObject;
   /**
    * False where the vendor's subset cannot say what the schema means: a map with free names, a value of any kind, recursion, a
-   * reference that leads elsewhere. The lowered schema then allows less than the original, or is refused.
+   * reference that leads elsewhere, more than may be written. The lowered schema then allows less than the original, or is
+   * refused.
    */
   readonly isFaithful: boolean;
 }
@@ -26,8 +28,10 @@ const MAX_DEPTH = 64;
 const MAX_COPIES = 3;
 
 /** Never throws. The root is an object schema for every schema of an object. */
-export function lowerForMessages(schema: JsonObject): Steps<LoweredSchema> {
-  return new Lowering(schema).run();
+export function* lowerForMessages(schema: JsonObject): Steps<LoweredSchema> {
+  const bound = yield* WrittenBound.of(schema);
+  yield;
+  return yield* new Lowering(schema, bound).run();
 }
 
 class Lowering {
@@ -36,10 +40,12 @@ class Lowering {
   readonly #uses = new Map<string, Set<string>>();
   readonly #copies = new Map<JsonObject, number>();
   readonly #later = new LaterSchemas((schema, depth) => this.#write(schema, depth));
+  readonly #bound: WrittenBound;
   #within = '';
   #isFaithful = true;
 
-  constructor(schema: JsonObject) {
+  constructor(schema: JsonObject, bound: WrittenBound) {
+    this.#bound = bound;
     this.#references = new SchemaReferences(schema);
   }
 
@@ -60,7 +66,7 @@ class Lowering {
   }
 
   #lower(value: JsonValue | undefined, depth: number): JsonObject {
-    if (!isObject(value) || depth > MAX_DEPTH) return this.#unfaithful();
+    if (!isObject(value) || depth > MAX_DEPTH || this.#bound.isOver) return this.#unfaithful();
     return this.#later.orNow(value, depth);
   }
 
@@ -75,9 +81,14 @@ class Lowering {
   }
 
   #rewrite(value: JsonObject, depth: number): JsonObject {
+    const count = Object.keys(value).length;
+    // So many are looked at now, and copied for each type.
+    this.#later.took(count >> 4);
+    if (this.#bound.isOver || hasManyKeywords(count)) return this.#unfaithful();
     const { $schema: _dialect, $defs: _defs, definitions: _older, $id: _id, ...node } = value;
     if (typeof node['$ref'] === 'string') return this.#reference(node['$ref']);
     const types = typesOf(node);
+    this.#later.took((count * types.length) >> 4);
     return types.length > 1 ? this.#union(node, types, depth) : this.#single(node, types[0], depth);
   }
 
@@ -97,11 +108,13 @@ class Lowering {
   /** Several types, such as a string or null: one branch each. */
   #union(node: JsonObject, types: readonly string[], depth: number): JsonObject {
     const { description, title, ...rest } = node;
+    this.#wrote(weightOf(description) + weightOf(title));
     const branches = types.map((type) => this.#single(forType(rest, type), type, depth + 1));
     return { ...named({ description, title }), anyOf: branches };
   }
 
   #single(node: JsonObject, type: string | undefined, depth: number): JsonObject {
+    if (this.#bound.isOver) return this.#unfaithful();
     const rest: Record<string, JsonValue | undefined> = { ...node };
     const take = (key: string): JsonValue | undefined => {
       const value = rest[key];
@@ -124,7 +137,16 @@ class Lowering {
     if (out['type'] === 'object') this.#object(node, take, out, depth);
     else if (out['type'] === 'array') this.#array(take, rest, out, depth);
     else if (out['type'] === 'string' && FORMATS.has(node['format'] ?? null)) out['format'] = take('format') ?? '';
-    return describe(out, rest);
+    this.#wrote(weightOf(out['enum']) + weightOf(out['const']) + weightOf(out['title']) + weightOf(out['required']));
+    const described = describe(out, rest);
+    this.#wrote(weightOf(described['description']));
+    return described;
+  }
+
+  #wrote(characters: number): void {
+    this.#bound.take(characters);
+    if (this.#bound.isOver) this.#isFaithful = false;
+    this.#later.took(characters >> 12);
   }
 
   #combine(node: JsonObject, take: (key: string) => JsonValue | undefined, out: Record<string, JsonValue>, depth: number): void {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canoni
 import { rewriteText as rewriteInSteps } from '../../../src/codecs/schemas/exact-text.ts';
 import { lowerForMessages as lowerInSteps } from '../../../src/codecs/schemas/messages-subset.ts';
 import { type Steps, whole } from '../../../src/codecs/steps.ts';
-import { closedForOpenAi } from '../../../src/codecs/schemas/openai-strict.ts';
+import { closedForOpenAi, strictFunction } from '../../../src/codecs/schemas/openai-strict.ts';
 
 const string = { type: 'string' };
 const person = {
@@ -105,6 +105,48 @@ test('what the vendor’s subset cannot say is known: maps, any value, recursion
   for (const schema of cases) assert.equal(lowerForMessages(schema).isFaithful, false, JSON.stringify(schema).slice(0, 200));
   const shared = inObject({ $ref: '#/$defs/A' }, { $defs: { A: inObject({ $ref: '#/$defs/B' }), B: string } });
   assert.equal(lowerForMessages(shared).isFaithful, true, 'two references to one definition are no circle');
+});
+
+test('types and choices do not write a large schema many times over, and one with thousands of keywords is not written', () => {
+  const types = ['string', 'number', 'integer', 'boolean'];
+  const nested = (leaf: JsonObject): JsonObject => {
+    let schema: JsonObject = { type: types, ...leaf };
+    for (let level = 0; level < 6; level += 1) schema = { type: types, anyOf: [schema, { type: 'null' }] };
+    return { type: 'object', properties: { a: schema } };
+  };
+  const values = Array.from({ length: 10_000 }, (_, at) => `v${at}`);
+  for (const leaf of [
+    { example: 'x'.repeat(100_000) },
+    { description: 'x'.repeat(100_000) },
+    { enum: values },
+    { not: values },
+  ]) {
+    const schema = nested(leaf);
+    const lowered = lowerForMessages(schema);
+    assert.equal(lowered.isFaithful, false);
+    // Eight times, and once more what stood in the way; quotes within a description have a backslash each.
+    const times = JSON.stringify(lowered.schema).length / JSON.stringify(schema).length;
+    assert.ok(times < 16, `${JSON.stringify(leaf).slice(0, 40)}: ${times}`);
+  }
+  assert.equal(lowerForMessages(nested({ example: 'x' })).isFaithful, true);
+  const keywords = (count: number): JsonObject => Object.fromEntries(values.slice(0, count).map((name) => [name, 1]));
+  const held = (count: number): JsonObject => ({ type: 'object', properties: { a: { type: 'string', ...keywords(count) } } });
+  assert.equal(lowerForMessages(held(200)).isFaithful, true);
+  const { schema, isFaithful } = lowerForMessages(held(10_000));
+  assert.deepEqual([isFaithful, schema['properties']], [false, { a: {} }]);
+});
+
+test('a strict tool with more members than OpenAI takes is sent without strict, and one that is as it should be is not changed', () => {
+  const wide = (count: number): JsonObject => {
+    const names = Array.from({ length: count }, (_, at) => `p${at}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    return { type: 'object', properties, required: names, additionalProperties: false };
+  };
+  const sent = (parameters: JsonObject) =>
+    strictFunction({ kind: 'function', tool: { name: 'f' }, parameters, strict: true, at: 'tools[0]' }, 'messages');
+  assert.deepEqual(sent(wide(5000)), { parameters: wide(5000), strict: true, isChanged: false });
+  assert.deepEqual(sent({ ...wide(2), required: ['p1', 'p0'] }), { parameters: wide(2), strict: true, isChanged: true });
+  assert.deepEqual(sent(wide(30_000)), { parameters: wide(30_000), isChanged: true });
 });
 
 test('the time to lower grows with the schema, not with its square', () => {

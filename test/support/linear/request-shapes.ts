@@ -1,5 +1,6 @@
 /** Request bodies of a size that can be chosen, each legal in its dialect and with much of one thing. */
 import type { Dialect } from '../../../src/codecs/canonical/dialect.ts';
+import { isObject, type JsonObject } from '../../../src/codecs/canonical/json.ts';
 import { requestBombs } from '../../slow/faults/support/bombs.ts';
 import { list, record, SCHEMAS } from './schema-shapes.ts';
 
@@ -30,12 +31,23 @@ const carrier = (itemId: string) =>
 const said = (at: number) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` });
 const mixed = (at: number) => `p${(at * 7919) % 100_003}`;
 
+/** All its members are required, and there are no others. */
+const strictly = (schema: JsonObject): JsonObject => ({
+  ...schema,
+  required: Object.keys(isObject(schema['properties']) ? schema['properties'] : {}),
+  additionalProperties: false,
+});
+
 /** Every schema, as the tool of each dialect and as the format of an answer. */
 const schemas: RequestShape[] = Object.entries(SCHEMAS).flatMap(([name, schema]) => [
   chat(`tool: ${name}`, (count) => ({ messages: HI, tools: [tool('f', schema(count))] })),
   messages(`tool: ${name}`, (count) => ({
     messages: HI,
     tools: [{ name: 'f', input_schema: { type: 'object', ...schema(count) } }],
+  })),
+  messages(`strict tool: ${name}`, (count) => ({
+    messages: HI,
+    tools: [{ name: 'f', input_schema: strictly({ type: 'object', ...schema(count) }), strict: true }],
   })),
   responses(`strict tool: ${name}`, (count) => ({
     input: 'hi',

@@ -66,6 +66,19 @@ export const SCHEMAS: Readonly<Record<string, (count: number) => JsonObject>> = 
       items: STRING,
       enum: ['a', 1, null],
     })),
+  'keywords that nobody knows, beside several types': (count) =>
+    object({
+      properties: record(5, 'p', () => ({
+        type: ['string', 'number', 'boolean', 'array', 'null'],
+        ...record(Math.ceil(count / 5), 'x-', (at) => at),
+      })),
+    }),
+  'several types and choices within each other, around a long keyword': (count) => {
+    const types = ['string', 'number', 'integer', 'boolean'];
+    let schema: JsonObject = { type: types, example: 'word "quoted" '.repeat(count) };
+    for (let level = 0; level < 6; level += 1) schema = { type: types, anyOf: [schema, { type: 'null' }] };
+    return object({ properties: { a: schema } });
+  },
   'objects within objects': (count) => deep(count, (inner, share) => object({ properties: { ...share, inner } })),
   'an enumeration': (count) => object({ properties: { a: { type: 'string', enum: list(count, (at) => `v${at}`) } } }),
   'an enumeration of all types': (count) =>
