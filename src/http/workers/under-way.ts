@@ -16,12 +16,13 @@ export function passOnWhenGone(worker: Worker, isServed: () => boolean): void {
   const child = worker.process;
   const underWay = new Map<number, Connection>();
   const send = child.send;
-  child.send = (...words: readonly unknown[]) => {
+  const sendAndKeep = (...words: readonly unknown[]) => {
     const [message, handle] = words;
     if (isObject(message) && message['act'] === 'newconn' && typeof message['seq'] === 'number' && isConnection(handle))
       underWay.set(message['seq'], handle);
     return Reflect.apply(send, child, words);
   };
+  child.send = sendAndKeep;
   child.on('internalMessage', (message: unknown) => {
     if (isObject(message) && typeof message['ack'] === 'number') underWay.delete(message['ack']);
   });
