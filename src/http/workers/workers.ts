@@ -16,6 +16,7 @@ import { primaryLimits } from '../limits/workers-limits.ts';
 import { createOperationsServer, openOperations } from '../operations/operations.ts';
 import type { Site } from '../server/site.ts';
 import { answerForLost } from './full-worker.ts';
+import { passOnWhenGone } from './under-way.ts';
 import { Watchdog } from './watchdog.ts';
 import { workerReports } from './worker-reports.ts';
 
@@ -178,6 +179,7 @@ class WorkerGroup {
         if (pid === undefined) log.error({ err: error }, NOT_STARTED);
         else log.warn({ pid, err: error }, 'a worker could not be reached');
       });
+      if (pid !== undefined) passOnWhenGone(worker, () => this.serving().some((other) => other !== worker));
       return pid === undefined ? undefined : worker;
     } catch (error) {
       log.error({ err: error }, NOT_STARTED);

@@ -252,16 +252,10 @@ export class Database {
     } catch (error) {
       throw DatabaseFailure.toConnect(error);
     }
-    // The driver reports a connection's end twice: to the query, and as an event that must have a listener.
-    const ignore = (): undefined => undefined;
-    client.on('error', ignore);
     const { beforeStatement: _seam, ...quiet } = this.#seams;
     return {
       session: new Session(client, changes ? this.#seams : quiet),
-      giveBack(broken) {
-        client.off('error', ignore);
-        client.release(broken);
-      },
+      giveBack: (broken) => client.release(broken),
     };
   }
 

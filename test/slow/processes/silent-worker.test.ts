@@ -78,3 +78,17 @@ test('F39: SIGTERM ends a group of which one worker was stopped', async (t) => {
   assert.equal(await serving.stop(), 0);
   assert.equal(killed().length, 1);
 });
+
+test('who was handed to a worker that hangs, or dies, is answered by another; where there is none the connection ends', async (t) => {
+  const { here, serving, pids, stop, stopped } = await twoWorkers(t);
+  const ask = async (): Promise<number> => {
+    const headers = { authorization: `Bearer ${here.key}`, connection: 'close' };
+    return (await fetch(`${serving.url}/v1/models`, { headers, signal: AbortSignal.timeout(30_000) })).status;
+  };
+  stop(stopped);
+  assert.deepEqual(await Promise.all([ask(), ask(), ask(), ask()]), [200, 200, 200, 200]);
+  assert.ok((await pids()).every((pid) => pid !== stopped));
+  for (const pid of await pids()) stop(pid);
+  const ends = await Promise.allSettled([ask(), ask(), ask(), ask()]);
+  for (const end of ends) assert.doesNotMatch(String(end.status === 'rejected' && end.reason), /timeout/i);
+});

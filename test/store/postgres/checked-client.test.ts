@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { Pool } from 'pg';
 import { CheckedClient } from '../../../src/store/postgres/checked-client.ts';
 import { failureKind } from '../../../src/store/postgres/failure.ts';
 import { MessageCheck, ProtocolViolation } from '../../../src/store/postgres/message-check.ts';
@@ -97,6 +98,23 @@ test('a server that refuses to let anybody in and keeps the connection open is l
   const { client, sockets } = await answering(t, ROW, message('E', 'SFATAL\0C28P01\0Mno\0\0'));
   await assert.rejects(client.connect(), { code: '28P01' });
   await left(sockets);
+});
+
+test('a connection that is ended in the same breath in which it began: who was lent it is told, and nothing is uncaught', async (t) => {
+  const ended = message('E', 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
+  const { client } = await answering(t, ROW, Buffer.concat([WELCOME, READY, ended]));
+  const pool = new Pool({ Client: CheckedClient, host: '127.0.0.1', port: client.port, user: 'u', database: 'd', password: 'p' });
+  pool.on('error', () => undefined);
+  const ask = async (): Promise<void> => {
+    const lent = await pool.connect();
+    try {
+      await lent.query('SELECT 1');
+    } finally {
+      lent.release(true);
+    }
+  };
+  await assert.rejects(ask(), (error) => failureKind(error) === 'lost');
+  await pool.end();
 });
 
 test('what is checked does not depend on how it was cut', () => {
