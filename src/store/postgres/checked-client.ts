@@ -24,8 +24,8 @@ export class CheckedClient extends Client {
 
   constructor(config?: string | ClientConfig) {
     super(config);
-    // The driver reports a connection's end twice: to the query, and as an event, also while the pool hands the connection over and
-    // nobody listens yet. Unheard it would end the process.
+    // The driver reports a connection's end twice: to the query, and as an event. While the pool hands the connection over nobody
+    // else listens yet, and an event of errors that nobody hears ends the process.
     this.on('error', () => undefined);
     // Not in its typings; a version that named it otherwise would fail here at every start.
     const connection: object = this.connection;
