@@ -22,8 +22,11 @@ export interface ResponseWriterOptions {
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
   /** Absent: `response` is all there is. */
   readonly wire?: Wire;
-  /** Each piece of a long text waits for its turn of the event loop, as one of `party`. Absent: it waits for the reader alone. */
-  readonly turns?: Pick<LoopTurns, 'enter'>;
+  /**
+   * Each piece of a long text waits for its turn of the event loop, as one of `party`, and so does who waited for a reader that
+   * left: a thousand may leave at once. Absent: it waits for the reader alone.
+   */
+  readonly turns?: Pick<LoopTurns, 'enter' | 'do'>;
   readonly party?: string;
   /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
   readonly onGone?: (reason: StreamError) => void;
@@ -62,6 +65,9 @@ export interface ResponseWriter {
 /** Longer texts are not copied into one string with their frame. */
 const JOINED_CHARS = 4096;
 const LAST_CHUNK = '0\r\n\r\n';
+
+/** Made once: an error costs its stack, and where a thousand clients leave at once each would tell of the same few calls. */
+const CLOSED = new StreamError('client_gone', 'the client closed the connection');
 
 /** One HTTP/1.1 chunk; false when no more is wanted for now. */
 function writeChunk(to: Writable, text: string): boolean {
@@ -200,8 +206,11 @@ class WireWriter implements ResponseWriter {
   #put(text: string): boolean {
     const to = (this.#headOut ? this.#options.wire?.socket() : undefined) ?? this.#response;
     this.#headOut = true;
-    if (this.#isChunked ? writeChunk(to, text) : to.write(text)) return false;
-    if (to !== this.#response) to.once('drain', this.#onDrain);
+    // Its close is on the way, and ends the wait: a write would only make an error of its own.
+    if (!to.destroyed) {
+      if (this.#isChunked ? writeChunk(to, text) : to.write(text)) return false;
+      if (to !== this.#response) to.once('drain', this.#onDrain);
+    }
     this.#full = true;
     this.#keepAlive?.pause();
     this.#watchStall();
@@ -263,8 +272,9 @@ class WireWriter implements ResponseWriter {
   }
 
   #closed(): void {
-    if (!this.#response.writableFinished)
-      this.#leave(new StreamError('client_gone', 'the client closed the connection', { cause: this.#cause }));
+    if (this.#response.writableFinished) return;
+    const cause = this.#cause;
+    this.#leave(cause === undefined ? CLOSED : new StreamError('client_gone', CLOSED.message, { cause }));
   }
 
   #leave(reason: StreamError): void {
@@ -272,9 +282,13 @@ class WireWriter implements ResponseWriter {
     this.#gone = reason;
     this.#stopTimers();
     this.#response.destroy();
-    this.#waiter?.reject(reason);
-    this.#waiter = undefined;
     this.#options.onGone?.(reason);
+    const waiter = this.#waiter;
+    if (waiter === undefined) return;
+    this.#waiter = undefined;
+    const { turns, party } = this.#options;
+    if (turns === undefined) waiter.reject(reason);
+    else turns.do(party, () => waiter.reject(reason));
   }
 
   #stopTimers(): void {

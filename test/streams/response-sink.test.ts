@@ -109,6 +109,45 @@ test('an answer that is said at once, short or long, leaves with its head and it
   }
 });
 
+/** {@link LoopTurns.do} in a turn with time left. */
+const atOnce = (_party: unknown, work: () => void): void => work();
+
+test('F16: who waits for a reader that left is told in a turn of its own, and the writer at once', async () => {
+  const response = new Writable({ highWaterMark: 1, write: () => undefined });
+  const later: { readonly party: unknown; readonly work: () => void }[] = [];
+  const turns = { enter: () => undefined, do: (party: unknown, work: () => void) => void later.push({ party, work }) };
+  const writer = createResponseWriter(response, { ...options, turns, party: 'key' });
+  const behind = writer.write(['a']);
+  assert.ok(behind !== undefined);
+  let told: unknown;
+  behind.catch((reason: unknown) => (told = reason));
+  response.destroy();
+  await until(() => writer.gone() !== undefined, 'the close');
+  assert.deepEqual([later.map(({ party }) => party), told], [['key'], undefined]);
+  later[0]?.work();
+  await until(() => told !== undefined, 'the end of the wait');
+  assert.equal(told, writer.gone());
+});
+
+test('a connection that is closing takes no more words, and who wrote them waits for its end', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  const { socket } = response;
+  assert.ok(socket !== null);
+  response.writeHead(200);
+  response.chunkedEncoding = false;
+  const writer = createResponseWriter(response, { ...options, wire: { chunked: true, socket: () => socket } });
+  assert.equal(writer.write(['first']), undefined);
+  const failures: unknown[] = [];
+  socket.on('error', (error) => failures.push(error));
+  socket.destroy();
+  const behind = writer.write(['second']);
+  assert.ok(behind !== undefined);
+  await assert.rejects(behind, { reason: 'client_gone' });
+  assert.deepEqual(failures, []);
+  client.destroy();
+});
+
 test('a reader that is behind on the wire is waited for, and gets everything', async () => {
   const { server, response, client, received } = await exchange();
   await using _ = server;
@@ -276,7 +315,13 @@ test('a long text goes out in pieces, each in its turn, and nothing comes betwee
       return new Promise((resolve) => setImmediate(resolve));
     };
     const keepAlive = { frame: ':k\n\n', intervalMs: 100 };
-    const writer = createResponseWriter(response, { clock, writeStallMs: 1e9, keepAlive, turns: { enter }, party: 'key' });
+    const writer = createResponseWriter(response, {
+      clock,
+      writeStallMs: 1e9,
+      keepAlive,
+      turns: { enter, do: atOnce },
+      party: 'key',
+    });
     const written = writer.write(frames);
     assert.ok(written !== undefined);
     for (let round = 0; round < 20; round++) {
@@ -302,7 +347,7 @@ test('a client that leaves between two pieces of a long text ends the write', as
       client.destroy();
       await until(() => response.destroyed, 'the close');
     };
-    const writer = createResponseWriter(response, { ...options, turns: { enter } });
+    const writer = createResponseWriter(response, { ...options, turns: { enter, do: atOnce } });
     const written = end ? writer.end([FLOOD]) : writer.write([FLOOD]);
     await assert.rejects(written ?? Promise.resolve(), { reason: 'client_gone' });
   }
@@ -318,7 +363,7 @@ test('a client that leaves behind the last piece of a long text, before its end 
       void entered.then(() => queueMicrotask(() => writer.destroy(new Error('left'))));
     return entered;
   };
-  const writer = createResponseWriter(response, { ...options, turns: { enter } });
+  const writer = createResponseWriter(response, { ...options, turns: { enter, do: atOnce } });
   await assert.rejects(writer.end(['x'.repeat(LONG_CHARS + 1)]), { reason: 'cancelled' });
   assert.equal(response.writableEnded, false);
 });

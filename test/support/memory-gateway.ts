@@ -2,6 +2,9 @@
  * A gateway in a process of its own whose memory, and longest turn of the event loop, can be asked for: the child of
  * `memory-law.ts`. Its first message is the configuration.
  */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { testGateway } from './test-gateway.ts';
 import { TurnWatch } from './turn-watch.ts';
 
@@ -15,6 +18,18 @@ async function settle(): Promise<void> {
 }
 
 const watch = new TurnWatch();
+
+/** Begins an answer to each request and never ends it: what Node alone takes for as many connections. */
+async function plainServer(): Promise<Server> {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200).write('.');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return server;
+}
+
+let plain: Server | undefined;
 
 // A test that was killed leaves no process that watches its turns.
 process.once('disconnect', () => process.exit());
@@ -37,6 +52,13 @@ process.once('message', async (file: object) => {
       const metrics = await gateway.running.gateway.metrics.registry.metrics();
       const counts = [...metrics.matchAll(/^mizu_requests_in_flight(?:\{.*\})? (\d+)$/gm)].map(([, count]) => Number(count));
       process.send?.({ inFlight: counts.reduce((sum, count) => sum + count, 0) });
+    }
+    if (asked.do === 'plain') {
+      plain ??= await plainServer();
+      process.send?.({ port: (plain.address() as AddressInfo).port });
+    }
+    if (asked.do === 'plain_open') {
+      plain?.getConnections((_error, open) => process.send?.({ open }));
     }
     if (asked.do === 'watch') {
       watch.start();

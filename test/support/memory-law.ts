@@ -80,6 +80,16 @@ export class Rig {
     return (await this.#ask<{ inFlight: number }>({ do: 'in_flight' })).inFlight;
   }
 
+  /** The port of a bare `node:http` server in the same process: it begins an answer to each request, and never ends it. */
+  async plain(): Promise<number> {
+    return (await this.#ask<{ port: number }>({ do: 'plain' })).port;
+  }
+
+  /** Connections of {@link plain}. */
+  async plainOpen(): Promise<number> {
+    return (await this.#ask<{ open: number }>({ do: 'plain_open' })).open;
+  }
+
   async seal(value: string): Promise<string> {
     return (await this.#ask<{ sealed: string }>({ do: 'seal', value })).sealed;
   }

@@ -32,6 +32,8 @@ export function memoryStore(): MemoryStore {
   const accounts = new Map<string, AccountRecord>();
   const keys = new Map<string, KeyRecord>();
   const settled: RequestLogEntry[] = [];
+  /** Ids of all that was settled: a law settles thousands, and looking each of them through would be the longest turn itself. */
+  const settledIds = new Set<string>();
   const opened: OpenExchange[] = [];
   const held = new Set<{ readonly nanos: bigint }>();
   const missing = (name: string, there: object = {}) =>
@@ -130,8 +132,8 @@ export function memoryStore(): MemoryStore {
       },
       async settle({ entry, reservation }) {
         reservation?.release();
-        if (settled.some(({ exchangeId }) => exchangeId === entry.exchangeId))
-          return { settled: false, reason: 'already_settled' };
+        if (settledIds.has(entry.exchangeId)) return { settled: false, reason: 'already_settled' };
+        settledIds.add(entry.exchangeId);
         settled.push(entry);
         const chargedNanos = entry.charge?.total ?? 0n;
         store.walletNanos -= chargedNanos;

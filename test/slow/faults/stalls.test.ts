@@ -16,37 +16,45 @@ import { flood, leastTurn, request } from './support/flood.ts';
 
 const TRIES = 4;
 const CLIENTS = 1_000;
-const LEAVING_MS = 20;
+/** What the gateway may take in one turn beside what Node takes for as many connections that end in it. */
+const LEAVING_MS = 10;
 /** That many connections are opened at once: a thousand might wait so long on a busy machine that their headers come too late. */
 const OPENED_AT_ONCE = 100;
 
 test('F16: a thousand clients that leave in mid-stream at once stall nobody', async (t) => {
   await withRig({ limits: { key_exchanges: 2 * CLIENTS } }, async (rig) => {
-    const { hostname, port } = new URL(rig.url);
     const body = JSON.stringify({ model: 'm', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] });
     const head = `POST /v1/messages HTTP/1.1\r\nhost: h\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\n`;
-    const open = async (): Promise<Socket> => {
-      const socket = connect(Number(port), hostname);
+    const open = async (port: number): Promise<Socket> => {
+      const socket = connect(port, '127.0.0.1');
       socket.on('error', () => undefined);
       socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
       await once(socket, 'data');
       return socket;
     };
-    let least = Number.POSITIVE_INFINITY;
-    for (let tried = 0; tried < TRIES && least > LEAVING_MS; tried++) {
-      const pieces = [{ type: 'text' as const, text: 'one two three four five six seven eight nine ten '.repeat(20) }];
-      rig.simulator.enqueue({ reply: { pieces }, pace: { ms: 2_000 }, times: CLIENTS });
+    const leave = async (port: number, left: () => Promise<number>): Promise<number> => {
       const sockets: Socket[] = [];
-      while (sockets.length < CLIENTS) sockets.push(...(await Promise.all(Array.from({ length: OPENED_AT_ONCE }, open))));
-      const longest = await rig.longestTurn(async () => {
+      while (sockets.length < CLIENTS)
+        sockets.push(...(await Promise.all(Array.from({ length: OPENED_AT_ONCE }, () => open(port)))));
+      return rig.longestTurn(async () => {
         for (const socket of sockets) socket.destroy();
-        while ((await rig.inFlight()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+        while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
         await new Promise((resolve) => setTimeout(resolve, 200));
       });
-      least = Math.min(least, longest);
-    }
-    figure(t, 'a thousand clients that leave at once: the longest turn of the event loop', `${Math.round(least)} ms`);
-    assert.ok(least <= LEAVING_MS, `a turn took ${least.toFixed(1)} ms`);
+    };
+    const [gateway, plain] = [Number(new URL(rig.url).port), await rig.plain()];
+    let [least, floor] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    let tries = 0;
+    do {
+      const pieces = [{ type: 'text' as const, text: 'one two three four five six seven eight nine ten '.repeat(20) }];
+      rig.simulator.enqueue({ reply: { pieces }, pace: { ms: 1_000 }, times: CLIENTS });
+      least = Math.min(least, await leave(gateway, () => rig.inFlight()));
+      floor = Math.min(floor, await leave(plain, () => rig.plainOpen()));
+      tries += 1;
+    } while (least > floor + LEAVING_MS && tries < TRIES);
+    const told = `${Math.round(least)} ms, ${Math.round(floor)} ms of a server of Node alone`;
+    figure(t, 'a thousand clients that leave at once: the longest turn of the event loop', told);
+    assert.ok(least <= floor + LEAVING_MS, `a turn took ${least.toFixed(1)} ms, and ${floor.toFixed(1)} ms with Node alone`);
   });
 });
 
