@@ -176,6 +176,22 @@ test('channels test says why there is nothing to ask', async (t) => {
   assert.equal(await test([off], 'other'), 'mizu: there is no channel other\n');
 });
 
+test('a file with a byte order mark is read as without; an admin token of a name that is there already is refused by its name', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-marked-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const [path, book] = [join(folder, 'gateway.json'), join(folder, 'book.json')];
+  writeFileSync(path, JSON.stringify({ store: { path: join(folder, 'data') }, channels: [], models: {} }));
+  const prices = { slow: { mode: 'chat', input_cost_per_token: 2e-6, output_cost_per_token: 4e-6 } };
+  writeFileSync(book, `\uFEFF${JSON.stringify(prices)}`);
+  const imported = await command(['prices', 'import', book, '--from', 'litellm', '--config', path]);
+  assert.deepEqual([imported.code, imported.err], [0, '']);
+  assert.match(imported.out, /"slow"/);
+  const create = (): ReturnType<typeof command> => command(['admin-tokens', 'create', 'ops', '--role', 'read', '--config', path]);
+  assert.equal((await create()).code, 0);
+  const again = await create();
+  assert.deepEqual([again.code, again.err], [1, 'mizu: there is an admin token ops already\n']);
+});
+
 test('what makes no sense is 2 and what cannot be done is 1, each in one line that says why', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-refused-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

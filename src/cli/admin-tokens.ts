@@ -10,7 +10,12 @@ export async function createToken(
   asked: Static<typeof CreateToken>,
 ): Promise<AdminToken & { readonly token: string }> {
   const made = await (await context.store()).adminTokens.create(asked, context.cause);
-  if (!made.ok) throw refusedBy(made.refusal);
+  if (!made.ok) {
+    const { refusal } = made;
+    throw refusal.reason === 'taken'
+      ? new RefusedError(`there is an admin token ${asked.name} already`, 'conflict', 'taken')
+      : refusedBy(refusal);
+  }
   return { ...made.value.token, token: made.value.secret };
 }
 

@@ -348,9 +348,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Without a byte order mark, which editors and downloads on Windows put in front of JSON. */
 function readNamedFile(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     throw new RefusedError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
