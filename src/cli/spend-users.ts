@@ -89,7 +89,7 @@ function textOf(users: readonly UserSpend[]): string {
 export const SPEND_USERS: Verb = verb({
   name: 'spend users',
   usage: 'users [--account NAME] [--key ID] [--from DAY] [--to DAY]',
-  does: 'What each end user cost, the dearest first, as far back as the request log goes.',
+  does: 'What each end user cost, the dearest first, as far back as the request log goes. Video tasks are not in it.',
   options: SpendQuery,
   run: spendByUser,
   text: textOf,
