@@ -11,6 +11,7 @@ import {
 } from '../src/codecs/canonical/features.ts';
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
 import { contractFiles, RELIABILITY, promiseOf, titlesIn } from './support/store-report.ts';
+import { ADMIN_ROUTES, type AdminRoute } from '../src/http/admin/routes.ts';
 import { CHANNEL_SCHEMAS } from '../src/http/config/channel-schema.ts';
 import { verbsOf } from '../src/cli/command-line.ts';
 import { CONFIG_SCHEMA, MODEL_SCHEMA } from '../src/http/config/schema.ts';
@@ -181,4 +182,26 @@ test('each row of docs/threat-model.md names tests, and each of these exists', (
     }
   }
   assert.ok(rows.length > 40, `${rows.length} rows`);
+});
+
+test('docs/admin-api.md has every route, and every member of the queries of those that read', () => {
+  const rows = readFileSync('docs/admin-api.md', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    // `…/in-service` is said of the route in front of it, and a row may name several methods of one path.
+    .map((line) => (line.split(' | ')[0] ?? '').replace(/`(GET|POST|PATCH|DELETE)` and `(GET|POST|PATCH|DELETE) /g, '`$1 $2 '));
+  const said = [...rows.join(' ').matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+  for (const { method, path, request } of Object.values<AdminRoute>(ADMIN_ROUTES)) {
+    const last = path.slice(path.lastIndexOf('/'));
+    const row = said.find((text) => {
+      const place = text.split('?')[0]?.split(' ').at(-1);
+      return place === path || place === `…${last}`;
+    });
+    assert.ok(row !== undefined, `${method} ${path}`);
+    if (method !== 'GET') continue;
+    const named = (row.split('?')[1] ?? '').split(/[&=]/);
+    for (const member of Object.keys(request.properties)) {
+      if (!path.includes(`{${member}}`)) assert.ok(named.includes(member), `${path}?${member}`);
+    }
+  }
 });

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai';
+import { generateImage, generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
 import type { Simulator } from '../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
@@ -87,3 +87,22 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
     });
   }
 }
+
+test('pictures of a GPT image model under a name of the operator’s, whole and edited: both providers', async () => {
+  await using pictures = await testGateway({
+    channels: [
+      { id: 'i', type: 'openai_image', base_url: simulator.url, api_key: 'k', models: { 'our-pictures': 'gpt-image-1' } },
+    ],
+    models: { 'our-pictures': { kind: 'image', price: { input: '1', output: '2' } } },
+  });
+  const at = { apiKey: KEY, baseURL: `${pictures.url}/v1` };
+  for (const model of [
+    createOpenAI(at).image('our-pictures'),
+    createOpenAICompatible({ name: 'mizu', ...at }).imageModel('our-pictures'),
+  ]) {
+    const drawn = await generateImage({ model, prompt: 'a red door', maxRetries: 0 });
+    assert.equal(drawn.image.mediaType, 'image/png');
+    const edited = await generateImage({ model, prompt: { text: 'blue', images: [drawn.image.uint8Array] }, maxRetries: 0 });
+    assert.equal(edited.image.mediaType, 'image/png');
+  }
+});

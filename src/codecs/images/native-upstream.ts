@@ -30,11 +30,21 @@ export const nativeImages: ImageUpstream = {
 
 type Encoded = Pick<ImageUpstreamRequest, 'contentType' | 'body'>;
 
+/** OpenAI's models that answer with content alone and refuse `response_format`, even with the only value that it could have. */
+const CONTENT_ALONE = /(^|[/.])(chatgpt|gpt)-image(-|$)/;
+const FORMAT = 'response_format';
+
+/** A client that knows the model by a name of the operator's says so by itself, as the AI SDK does. A link stays a refusal. */
+function isImplied(request: ImageRequest, target: ImageTarget): boolean {
+  return request.parameters.get(FORMAT) === 'b64_json' && CONTENT_ALONE.test(target.upstreamModel);
+}
+
 function encodeJson(request: ImageRequest, target: ImageTarget): Encoded {
   // Links and file ids come in JSON only, and so does every generation.
   const { text } = request;
   if (text === undefined) throw new GatewayError('internal_error', 'A form cannot hold a link.');
   const edits: JsonEdit[] = request.unsent.map((name) => ({ path: [name], value: undefined }));
+  if (isImplied(request, target)) edits.push({ path: [FORMAT], value: undefined });
   edits.push({ path: ['model'], value: JSON.stringify(target.upstreamModel) });
   edits.push({ path: ['n'], value: request.countGiven ? '1' : undefined });
   edits.push({ path: ['stream'], value: target.stream ? 'true' : undefined });
@@ -43,11 +53,12 @@ function encodeJson(request: ImageRequest, target: ImageTarget): Encoded {
 }
 
 function encodeForm(request: ImageRequest, target: ImageTarget): Encoded {
+  const implied = isImplied(request, target);
   const fields: [string, JsonValue][] = [
     ['model', target.upstreamModel],
     ['prompt', request.prompt],
     ...(request.countGiven ? [['n', 1] as [string, JsonValue]] : []),
-    ...request.parameters,
+    ...[...request.parameters].filter(([name]) => !(implied && name === FORMAT)),
     ...defaultsOf(request, target),
     ...(target.stream ? [['stream', true] as [string, JsonValue]] : []),
   ];

@@ -39,7 +39,12 @@ function read(operation: 'generation' | 'edit', body: JsonObject): ImageRequest 
 function sent(
   to: ImageUpstream,
   request: ImageRequest,
-  changes: { readonly stream?: boolean; readonly defaults?: object; readonly override?: (json: string) => string } = {},
+  changes: {
+    readonly upstreamModel?: string;
+    readonly stream?: boolean;
+    readonly defaults?: object;
+    readonly override?: (json: string) => string;
+  } = {},
 ) {
   const encoded = to.encode(request, {
     upstreamModel: 'up',
@@ -66,6 +71,23 @@ test('native: the body goes on as its own text', () => {
     sent(native, request, { defaults: { size: '8x8', background: 'opaque' } }).text,
     '{"prompt":"x", "model":"up","n":1,"seed":1.0,"user":"u","size":"8x8","background":"opaque"}',
   );
+});
+
+test('native: the format that GPT image models have alone is not said to them, who refuse the word; another is', () => {
+  const edit = (format: string) => read('edit', { ...BASE, response_format: format, images: [{ image_url: URL }] });
+  for (const upstreamModel of ['gpt-image-1', 'gpt-image-1.5-2025-12-16', 'chatgpt-image-latest', 'openai/gpt-image-2']) {
+    const said = (format: string) =>
+      sent(native, read('generation', { ...BASE, response_format: format }), { upstreamModel }).text;
+    assert.equal(said('b64_json'), JSON.stringify({ model: upstreamModel, prompt: 'x' }));
+    assert.equal(said('url'), JSON.stringify({ model: upstreamModel, prompt: 'x', response_format: 'url' }));
+    assert.doesNotMatch(sent(native, edit('b64_json'), { upstreamModel }).text, /response_format/);
+    assert.match(sent(native, edit('url'), { upstreamModel }).text, /name="response_format"\r\n\r\nurl/);
+  }
+  for (const upstreamModel of ['dall-e-3', 'seedream-4', 'my-gpt-imager']) {
+    const text = sent(native, read('generation', { ...BASE, response_format: 'b64_json' }), { upstreamModel }).text;
+    assert.equal(JSON.parse(text).response_format, 'b64_json');
+    assert.match(sent(native, edit('b64_json'), { upstreamModel }).text, /name="response_format"/);
+  }
 });
 
 test('the operator’s changes reach every form', () => {
