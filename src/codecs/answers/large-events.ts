@@ -55,8 +55,8 @@ export class LargeEvents implements Stage<Frame, Step> {
   *read(): Steps<void> {
     const [large] = this.#frames;
     if (large === undefined) return;
-    const { event, data: given, isUndecoded } = large;
-    const data = isUndecoded === true ? yield* readUtf8(bytesOf(given), new TextDecoder('utf-8', { ignoreBOM: true })) : given;
+    const { event } = large;
+    const data = yield* dataOf(large);
     this.#frames[0] = { event, data };
     this.#isRead = true;
     const ends: Ends = new Map();
@@ -89,6 +89,11 @@ export class LargeEvents implements Stage<Frame, Step> {
   #isLarge({ data, isUndecoded }: Frame): boolean {
     return !this.ended && (isUndecoded === true || data.length >= LARGE_EVENT);
   }
+}
+
+/** The data of an event, decoded where it came as its bytes. */
+export function* dataOf({ data, isUndecoded }: Frame): Steps<string> {
+  return isUndecoded === true ? yield* readUtf8(bytesOf(data), new TextDecoder('utf-8', { ignoreBOM: true })) : data;
 }
 
 function* bytesOf(text: string): Generator<Uint8Array, void, undefined> {

@@ -23,6 +23,8 @@ export interface EmbeddingAnswer {
 
 /** Characters of a vector, or an entry, that is not looked through more than once. */
 const LONG_VECTOR = 4 * 1024;
+/** Characters of an entry, which is read in one turn. The longest vectors, of some ten thousand numbers, have a tenth of it. */
+const MOST_ENTRY = 2 * 1024 * 1024;
 
 /** Throws GatewayError blaming the upstream for anything but one vector for each input. */
 export const decodeEmbeddingAnswer = whole(decodeEmbeddingAnswerInSteps);
@@ -43,6 +45,8 @@ export function* decodeEmbeddingAnswerInSteps(text: string, request: EmbeddingRe
     const at = indices.length;
     if (at === request.count) throw notOneEach();
     if (!element.startsWith('{')) throw noVector();
+    if (element.length > MOST_ENTRY)
+      throw upstreamFault('undecodable', 'The upstream returned an embedding that is longer than any vector.');
     const entry = readJsonAnswer(element);
     indices.push(entry['index']);
     const changed = inFormat(entry['embedding'], request.format);

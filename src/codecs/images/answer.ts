@@ -6,6 +6,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
 import { readBase64 } from '../media.ts';
+import { endsStep, type Steps } from '../steps.ts';
 
 export interface MadeImage {
   /** Base64; exactly one of `data` and `url`. */
@@ -50,54 +51,75 @@ const LINKS = /^(https?:|data:image\/)/i;
  * A picture by its base64, else by its link. Throws an upstream fault for a link that no picture has: a page that shows it as a
  * link would run a `javascript:`.
  */
-export function pictureOf(data: JsonValue | undefined, url: JsonValue | undefined): Pick<MadeImage, 'data' | 'url'> {
+export function* pictureOf(data: JsonValue | undefined, url: JsonValue | undefined): Steps<Pick<MadeImage, 'data' | 'url'>> {
   const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
-  if (!isLink) return { data: checkedData(data) };
+  if (!isLink) return { data: yield* checkedData(data) };
   if (!isOpenable(url)) throw upstreamFault('undecodable', 'The upstream returned an image whose link no client can open.');
   return { url };
 }
 
+/** As many as servers take of a link. A longer one is looked at by its beginning alone, as it stands there. */
+const LONG_LINK = 8192;
+
 /** Also of a link that stands beside a picture, where a page may show it all the same. */
 export function isOpenable(url: JsonValue | undefined): boolean {
+  if (typeof url === 'string' && url.length > LONG_LINK) return LINKS.test(url);
   return typeof url !== 'string' || !URL.canParse(url) || LINKS.test(new URL(url).href);
 }
 
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
-export function checkedData(value: JsonValue | undefined): string {
+export function* checkedData(value: JsonValue | undefined): Steps<string> {
   const payload = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
   if (payload === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
   // Some servers wrap its lines.
-  const data = readBase64(payload);
+  const data = yield* base64InSteps(payload);
   if (data === undefined || !isBase64(data)) {
     throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
   }
   return data;
 }
 
-/** Padding may be missing, but stands nowhere else than at the end. */
+/** Characters of a picture that are looked at in a step. */
+const PIECE = 1024 * 1024;
+
+/** {@link readBase64}, of a long text in pieces. What is percent-encoded is no piece by piece: no upstream is known to do so. */
+function* base64InSteps(payload: string): Steps<string | undefined> {
+  if (payload.length <= PIECE || payload.includes('%')) return readBase64(payload);
+  const pieces: string[] = [];
+  let isPlain = true;
+  for (let at = 0; at < payload.length; at += PIECE) {
+    const piece = payload.slice(at, at + PIECE);
+    const read = readBase64(piece);
+    if (read === undefined) return undefined;
+    isPlain &&= read === piece;
+    pieces.push(read);
+    yield;
+  }
+  return isPlain ? payload : pieces.join('');
+}
+
+/** Of the characters that {@link readBase64} leaves. Padding may be missing, but stands nowhere else than at the end. */
 function isBase64(data: string): boolean {
   const padding = data.indexOf('=');
   const end = padding === -1 ? data.length : padding;
   const tail = data.slice(end, end + 3);
-  return (
-    end > 0 &&
-    end % 4 !== 1 &&
-    data.length - end === tail.length &&
-    /^={0,2}$/.test(tail) &&
-    !/[^A-Za-z0-9+/]/.test(data.slice(0, end))
-  );
+  return end > 0 && end % 4 !== 1 && data.length - end === tail.length && /^={0,2}$/.test(tail);
 }
 
 /** The same picture told twice (a finished item and the final snapshot, an entry and its repetition) is one picture. */
-export function withoutRepeats(images: readonly MadeImage[]): readonly MadeImage[] {
+export function* withoutRepeats(images: readonly MadeImage[]): Steps<readonly MadeImage[]> {
   if (images.length < 2) return images;
   const seen = new Set<string>();
-  return images.filter(({ data, url }) => {
-    const key = data ?? url ?? '';
-    if (seen.has(key)) return false;
+  const kept: MadeImage[] = [];
+  for (const [index, image] of images.entries()) {
+    const key = image.data ?? image.url ?? '';
+    // To look for a long one is to look at all of it.
+    if (endsStep(index) || key.length >= PIECE) yield;
+    if (seen.has(key)) continue;
     seen.add(key);
-    return true;
-  });
+    kept.push(image);
+  }
+  return kept;
 }
 
 /** Characters that an answer may grow by where it says of each picture what its upstream said once, of all of them. */

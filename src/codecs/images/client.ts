@@ -6,7 +6,7 @@ import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { writeInSteps } from '../json/write-in-steps.ts';
-import { type Steps, whole } from '../steps.ts';
+import { endsStep, type Steps, whole } from '../steps.ts';
 import type { ImageAnswer, MadeImage } from './answer.ts';
 import type { ImageOperation } from './request.ts';
 
@@ -17,7 +17,11 @@ export const encodeImageAnswer = whole(encodeImageAnswerInSteps);
 export function* encodeImageAnswerInSteps(answer: ImageAnswer, now: number): Steps<string> {
   if (answer.native?.form === 'json') return answer.native.text;
   const { shared, own } = liftFacts(answer.images);
-  const data = answer.images.map((image, index) => ({ ...contentOf(image), ...besideAt(image, index), ...own[index] }));
+  const data: JsonObject[] = [];
+  for (const [index, image] of answer.images.entries()) {
+    if (endsStep(index)) yield;
+    data.push({ ...contentOf(image), ...besideAt(image, index), ...own[index] });
+  }
   return yield* writeInSteps({
     created: answer.created ?? now,
     ...shared,
@@ -78,7 +82,8 @@ function liftFacts(images: readonly MadeImage[]): { readonly shared: JsonObject;
   const shared = new Map<string, JsonValue>();
   for (const [name, value] of Object.entries(first?.facts ?? {})) {
     if (value === undefined) continue;
-    const text = JSON.stringify(value);
+    // What one picture says is not compared: it may be long.
+    const text = rest.length === 0 ? '' : JSON.stringify(value);
     if (rest.every(({ facts }) => Object.hasOwn(facts, name) && JSON.stringify(facts[name]) === text)) shared.set(name, value);
   }
   const own = images.map(({ facts }) => Object.fromEntries(Object.entries(facts).filter(([name]) => !shared.has(name))));

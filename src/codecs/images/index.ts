@@ -15,6 +15,7 @@ export type { ImageOperation, ImageRequest } from './request.ts';
 export { firstReference } from './request.ts';
 export type { ImageUpstream, ImageUpstreamRequest } from './upstream.ts';
 export { rejectsStreaming } from './upstream.ts';
+export type { UntilAnswer } from './until-answer.ts';
 
 export const IMAGE_UPSTREAMS: ReadonlyMap<ChannelType, ImageUpstream> = new Map(
   [nativeImages, routerImages, toolImages].map((upstream) => [upstream.channelType, upstream]),

@@ -4,13 +4,14 @@
  */
 import { GatewayError, refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
-import { readJsonAnswer } from '../json/answer.ts';
+import { readJsonAnswerInSteps } from '../json/answer.ts';
 import { decodeJsonError, namingField } from '../errors/upstream.ts';
 import { editJson, type JsonEdit } from '../json/edit.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
 import { factsOfAll, type ImageAnswer, isOpenable, type MadeImage, pictureOf, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';
 import { bytesOf, filenameOf } from './inline.ts';
+import { endsStep, type Steps, whole } from '../steps.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
 import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, errorIn } from './upstream.ts';
 import { imagesApiUsage, withClientUsage } from './usage.ts';
@@ -23,7 +24,8 @@ export const nativeImages: ImageUpstream = {
     const asForm = request.operation === 'edit' && imagesOf(request).every(isInline);
     return { path, stream: target.stream, losses: [], ...(asForm ? encodeForm(request, target) : encodeJson(request, target)) };
   },
-  decodeWhole: decodeNative,
+  decodeWhole: whole(decodeNative),
+  decodeWholeInSteps: decodeNative,
   decodeEvents: () => nativeEvents({ usageOf: imagesApiUsage, splices: true }),
   decodeError: (answer) => namingField(decodeJsonError(answer)),
 };
@@ -82,8 +84,8 @@ function fileOf(image: InlineImage, stem: string): FormEntry[1] {
 }
 
 /** `{created, data: [{b64_json | url, revised_prompt?}], quality?, …, usage?}`. */
-function decodeNative(text: string): ImageAnswer {
-  const json = readJsonAnswer(text);
+function* decodeNative(text: string): Steps<ImageAnswer> {
+  const json = yield* readJsonAnswerInSteps(text);
   const failure = errorIn(json, text);
   if (failure !== undefined) throw failure;
   const data = json['data'];
@@ -92,7 +94,12 @@ function decodeNative(text: string): ImageAnswer {
   const { created, data: _data, usage, ...facts } = json;
   const made = data.filter((entry) => !isRefusal(entry));
   const factsAt = factsOfAll(facts, made.length);
-  const images = withoutRepeats(made.map((entry, index) => readImage(entry, factsAt(index))));
+  const read: MadeImage[] = [];
+  for (const [index, entry] of made.entries()) {
+    if (endsStep(index)) yield;
+    read.push(yield* readImage(entry, factsAt(index)));
+  }
+  const images = yield* withoutRepeats(read);
   if (images.length === 0) {
     const [refused] = data;
     throw (
@@ -100,7 +107,7 @@ function decodeNative(text: string): ImageAnswer {
       refusedOutput('empty', 'The upstream returned no image.')
     );
   }
-  const read = imagesApiUsage(usage);
+  const used = imagesApiUsage(usage);
   // The text goes on where it is all that a client reads: every picture as it came, and a time.
   const isSame = images.every(({ data: own }, index) => {
     const { b64_json: told, url } = memberOf(data[index]);
@@ -111,7 +118,7 @@ function decodeNative(text: string): ImageAnswer {
   return {
     images,
     ...(typeof created === 'number' ? { created } : {}),
-    ...(read === undefined ? {} : { usage: read }),
+    ...(used === undefined ? {} : { usage: used }),
     ...(kept === undefined ? {} : { native: { form: 'json', text: kept } }),
   };
 }
@@ -125,11 +132,11 @@ function memberOf(entry: JsonValue | undefined): JsonObject {
   return isObject(entry) ? entry : {};
 }
 
-function readImage(entry: JsonValue, facts: JsonObject): MadeImage {
+function* readImage(entry: JsonValue, facts: JsonObject): Steps<MadeImage> {
   if (!isObject(entry)) throw upstreamFault('undecodable', 'The upstream returned an image that is no object.');
   const { b64_json: data, url, revised_prompt: revised, ...beside } = entry;
   return {
-    ...pictureOf(data, url),
+    ...(yield* pictureOf(data, url)),
     ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
     facts,
     beside,

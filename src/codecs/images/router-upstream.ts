@@ -6,11 +6,12 @@ import { GatewayError, notConvertible, refusedOutput, upstreamFault } from '../c
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
 import { decodeJsonError } from '../errors/upstream.ts';
-import { checkedData, factsOfAll, type ImageAnswer, isOpenable, withoutRepeats } from './answer.ts';
+import { checkedData, factsOfAll, type ImageAnswer, isOpenable, type MadeImage, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
-import { readJsonAnswer } from '../json/answer.ts';
+import { readJsonAnswerInSteps } from '../json/answer.ts';
+import { endsStep, type Steps, whole } from '../steps.ts';
 import { type ImageRequest, isInline } from './request.ts';
 import {
   defaultsOf,
@@ -47,7 +48,8 @@ export const routerImages: ImageUpstream = {
   channelType: 'openrouter_image',
   refuse,
   encode,
-  decodeWhole,
+  decodeWhole: whole(decodeWholeInSteps),
+  decodeWholeInSteps,
   decodeEvents: () => nativeEvents({ usageOf: routerUsage, splices: false }),
   decodeError: decodeJsonError,
 };
@@ -94,24 +96,27 @@ function reference(image: ImageRequest['images'][number], hold: (content: readon
 }
 
 /** `{created, data: [{b64_json, media_type?}], usage: {prompt_tokens, completion_tokens, …}}`; `created` may be 0. */
-function decodeWhole(text: string): ImageAnswer {
-  const json = readJsonAnswer(text);
+function* decodeWholeInSteps(text: string): Steps<ImageAnswer> {
+  const json = yield* readJsonAnswerInSteps(text);
   const failure = errorIn(json, text);
   if (failure !== undefined) throw failure;
   const { created, data, usage, object: _object, ...facts } = json;
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
   const factsAt = factsOfAll(facts, data.length);
-  const images = data.map((entry: JsonValue, index) => {
+  const images: MadeImage[] = [];
+  for (const [index, entry] of data.entries()) {
+    if (endsStep(index)) yield;
     if (!isObject(entry)) throw upstreamFault('undecodable', 'The upstream returned an image that is no object.');
     const { b64_json: image, ...rest } = entry;
     const { url: _url, ...beside } = rest;
-    return { data: checkedData(image), facts: factsAt(index), beside: isOpenable(rest['url']) ? rest : beside };
-  });
+    const made = yield* checkedData(image);
+    images.push({ data: made, facts: factsAt(index), beside: isOpenable(rest['url']) ? rest : beside });
+  }
   if (images.length === 0) throw refusedOutput('empty', 'The upstream returned no image.');
   const read = routerUsage(usage);
   return {
-    images: withoutRepeats(images),
+    images: yield* withoutRepeats(images),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(read === undefined ? {} : { usage: read }),
   };

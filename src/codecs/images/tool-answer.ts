@@ -1,13 +1,12 @@
 /**
  * What a responses upstream answers for the image tool: finished `image_generation_call` items, in a whole object or in a stream.
  */
-import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, havingUsed, refusedOutput, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { checkedData, type ImageAnswer, type MadeImage, saidOfAll, withoutRepeats } from './answer.ts';
-import { readJsonAnswer } from '../json/answer.ts';
+import { readJsonAnswerInSteps } from '../json/answer.ts';
+import { endsStep, type Steps, whole } from '../steps.ts';
 import { UntilAnswer } from './until-answer.ts';
 import { responsesUsage } from './usage.ts';
 
@@ -21,9 +20,11 @@ const TERMINALS: ReadonlySet<string> = new Set([
   'response.done',
 ]);
 
-export function decodeToolAnswer(text: string): ImageAnswer {
-  return readResponse(readJsonAnswer(text), new Told(), '', text);
+export function* decodeToolAnswerInSteps(text: string): Steps<ImageAnswer> {
+  return yield* readResponse(yield* readJsonAnswerInSteps(text), new Told(), '', text);
 }
+
+export const decodeToolAnswer = whole(decodeToolAnswerInSteps);
 
 /** What finished items hold. It grows in place: an upstream may send any number of them. */
 class Told {
@@ -34,9 +35,12 @@ class Told {
   refused: GatewayError | undefined;
 
   /** Gives the text beside the pictures. */
-  add(items: readonly (JsonValue | undefined)[]): string {
+  *add(items: readonly (JsonValue | undefined)[]): Steps<string> {
     let text = '';
-    for (const item of items) text += this.#addItem(item);
+    for (const [index, item] of items.entries()) {
+      if (endsStep(index)) yield;
+      text += yield* this.#addItem(item);
+    }
     return text;
   }
 
@@ -44,12 +48,12 @@ class Told {
     return isObject(item) && item['id'] !== undefined && this.drawn.has(item['id']);
   }
 
-  #addItem(value: JsonValue | undefined): string {
+  *#addItem(value: JsonValue | undefined): Steps<string> {
     if (!isObject(value)) return '';
     if (value['type'] !== 'image_generation_call') return textOf(value);
     if (value['status'] === 'failed' || isObject(value['error'])) this.refused ??= refusalIn(value);
     else {
-      this.images.push(readPicture(value));
+      this.images.push(yield* readPicture(value));
       if (value['id'] !== undefined) this.drawn.add(value['id']);
     }
     return '';
@@ -57,29 +61,29 @@ class Told {
 }
 
 /** Items are taken as they finish; the terminal repeats them, not always with their pictures, and each picture counts once. */
-export function toolEvents(): Stage<Frame, ImageAnswer> {
+export function toolEvents(): UntilAnswer {
   const told = new Told();
   let words = '';
-  return new UntilAnswer('The upstream ended its stream before its answer was complete.', (event, type, text) => {
-    if (type === 'response.output_item.done') words += told.add([event['item']]);
+  return new UntilAnswer('The upstream ended its stream before its answer was complete.', function* (event, type, text) {
+    if (type === 'response.output_item.done') words += yield* told.add([event['item']]);
     if (type === 'error') throw failureOf(isObject(event['error']) ? event['error'] : event, text);
     if (!TERMINALS.has(type)) return undefined;
     const response = event['response'];
     if (!isObject(response)) throw upstreamFault('malformed_event', 'The upstream ended its answer without the answer.');
-    return readResponse(response, told, words, text);
+    return yield* readResponse(response, told, words, text);
   });
 }
 
 /** `words` stood beside the pictures that were told before. */
-function readResponse(response: JsonObject, told: Told, words: string, text: string): ImageAnswer {
+function* readResponse(response: JsonObject, told: Told, words: string, text: string): Steps<ImageAnswer> {
   const { status, error, output } = response;
   const usage = responsesUsage(response['usage'], response['tool_usage']);
   const failed = (reason: GatewayError): GatewayError => havingUsed(reason, usage?.billed);
   if (isObject(error) || status === 'failed' || status === 'cancelled')
     throw failed(failureOf(isObject(error) ? error : {}, text));
   // Chosen before any is added: items of one list that share an id are different pictures.
-  const repeated = told.add((Array.isArray(output) ? output : []).filter((item) => !told.isDrawn(item)));
-  const images = withoutRepeats(told.images);
+  const repeated = yield* told.add((Array.isArray(output) ? output : []).filter((item) => !told.isDrawn(item)));
+  const images = yield* withoutRepeats(told.images);
   if (images.length === 0) {
     if (told.refused !== undefined) throw failed(told.refused);
     if (isFiltered(response))
@@ -114,11 +118,11 @@ function refusalIn(item: JsonObject): GatewayError {
 }
 
 /** An upstream's `generating` in a finished item with a picture is finished. */
-function readPicture(item: JsonObject): MadeImage {
+function* readPicture(item: JsonObject): Steps<MadeImage> {
   const { result, revised_prompt: revised } = item;
   const facts = FACTS.flatMap((name) => (typeof item[name] === 'string' ? [[name, item[name]] as const] : []));
   return {
-    data: checkedData(result),
+    data: yield* checkedData(result),
     ...(typeof revised === 'string' && revised !== '' ? { revisedPrompt: revised } : {}),
     facts: Object.fromEntries(facts),
     beside: {},

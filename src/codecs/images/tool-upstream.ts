@@ -9,7 +9,7 @@ import { decodeJsonError } from '../errors/upstream.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { type ImageInput, type ImageRequest, isInline } from './request.ts';
-import { decodeToolAnswer, toolEvents } from './tool-answer.ts';
+import { decodeToolAnswer, decodeToolAnswerInSteps, toolEvents } from './tool-answer.ts';
 import {
   defaultsOf,
   type ImageChannel,
@@ -38,6 +38,7 @@ export const toolImages: ImageUpstream = {
   refuse,
   encode,
   decodeWhole: decodeToolAnswer,
+  decodeWholeInSteps: decodeToolAnswerInSteps,
   decodeEvents: toolEvents,
   decodeError: decodeJsonError,
 };

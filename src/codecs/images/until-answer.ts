@@ -1,8 +1,10 @@
 /** The events of a stream that makes one answer. */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
-import { checkBounds } from '../json/answer.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { boundsInSteps, tryInSteps } from '../json/parse-in-steps.ts';
+import { atOnce, type Steps } from '../steps.ts';
+import { dataOf } from '../answers/large-events.ts';
 import type { Frame } from '../codec.ts';
 import type { ImageAnswer } from './answer.ts';
 
@@ -21,17 +23,23 @@ export class UntilAnswer implements Stage<Frame, ImageAnswer> {
   }
 
   push(frame: Frame, out: ImageAnswer[]): void {
+    atOnce(this.pushInSteps(frame, out));
+  }
+
+  /** What the gateway calls: an event with a picture has megabytes. */
+  *pushInSteps(frame: Frame, out: ImageAnswer[]): Steps<void> {
     if (this.ended) return;
     if (frame.data === '[DONE]') throw this.#cutOff();
-    const event = readEvent(frame);
+    const data = yield* dataOf(frame);
+    const event = yield* readEvent(data);
     const type = typeof event['type'] === 'string' ? event['type'] : (frame.event ?? '');
-    const answer = this.#read(event, type, frame.data);
+    const answer = yield* this.#read(event, type, data);
     if (answer === undefined) return;
     this.ended = true;
     out.push(answer);
   }
 
-  end(): void {
+  end(_out: readonly ImageAnswer[] = []): void {
     if (!this.ended) throw this.#cutOff();
   }
 
@@ -40,13 +48,13 @@ export class UntilAnswer implements Stage<Frame, ImageAnswer> {
   }
 }
 
-type Read = (event: JsonObject, type: string, text: string) => ImageAnswer | undefined;
+type Read = (event: JsonObject, type: string, text: string) => Steps<ImageAnswer | undefined>;
 
-function readEvent(frame: Frame): JsonObject {
-  checkBounds(frame.data);
-  const json = tryJson(frame.data);
+function* readEvent(data: string): Steps<JsonObject> {
+  yield* boundsInSteps(data);
+  const json = yield* tryInSteps(data);
   if (json === undefined)
-    throw upstreamFault('malformed_event', 'The upstream sent an event that is not JSON.', { text: frame.data.slice(0, 4096) });
+    throw upstreamFault('malformed_event', 'The upstream sent an event that is not JSON.', { text: data.slice(0, 4096) });
   if (!isObject(json)) throw upstreamFault('malformed_event', 'The upstream sent an event that is no object.');
   return json;
 }

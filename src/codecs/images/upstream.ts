@@ -1,13 +1,14 @@
 /** What an image route is to the gateway: one for each Channel type that can draw. Each encoder and decoder is pure. */
-import type { Stage } from '../../streams/stage.ts';
 import type { BodyPiece } from '../bodies/pieces.ts';
 import type { ChannelType } from '../canonical/dialect.ts';
 import { type GatewayError, notConvertible } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
-import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
+import type { Mint, UpstreamAnswer } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import type { ImageAnswer } from './answer.ts';
+import type { Steps } from '../steps.ts';
 import type { ImageRequest } from './request.ts';
+import type { UntilAnswer } from './until-answer.ts';
 
 /** What a Channel may set for a client that does not. */
 const IMAGE_DEFAULTS = ['size', 'quality', 'background', 'output_format', 'moderation'] as const;
@@ -48,8 +49,10 @@ export interface ImageUpstream {
   encode(request: ImageRequest, target: ImageTarget): ImageUpstreamRequest;
   /** Throws GatewayError blaming the upstream. */
   decodeWhole(text: string): ImageAnswer;
+  /** What the gateway calls: a picture has megabytes. */
+  decodeWholeInSteps(text: string): Steps<ImageAnswer>;
   /** Events of a stream to one answer; `end` throws where the stream broke off before its completion. */
-  decodeEvents(): Stage<Frame, ImageAnswer>;
+  decodeEvents(): UntilAnswer;
   decodeError(answer: UpstreamAnswer): GatewayError;
 }
 

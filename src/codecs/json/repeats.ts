@@ -9,6 +9,11 @@ import type { JsonPath } from './text.ts';
 
 /** After this many mismatches in a row nothing is learnt for as many texts again. */
 const MAX_MISSES = 16;
+/**
+ * A longer text is no shape: to look for its holes, and to copy it, is work on all of it at once, and it would stay in memory
+ * for as long as its stream lasts. The events that repeat each other have a word or two.
+ */
+const MAX_CHARS = 16 * 1024;
 
 /**
  * Remembers the shape of the latest text. One for each stream. At the given paths a string always is a hole. A number becomes one
@@ -46,8 +51,13 @@ export class JsonRepeats {
     return value;
   }
 
-  /** Takes a text that did not match, and its JSON, as the shape for the texts that follow; undefined where it has no hole. */
+  /** Takes a text that did not match, and its JSON, as the shape for the texts that follow; undefined where it is none. */
   learn(text: string, json: JsonValue): Repeat | undefined {
+    if (text.length > MAX_CHARS) {
+      this.#shape = undefined;
+      this.#latest = null;
+      return undefined;
+    }
     this.#misses += 1;
     if (this.#misses > 2 * MAX_MISSES) this.#misses = 0;
     const shape = this.#misses > MAX_MISSES ? undefined : shapeOf(text, json, this.#holesIn(json));

@@ -3,6 +3,7 @@
  * tried until then. A stream that the upstream explicitly refuses is asked for once more without one (spec, image rule 4).
  */
 import { GatewayError, upstreamFault } from '../../codecs/canonical/error.ts';
+import { LARGE_EVENT } from '../../codecs/answers/large-events.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import {
   IMAGE_UPSTREAMS,
@@ -11,9 +12,9 @@ import {
   type ImageUpstream,
   type ImageUpstreamRequest,
   rejectsStreaming,
+  type UntilAnswer,
 } from '../../codecs/images/index.ts';
 import type { BodyReader } from '../../streams/body-source.ts';
-import { chain } from '../../streams/chain.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -25,6 +26,7 @@ import { applyParameters } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import type { CallContext } from '../gateway.ts';
+import type { LargeWork } from '../request/large-work.ts';
 
 export interface MadeAnswer {
   readonly answer: ImageAnswer;
@@ -99,29 +101,64 @@ async function readAnswer(
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
   }
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
-  if (!isStream) return upstream.decodeWhole(await readWhole(head, config.limits.answerBytes, gateway.largeWork));
-  const events = upstream.decodeEvents();
-  const timed: Stage<Frame, ImageAnswer> = {
-    get ended() {
-      return events.ended;
-    },
-    push(frame, out) {
-      timers.data();
-      events.push(frame, out);
-    },
-    end: (out) => events.end(out),
-  };
+  if (!isStream) {
+    const text = await readWhole(head, config.limits.answerBytes, gateway.largeWork);
+    return await gateway.largeWork.of(text, upstream.decodeWholeInSteps(text));
+  }
   const { eventBytes, answerBytes } = config.limits;
-  return await readStream(head.body, chain(sseDecode({ maxEventBytes: eventBytes }), timed), timers, answerBytes);
+  const frames = sseDecode({ maxEventBytes: eventBytes, undecodedBytes: LARGE_EVENT });
+  const decoding = new Decoding(frames, upstream.decodeEvents(), timers, gateway.largeWork);
+  return await readStream(head.body, decoding, timers, answerBytes);
+}
+
+/** The events of a stream of a picture, each of them read in turns of the event loop where it is large. */
+class Decoding {
+  readonly #frames: Stage<Uint8Array, Frame>;
+  readonly #events: UntilAnswer;
+  readonly #timers: IdleTimers;
+  readonly #work: LargeWork;
+
+  constructor(frames: Stage<Uint8Array, Frame>, events: UntilAnswer, timers: IdleTimers, work: LargeWork) {
+    this.#frames = frames;
+    this.#events = events;
+    this.#timers = timers;
+    this.#work = work;
+  }
+
+  get ended(): boolean {
+    return this.#events.ended;
+  }
+
+  push(bytes: Uint8Array, out: ImageAnswer[]): Promise<void> {
+    return this.#read((frames) => this.#frames.push(bytes, frames), out);
+  }
+
+  async end(out: ImageAnswer[]): Promise<void> {
+    await this.#read((frames) => this.#frames.end(frames), out);
+    if (!this.ended) this.#events.end();
+  }
+
+  /** What came before a failure is read before it is thrown, and may be the whole answer. */
+  async #read(feed: (frames: Frame[]) => void, out: ImageAnswer[]): Promise<void> {
+    const frames: Frame[] = [];
+    let failure: { readonly thrown: unknown } | undefined;
+    try {
+      feed(frames);
+    } catch (thrown) {
+      failure = { thrown };
+    }
+    for (const frame of frames) {
+      if (this.ended) return;
+      this.#timers.data();
+      const read = this.#work.of(frame.data, this.#events.pushInSteps(frame, out));
+      if (read !== undefined) await read;
+    }
+    if (failure !== undefined && !this.ended) throw failure.thrown;
+  }
 }
 
 /** What was told is kept until the end, so a stream without end is cut at `maxBytes`. */
-async function readStream(
-  body: BodyReader,
-  stages: Stage<Uint8Array, ImageAnswer>,
-  timers: IdleTimers,
-  maxBytes: number,
-): Promise<ImageAnswer> {
+async function readStream(body: BodyReader, decoding: Decoding, timers: IdleTimers, maxBytes: number): Promise<ImageAnswer> {
   const answers: ImageAnswer[] = [];
   let room = maxBytes;
   try {
@@ -132,13 +169,13 @@ async function readStream(
         continue;
       }
       timers.touch();
-      if (batch === null) stages.end(answers);
+      if (batch === null) await decoding.end(answers);
       else
         for (const bytes of batch) {
-          if (stages.ended) break;
-          stages.push(bytes.subarray(0, room), answers);
+          if (decoding.ended) break;
+          await decoding.push(bytes.subarray(0, room), answers);
           // What follows the end in the same read is not counted.
-          if (bytes.length > room && !stages.ended) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
+          if (bytes.length > room && !decoding.ended) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
           room -= bytes.length;
         }
       const [answer] = answers;

@@ -198,6 +198,13 @@ describe('a list of vectors', () => {
     }
   });
 
+  it('is refused where a vector is longer than any model makes: it is read in one turn', () => {
+    const numbers = (count: number) => list(entry(0, Array<number>(count).fill(-0.0123456789)));
+    assert.equal(JSON.parse(answer(numbers(100_000), 1)).data[0].embedding.length, 100_000);
+    assert.throws(() => answer(numbers(200_000), 1), /longer than any vector/);
+    assert.throws(() => answer(list(entry(0, 'AACAPwAA'.repeat(300_000))), 1), /longer than any vector/);
+  });
+
   it('is an error where it says one, of the kind that it says', () => {
     const refused = JSON.stringify({ ...JSON.parse(list(entry(0, [1]))), error: { message: 'too long', code: 400 } });
     assert.throws(

@@ -403,14 +403,30 @@ test('a link that no picture has is no picture: a page that shows it as a link w
       'java\tscript:alert(1)',
       'file:///etc/a.png',
       'data:text/html,x',
+      `javascript:alert(1)//${'x'.repeat(10_000)}`,
+      `${' '.repeat(10_000)}javascript:alert(1)`,
+      `java${'\n'.repeat(10_000)}script:alert(1)`,
     ])
       assert.throws(form(url), isUpstreamFault, url);
-    for (const url of ['https://x.test/a.png', 'HTTP://x.test/a.png', URL, '/files/a.png'])
+    const long = `https://x.test/${'a'.repeat(10_000)}`;
+    for (const url of ['https://x.test/a.png', 'HTTP://x.test/a.png', URL, '/files/a.png', long])
       assert.deepEqual(
         form(url)().images.map((image) => image.url),
         [url],
       );
   }
+});
+
+test('a long picture is what it is when it is read at once: in lines, in the alphabet of URLs, broken at any place', () => {
+  const MIB = 1024 * 1024;
+  const whole = (b64_json: string) => native.decodeWhole(JSON.stringify({ created: 7, data: [{ b64_json }] })).images[0]?.data;
+  const long = 'AB+/'.repeat(MIB);
+  assert.equal(whole(long), long);
+  assert.equal(whole(`${long}AA==`), `${long}AA==`);
+  assert.equal(whole(long.replace(/.{76}/g, '$&\n')), long);
+  assert.equal(whole(long.replaceAll('+', '-').replaceAll('/', '_')), long);
+  for (const at of [0, MIB - 1, MIB, 2 * MIB + 1])
+    for (const wrong of ['!', '=', 'é']) assert.throws(() => whole(long.slice(0, at) + wrong + long.slice(at)), isUpstreamFault);
 });
 
 test('a picture with such a link beside it comes without the link', () => {

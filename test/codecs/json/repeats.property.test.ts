@@ -194,3 +194,14 @@ test('a number that stays is no hole, so that a text in which it changes is pars
   assert.ok(repeats.match(textOf('c', 7)));
   assert.equal(repeats.match(textOf('c', 8)), undefined);
 });
+
+test('a long text is no shape, and nothing of it is kept', () => {
+  const repeats = new JsonRepeats(PATHS);
+  const text = (delta: string): string => JSON.stringify({ delta });
+  assert.ok(repeats.learn(text('a'), { delta: 'a' }) !== undefined);
+  const long = 'x'.repeat(20_000);
+  assert.equal(repeats.learn(text(long), { delta: long }), undefined);
+  assert.equal(repeats.match(text('b')), undefined);
+  assert.ok(repeats.learn(text('c'), { delta: 'c' }) !== undefined);
+  assert.ok(repeats.match(text('d')) !== undefined);
+});

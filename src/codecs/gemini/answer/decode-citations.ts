@@ -46,6 +46,8 @@ const MANY_TRIES = 64;
 const BUCKET = 256;
 /** Characters of links and titles. Supports name sources by their number, and clients read the whole link with each citation. */
 const MAX_CITED = 8 * 1024 * 1024;
+/** Sources that all supports of an event may name: two characters name one, and each is looked up. Searches cite dozens. */
+const MAX_NAMED = 250_000;
 
 export class CitedSources {
   /** By their number; undefined: nothing that can be cited. */
@@ -137,6 +139,7 @@ export class CitedSources {
   #readGrounding(metadata: JsonObject): void {
     const chunks = arrayOrEmpty(metadata, 'groundingChunks');
     if (chunks.length > 0) this.#chunks = chunks.map((chunk) => this.#only(sourceOf(chunk)));
+    let named = 0;
     for (const support of arrayOrEmpty(metadata, 'groundingSupports')) {
       if (!isObject(support)) throw malformed('groundingSupports');
       const segment = optionalObject(support, 'segment') ?? {};
@@ -145,7 +148,11 @@ export class CitedSources {
         part: count(segment, 'partIndex'),
         quote: optionalString(segment, 'text'),
       };
-      for (const index of arrayOrEmpty(support, 'groundingChunkIndices')) {
+      const indices = arrayOrEmpty(support, 'groundingChunkIndices');
+      named += indices.length;
+      if (named > MAX_NAMED)
+        throw upstreamFault('malformed_event', `The upstream's citations name more than ${MAX_NAMED} sources.`);
+      for (const index of indices) {
         const source = typeof index === 'number' ? this.#chunks[index] : undefined;
         if (source !== undefined && this.#add(source, place)) this.#countCited(source);
       }

@@ -471,6 +471,26 @@ test('logprobs that come with the last chunk go to the texts of the answer, thou
   assert.deepEqual(tokensOf([{ text: 'ab' }, call, { text: 'c' }], 'a', 'b', 'x'), [undefined, undefined]);
 });
 
+test('supports that name more sources than any search cites are refused', () => {
+  const answer = (supports: number) => ({
+    candidates: [
+      {
+        content: { parts: [{ text: 'said' }] },
+        finishReason: 'STOP',
+        groundingMetadata: {
+          groundingChunks: [{ web: { uri: 'https://a.example' } }],
+          groundingSupports: Array.from({ length: supports }, () => ({
+            segment: { endIndex: 4 },
+            groundingChunkIndices: Array<number>(1000).fill(0),
+          })),
+        },
+      },
+    ],
+  });
+  assert.equal(foldWhole(answer(250)).items.length, 1);
+  assert.throws(() => decodeWhole(answer(251)), /name more than 250000 sources/);
+});
+
 test('grounding counts bytes inside its part; citations count bytes of the whole visible text', () => {
   const groundingMetadata = {
     groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }, { retrievedContext: { title: 'no address' } }],
