@@ -284,10 +284,14 @@ export class Environment {
    */
   async #lookAgain(): Promise<void> {
     try {
-      await this.#files.look();
-      this.#tellHealth();
-      if (this.#closed || this.#files.lost !== undefined) return;
-      await this.#space.look();
+      const [room, files] = await Promise.allSettled([this.#space.look(), this.#files.look()]);
+      if (files.status === 'rejected') throw files.reason;
+      // A folder that has gone has no room to look at.
+      if (room.status === 'rejected' && this.#files.lost === undefined) throw room.reason;
+      if (this.#files.lost !== undefined) {
+        this.#tellHealth();
+        return;
+      }
       if (this.#engine === undefined && this.#commit === undefined) this.#reopen();
       // Whoever writes then waits, and so would the one who tries.
       if (this.#isHung()) this.#tellFailure(new StoreError('unavailable', `a write has not ended for ${HUNG_LOOKS} s`));
