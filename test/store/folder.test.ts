@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FreeSpace } from '../../src/store/lmdb/free-space.ts';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
+import { eventually } from '../support/test-gateway.ts';
 import { FakeClock, options, tempDirectory } from './support/store.ts';
 
 /** Why tests of missing rights say nothing here. */
@@ -95,7 +96,7 @@ test('a store that is closed while it looks at its folder says nothing more of i
   const looks = Promise.withResolvers<void>();
   const look = t.mock.method(FreeSpace.prototype, 'look', () => looks.promise);
   clock.advance(1_000);
-  assert.equal(look.mock.callCount(), 1);
+  await eventually(() => look.mock.callCount() === 1, 'a look at the room that is left');
   await store.close();
   looks.resolve();
   await new Promise((resolve) => setImmediate(resolve));

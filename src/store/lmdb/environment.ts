@@ -11,8 +11,10 @@ import { StoreError } from '../store-error.ts';
 import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from './commit-error.ts';
 import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
+import { OwnFiles } from './own-files.ts';
 import { Snapshots } from './snapshot.ts';
 import { EXCHANGES_APART, LOG_FILTER_INDEX, metaOf, ROLLUPS, SCHEMA, type Tables } from './tables.ts';
+import { Transaction } from './transaction.ts';
 import { type Books, finished, type Rule } from '../books/books.ts';
 import { LmdbBooks } from './books.ts';
 
@@ -35,6 +37,7 @@ export class Environment {
   readonly #seams: Seams;
   readonly #snapshots = new Snapshots();
   readonly #space: FreeSpace;
+  readonly #files: OwnFiles;
   #writeFailure: string | undefined;
   /** What was told last, so that a change is told once whoever sees it. */
   #toldHealthy = true;
@@ -52,6 +55,7 @@ export class Environment {
     this.options = options;
     this.#seams = seams;
     this.#space = space;
+    this.#files = new OwnFiles(options.path);
   }
 
   /** Throws `StoreError` (`schema_newer`, `unavailable`). */
@@ -73,6 +77,7 @@ export class Environment {
     // One commit at a time: it may be the end of the environment.
     while (this.#commit !== undefined) await this.#commit;
     const { root, tables } = this.#usable();
+    if (!this.#files.mayWrite) throw new StoreError('unavailable', `nothing was written: ${this.#files.lost}`);
     const transaction = new Transaction(change);
     let thrown: { readonly error: unknown } | undefined;
     try {
@@ -145,7 +150,8 @@ export class Environment {
 
   health(): StoreHealth {
     if (this.#closed) return { healthy: false, reason: 'closed', message: 'the store is closed' };
-    if (this.#writeFailure !== undefined) return { healthy: false, reason: 'write_failed', message: this.#writeFailure };
+    const failure = this.#files.lost ?? this.#writeFailure;
+    if (failure !== undefined) return { healthy: false, reason: 'write_failed', message: failure };
     const low = this.#space.low;
     return low === undefined ? { healthy: true } : { healthy: false, reason: 'free_space', message: low };
   }
@@ -222,7 +228,7 @@ export class Environment {
 
   /** Where that fails, the next look tries again. */
   #reopen(): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#files.lost !== undefined) return;
     try {
       this.#engine = guard(() => openEngine(this.options.path));
     } catch (error) {
@@ -273,10 +279,19 @@ export class Environment {
     });
   }
 
-  /** Free space may have gone or come back; a store that failed is tried with a write that changes nothing of meaning. */
+  /**
+   * Files and free space may have gone or come back; a store that failed is tried with a write that changes nothing of meaning.
+   */
   async #lookAgain(): Promise<void> {
     try {
-      await this.#space.look();
+      const [room, files] = await Promise.allSettled([this.#space.look(), this.#files.look()]);
+      if (files.status === 'rejected') throw files.reason;
+      // A folder that has gone has no room to look at.
+      if (room.status === 'rejected' && this.#files.lost === undefined) throw room.reason;
+      if (this.#files.lost !== undefined) {
+        this.#tellHealth();
+        return;
+      }
       if (this.#engine === undefined && this.#commit === undefined) this.#reopen();
       // Whoever writes then waits, and so would the one who tries.
       if (this.#isHung()) this.#tellFailure(new StoreError('unavailable', `a write has not ended for ${HUNG_LOOKS} s`));
@@ -311,36 +326,6 @@ export class Environment {
     if (health.healthy === this.#toldHealthy) return;
     this.#toldHealthy = health.healthy;
     this.options.onProblem?.({ what: health.healthy ? 'store_healthy' : `store_unhealthy: ${health.message}` });
-  }
-}
-
-/**
- * A change and what came of it, apart from the callback that runs it: lmdb-js keeps its callbacks in a list in which each knows
- * the next, so what a callback holds outlives its commit until V8's next full collection.
- */
-class Transaction<T> {
-  #change: ((work: LmdbBooks) => T) | undefined;
-  #done: { readonly result: T } | undefined;
-
-  constructor(change: (work: LmdbBooks) => T) {
-    this.#change = change;
-  }
-
-  run(work: LmdbBooks): void {
-    const change = this.#change;
-    this.#change = undefined;
-    if (change === undefined) throw new StoreError('corrupt', 'a change was to be made twice');
-    const result = change(work);
-    work.finish();
-    this.#done = { result };
-  }
-
-  /** Once, after the commit. */
-  result(): T {
-    const done = this.#done;
-    this.#done = undefined;
-    if (done === undefined) throw new StoreError('unavailable', 'a change was committed and not made');
-    return done.result;
   }
 }
 
