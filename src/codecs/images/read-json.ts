@@ -1,5 +1,5 @@
 /** A JSON body of the image endpoints as an {@link ImageRequest}. */
-import { invalid } from '../canonical/error.ts';
+import { GatewayError, invalid } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isDataUri, parseDataUri } from '../media.ts';
 import { checkMask } from './check-mask.ts';
@@ -8,17 +8,22 @@ import { mimeOf } from './inline.ts';
 import type { ImageInput, ImageOperation, ImageRequest } from './request.ts';
 
 export const MAX_IMAGES = 16;
+/** The vendors know some thirty. Each goes upstream by an edit of its own, and all of them in one turn of the event loop. */
+const MAX_MEMBERS = 1000;
 
 /** Throws a 400 that names the member. `text` is the exact body that parsed to `json`. */
 export function readImageJson(operation: ImageOperation, text: string, json: JsonObject): ImageRequest {
+  const given = Object.entries(json);
+  if (given.length > MAX_MEMBERS)
+    throw new GatewayError('invalid_request', `An image request may hold at most ${MAX_MEMBERS} members.`);
   const members = new Map<string, JsonValue>();
-  for (const [name, value] of Object.entries(json)) if (value !== undefined) members.set(name, value);
+  for (const [name, value] of given) if (value !== undefined) members.set(name, value);
   const fields = readFields(operation, members);
   if (operation === 'generation') return { ...fields, images: [], text };
   const images = readImages(members.get('images'));
-  const given = members.get('mask');
-  if (given === undefined || given === null) return { ...fields, images, text };
-  const mask = readReference(given, 'mask');
+  const masked = members.get('mask');
+  if (masked === undefined || masked === null) return { ...fields, images, text };
+  const mask = readReference(masked, 'mask');
   checkMask(mask, images);
   return { ...fields, images, mask, text };
 }

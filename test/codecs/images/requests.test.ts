@@ -41,6 +41,13 @@ const TEXTS = [part('model', 'm'), part('prompt', 'x')];
 const form = (...parts: readonly FormPart[]) => readImageForm([...TEXTS, ...parts]);
 
 describe('members of an image request', () => {
+  it('F47: a thousand and no more', () => {
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]));
+    assert.equal(generation(many(998)).parameters.size, 998);
+    for (const read of [generation, edit])
+      assert.throws(() => read(many(999)), { code: 'invalid_request', message: /at most 1000 members\.$/ });
+  });
+
   const BOUNDS: readonly (readonly [string, readonly number[], readonly number[]])[] = [
     ['n', [1, 10], [0, 11, -1, 1.5]],
     ['output_compression', [0, 100], [-1, 101, 0.5]],
