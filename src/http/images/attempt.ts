@@ -103,6 +103,8 @@ async function readAnswer(
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
   if (!isStream) {
     const text = await readWhole(head, config.limits.answerBytes, gateway.largeWork);
+    // All of it has arrived.
+    timers.stop();
     return await gateway.largeWork.of(text, upstream.decodeWholeInSteps(text));
   }
   const { eventBytes, answerBytes } = config.limits;
@@ -151,9 +153,16 @@ class Decoding {
       if (this.ended) return;
       this.#timers.data();
       const read = this.#work.of(frame.data, this.#events.pushInSteps(frame, out));
-      if (read !== undefined) await read;
+      if (read !== undefined) await this.#unheard(read);
     }
     if (failure !== undefined && !this.ended) throw failure.thrown;
+  }
+
+  /** The upstream is not read meanwhile: that is not its silence. */
+  async #unheard(work: Promise<void>): Promise<void> {
+    this.#timers.pause();
+    await work;
+    this.#timers.resume();
   }
 }
 

@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { atOnce, type Steps } from '../../../src/codecs/steps.ts';
+import { LargeWork } from '../../../src/http/request/large-work.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, openStream, rawAnswer } from '../../support/fake-upstream.ts';
 import { eventually, type TestGateway, testGateway } from '../../support/test-gateway.ts';
@@ -248,4 +250,32 @@ test('with every circuit open a stream is refused like any other request, with t
     ['no_healthy_upstream', true, 'm'],
   ]);
   assert.equal(gateway.store.held.size, 0);
+});
+
+test('what the gateway takes to read a large event is no silence of its upstream', async (t) => {
+  const clock = createFakeClock();
+  await using upstream = await fakeUpstream(() => undefined);
+  await using gateway = await testGateway(file(upstream.url, { timeouts: { first_data_ms: 1000, idle_ms: 1000 } }), { clock });
+  const turn = Promise.withResolvers<void>();
+  const run = t.mock.method(LargeWork.prototype, 'run', async (steps: Steps<unknown>) => {
+    await turn.promise;
+    return atOnce(steps);
+  });
+  const seen = follow(await ask(gateway, { stream: true }));
+  await eventually(() => upstream.requests.length === 1);
+  const [request] = upstream.requests;
+  if (request === undefined) throw new Error('no request');
+  const stream = openStream(request.socket);
+  const type = 'image_generation.partial_image';
+  stream.event(type, { ...COMPLETED, type, b64_json: 'AAAA'.repeat(20_000) });
+  await eventually(() => run.mock.callCount() === 1, 'the large event');
+  clock.advance(5000);
+  turn.resolve();
+  stream.event('image_generation.completed', COMPLETED);
+  stream.end();
+  await seen.done;
+  assert.deepEqual(
+    readSse(seen.text).events.map(({ event, data }) => event ?? data),
+    ['image_generation.completed', '[DONE]'],
+  );
 });
