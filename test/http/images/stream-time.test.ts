@@ -40,6 +40,17 @@ function follow(response: Response): { text: string; readonly done: Promise<void
   return seen;
 }
 
+/** The upstream ends with its picture, and the client has it. */
+async function completes(stream: ReturnType<typeof openStream>, seen: ReturnType<typeof follow>): Promise<void> {
+  stream.event('image_generation.completed', COMPLETED);
+  stream.end();
+  await seen.done;
+  assert.deepEqual(
+    readSse(seen.text).events.map(({ event, data }) => event ?? data),
+    ['image_generation.completed', '[DONE]'],
+  );
+}
+
 test('a comment at once, then one after each 15 s; the picture ends it', async () => {
   const clock = createFakeClock();
   await using upstream = await fakeUpstream(() => undefined);
@@ -58,13 +69,7 @@ test('a comment at once, then one after each 15 s; the picture ends it', async (
   const [request] = upstream.requests;
   if (request === undefined) throw new Error('no request');
   const stream = openStream(request.socket);
-  stream.event('image_generation.completed', COMPLETED);
-  stream.end();
-  await seen.done;
-  assert.deepEqual(
-    readSse(seen.text).events.map(({ event, data }) => event ?? data),
-    ['image_generation.completed', '[DONE]'],
-  );
+  await completes(stream, seen);
   await eventually(() => gateway.store.settled.length === 1);
 });
 
@@ -271,11 +276,5 @@ test('what the gateway takes to read a large event is no silence of its upstream
   await eventually(() => run.mock.callCount() === 1, 'the large event');
   clock.advance(5000);
   turn.resolve();
-  stream.event('image_generation.completed', COMPLETED);
-  stream.end();
-  await seen.done;
-  assert.deepEqual(
-    readSse(seen.text).events.map(({ event, data }) => event ?? data),
-    ['image_generation.completed', '[DONE]'],
-  );
+  await completes(stream, seen);
 });
